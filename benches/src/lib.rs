@@ -1,0 +1,1 @@
+//! Benchmarks as ratios to a floor, in one program.

@@ -1,0 +1,1 @@
+//! The house: runs, programs, children, prompts, dispatch.

@@ -1,0 +1,1 @@
+//! Durable LLM agents: the library face and the one binary.

@@ -1,0 +1,71 @@
+//! What can go wrong in a model call, by what the caller can do about it.
+
+use std::time::Duration;
+
+/// What can go wrong in a model call.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The provider asks to slow down.
+    #[error("{model}: too many requests{}", retry_after.map(|d| format!(", try again in {} s", d.as_secs())).unwrap_or_default())]
+    RateLimited {
+        /// Which model.
+        model: String,
+        /// How long the provider asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The provider failed or cannot be reached.
+    #[error("{model}: {cause}")]
+    Unavailable {
+        /// Which model.
+        model: String,
+        /// Status and message, or the network's error.
+        cause: String,
+        /// How long the provider asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// No headers, or silence in the middle, for longer than allowed.
+    #[error("{model}: no answer for {} s", after.as_secs())]
+    TimedOut {
+        /// Which model.
+        model: String,
+        /// How long was waited.
+        after: Duration,
+    },
+    /// The stream ended before the answer did, was empty, or did not decode.
+    #[error("{model}: the answer is {what}")]
+    BadAnswer {
+        /// Which model.
+        model: String,
+        /// In which way.
+        what: String,
+    },
+    /// The provider refuses the request itself; another attempt would be refused too.
+    #[error("{model} refuses the request: {cause}")]
+    Refused {
+        /// Which model.
+        model: String,
+        /// Status and message.
+        cause: String,
+    },
+    /// Nothing, or something contradictory, is configured for the model asked for.
+    #[error("{0}")]
+    Configuration(String),
+}
+
+impl Error {
+    /// Whether another attempt may help.
+    #[must_use]
+    pub const fn is_retryable(&self) -> bool {
+        !matches!(self, Self::Refused { .. } | Self::Configuration(_))
+    }
+
+    /// How long the provider asks to wait.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::RateLimited { retry_after, .. } | Self::Unavailable { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The one trait.
+
+use async_trait::async_trait;
+
+use crate::{Reply, Request, Result};
+
+/// A language model, or whatever speaks like one.
+///
+/// An answer that is empty, cut off or does not decode is an error, never a reply: see
+/// [`crate::Error`] for which errors are worth another attempt. An implementation makes one
+/// attempt; retries are the caller's. Dropping the future cuts the request off.
+#[async_trait]
+pub trait Model: Send + Sync + 'static {
+    /// Answers one request. Text and calls go to `deltas` as they arrive; the reply holds all of
+    /// them once more, whole.
+    async fn call(&self, request: Request, deltas: &mut dyn Deltas) -> Result<Reply>;
+
+    /// What this is, for logs and for `doctor`: one line without secrets.
+    fn describe(&self) -> String;
+
+    /// What every answer to a person must say beside itself, when there is something to say.
+    fn disclaimer(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+/// A piece of an answer under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delta {
+    /// The next piece of text.
+    Text(String),
+    /// The next piece of reasoning, where the provider shows it.
+    Reasoning(String),
+    /// A call has begun; its arguments come whole, with the reply.
+    Call {
+        /// The tool's name.
+        tool: String,
+    },
+}
+
+/// Where the pieces go. It must not block: it is called between two reads of the stream.
+pub trait Deltas: Send {
+    /// Takes the next piece.
+    fn delta(&mut self, delta: Delta);
+}
+
+/// For callers that only want the reply.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoDeltas;
+
+impl Deltas for NoDeltas {
+    fn delta(&mut self, _: Delta) {}
+}
+
+impl<F: FnMut(Delta) + Send> Deltas for F {
+    fn delta(&mut self, delta: Delta) {
+        self(delta);
+    }
+}

@@ -1,0 +1,66 @@
+//! What goes to a model and what comes back: one request type, one reply type; providers' quirks
+//! stay behind their adapters.
+
+use std::sync::Arc;
+
+use entourage_types::{Cost, ToolCall, ToolSpec, Usage};
+use serde_json::Value;
+
+/// One request to a model.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// Which model, as `provider::name`; the house's choice when none is given.
+    pub model: Option<String>,
+    /// The stable prefix: byte-identical over a session, so that prompt caches hold.
+    pub system: Arc<str>,
+    /// The conversation, oldest first.
+    pub messages: Vec<Message>,
+    /// What changes from request to request (time, notes); placed after everything else.
+    pub tail: Option<String>,
+    /// The tools on offer, in a stable order.
+    pub tools: Arc<[ToolSpec]>,
+    /// The schema that the answer's text must meet as JSON, when it must.
+    pub output_schema: Option<Arc<Value>>,
+    /// The sampling temperature; the provider's default otherwise.
+    pub temperature: Option<f64>,
+    /// At most this many tokens in the answer.
+    pub max_tokens: Option<u32>,
+}
+
+/// One entry of the conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Message {
+    /// Somebody speaks to the model.
+    User(String),
+    /// The model spoke.
+    Assistant {
+        /// What it said.
+        text: String,
+        /// What it asked for.
+        calls: Vec<ToolCall>,
+    },
+    /// What a call returned.
+    Output {
+        /// The call's id.
+        call: String,
+        /// The tool's name.
+        tool: String,
+        /// The text.
+        text: String,
+    },
+}
+
+/// One answer of a model. It has text, or calls, or both.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Reply {
+    /// What it said.
+    pub text: String,
+    /// What it asks for, in order. Their ids are fresh and ours.
+    pub calls: Vec<ToolCall>,
+    /// The model that answered, as `provider::name`.
+    pub model: String,
+    /// Its tokens, as the provider reports them.
+    pub usage: Usage,
+    /// Its price, when one is known.
+    pub cost: Option<Cost>,
+}

@@ -1,0 +1,149 @@
+//! A model that says what a test tells it to, and remembers what it was asked.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+use entourage_types::{CallId, ToolCall, Usage};
+use serde_json::Value;
+
+use crate::{Delta, Deltas, Error, Model, Reply, Request, Result};
+
+type Decide = dyn Fn(&Request) -> Option<Result<Script>> + Send + Sync;
+
+/// A model for tests: scripted answers in order, or a function from request to answer.
+///
+/// ```
+/// use entourage_llm::{Model, NoDeltas, Request, Script, ScriptedModel};
+/// # futures::executor::block_on(async {
+/// let model = ScriptedModel::new([
+///     Script::call("web_search", serde_json::json!({"query": "durable agents"})),
+///     Script::text("Found it."),
+/// ]);
+/// let first = model.call(Request::default(), &mut NoDeltas).await?;
+/// assert_eq!(first.calls[0].tool, "web_search");
+/// let second = model.call(Request::default(), &mut NoDeltas).await?;
+/// assert_eq!(second.text, "Found it.");
+/// assert_eq!(model.requests().len(), 2);
+/// # Ok::<(), entourage_llm::Error>(()) }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct ScriptedModel {
+    state: Arc<Mutex<State>>,
+    decide: Option<Arc<Decide>>,
+}
+
+#[derive(Default)]
+struct State {
+    script: VecDeque<Result<Script>>,
+    requests: Vec<Request>,
+}
+
+/// One scripted answer.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Script {
+    text: String,
+    calls: Vec<(String, Value)>,
+    usage: Usage,
+}
+
+impl Script {
+    /// An answer of text.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            usage: Usage { input: 10, output: 5, ..Usage::default() },
+            ..Self::default()
+        }
+    }
+
+    /// An answer that calls one tool.
+    #[must_use]
+    pub fn call(tool: impl Into<String>, arguments: Value) -> Self {
+        Self::text("").and_call(tool, arguments)
+    }
+
+    /// The same answer with one call more.
+    #[must_use]
+    pub fn and_call(mut self, tool: impl Into<String>, arguments: Value) -> Self {
+        self.calls.push((tool.into(), arguments));
+        self
+    }
+
+    /// The same answer with other usage; the default is 10 tokens in, 5 out.
+    #[must_use]
+    pub fn using(mut self, usage: Usage) -> Self {
+        self.usage = usage;
+        self
+    }
+}
+
+impl ScriptedModel {
+    /// A model that gives these answers in order, then fails loudly.
+    #[must_use]
+    pub fn new(script: impl IntoIterator<Item = Script>) -> Self {
+        let state = State { script: script.into_iter().map(Ok).collect(), ..State::default() };
+        Self { state: Arc::new(Mutex::new(state)), decide: None }
+    }
+
+    /// A model that decides by the request; where the function returns none, the script goes on.
+    #[must_use]
+    pub fn deciding(decide: impl Fn(&Request) -> Option<Result<Script>> + Send + Sync + 'static) -> Self {
+        Self { decide: Some(Arc::new(decide)), ..Self::new([]) }
+    }
+
+    /// Adds an answer, or an error, at the end of the script.
+    pub fn push(&self, answer: Result<Script>) {
+        self.lock().script.push_back(answer);
+    }
+
+    /// The requests so far, in order.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request> {
+        self.lock().requests.clone()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Model for ScriptedModel {
+    async fn call(&self, request: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
+        let decided = self.decide.as_ref().and_then(|decide| decide(&request));
+        let answer = {
+            let mut state = self.lock();
+            state.requests.push(request);
+            decided.or_else(|| state.script.pop_front())
+        };
+        let script = answer.unwrap_or_else(|| {
+            Err(Error::Refused { model: "scripted".into(), cause: "the script has no further answer".into() })
+        })?;
+        if !script.text.is_empty() {
+            deltas.delta(Delta::Text(script.text.clone()));
+        }
+        let calls = script
+            .calls
+            .into_iter()
+            .map(|(tool, arguments)| {
+                deltas.delta(Delta::Call { tool: tool.clone() });
+                ToolCall { id: CallId::new(), tool, arguments }
+            })
+            .collect();
+        Ok(Reply {
+            text: script.text,
+            calls,
+            model: "scripted::script".into(),
+            usage: script.usage,
+            cost: None,
+        })
+    }
+
+    fn describe(&self) -> String {
+        "scripted: answers from a script, for tests".into()
+    }
+}

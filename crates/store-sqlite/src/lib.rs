@@ -1,0 +1,1 @@
+//! The embedded Store: SQLite in WAL mode with group commit.

@@ -1,0 +1,20 @@
+//! The hint that follows a commit.
+
+use entourage_types::{AgentId, Event, Wakeup};
+
+/// What a commit woke, and what it told.
+#[derive(Debug, Clone, Default)]
+pub struct Changed {
+    /// The wake-ups it wrote.
+    pub wakeups: Vec<Wakeup>,
+    /// The events derived from it, with their numbers, items filled in.
+    pub events: Vec<Event>,
+}
+
+impl Changed {
+    /// Whether the tree of this root has news.
+    #[must_use]
+    pub fn touches(&self, root: AgentId) -> bool {
+        self.events.iter().any(|event| event.root == root)
+    }
+}

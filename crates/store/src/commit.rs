@@ -1,0 +1,137 @@
+//! Everything that changes at once: a fence, expectations, writes.
+
+use entourage_types::{
+    Agent, AgentId, Entity, EntityKind, Item, Post, PostId, Question, Record, Run, Step, Task, Time, Wakeup,
+    WakeupId,
+};
+
+/// Everything that changes at once.
+#[derive(Debug, Clone)]
+pub struct Commit {
+    /// When, on the house's clock.
+    pub at: Time,
+    /// The activation that commits; none for an outsider, who may only create, post and record.
+    pub fence: Option<Fence>,
+    /// What must hold, checked before any write.
+    pub expect: Vec<Expect>,
+    /// What changes, in this order.
+    pub writes: Vec<Write>,
+}
+
+/// The activation that commits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fence {
+    /// Whose.
+    pub agent: AgentId,
+    /// The epoch that its claim returned.
+    pub epoch: u64,
+}
+
+/// What must hold for a commit to happen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expect {
+    /// The agent exists.
+    Agent(AgentId),
+    /// No such entity exists yet.
+    Absent(EntityKind, String),
+    /// The entity is in this status.
+    Status(EntityKind, String, &'static str),
+    /// The tree of this root has room for one more agent below this limit.
+    TreeBelow(AgentId, u32),
+}
+
+/// One change. Rows are written whole; the last write of a row wins.
+#[derive(Debug, Clone)]
+pub enum Write {
+    /// A new agent.
+    NewAgent(Agent),
+    /// The fenced agent's row: status, session, number of items, time. Its epoch, owner and place
+    /// in the tree never change this way.
+    Agent(Agent),
+    /// A new item of the fenced agent's transcript.
+    Item(Item),
+    /// A run of the fenced agent, new or changed.
+    Run(Run),
+    /// A step of a run of the fenced agent, new or changed.
+    Step(Step),
+    /// A post into any agent's inbox.
+    Post(Post),
+    /// A post of the fenced agent's inbox has been read.
+    Read(PostId),
+    /// An agent has something to do.
+    Wake(Wakeup),
+    /// A wake-up has been served.
+    Woken(WakeupId),
+    /// A task, new or changed.
+    Task(Task),
+    /// A question, new or changed.
+    Question(Question),
+    /// Any other entity, new or changed.
+    Entity(Entity),
+}
+
+/// What a commit did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Committed {
+    /// Whether the fenced agent's inbox has posts that this commit did not read.
+    pub inbox: bool,
+}
+
+impl Commit {
+    /// An empty commit by an outsider: a person's request, a timer.
+    #[must_use]
+    pub fn new(at: Time) -> Self {
+        Self { at, fence: None, expect: Vec::new(), writes: Vec::new() }
+    }
+
+    /// An empty commit by the activation that holds this epoch.
+    #[must_use]
+    pub fn fenced(agent: &Agent, at: Time) -> Self {
+        Self { fence: Some(Fence { agent: agent.id, epoch: agent.epoch }), ..Self::new(at) }
+    }
+
+    /// Adds an expectation.
+    #[must_use]
+    pub fn expect(mut self, expect: Expect) -> Self {
+        self.expect.push(expect);
+        self
+    }
+
+    /// Adds a write.
+    #[must_use]
+    pub fn write(mut self, write: Write) -> Self {
+        self.writes.push(write);
+        self
+    }
+
+    /// Adds a write in place.
+    pub fn push(&mut self, write: Write) {
+        self.writes.push(write);
+    }
+
+    /// Posts to an agent and wakes it.
+    pub fn post(&mut self, post: Post, owner: &entourage_types::Owner) {
+        self.writes.push(Write::Wake(Wakeup {
+            id: post.wakeup,
+            agent: post.agent,
+            owner: owner.clone(),
+            due: post.at,
+        }));
+        self.writes.push(Write::Post(post));
+    }
+}
+
+impl Write {
+    /// The entity this write keeps, if it keeps one.
+    ///
+    /// # Errors
+    /// None in practice: records are plain data.
+    pub fn entity(&self) -> serde_json::Result<Option<Entity>> {
+        Ok(match self {
+            Self::Task(task) => Some(task.entity()?),
+            Self::Question(question) => Some(question.entity()?),
+            Self::Entity(entity) => Some(entity.clone()),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,1 @@
+//! The public conformance suite: a store is what passes it.

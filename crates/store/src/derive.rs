@@ -1,0 +1,84 @@
+//! Events are derived from commits, here and nowhere else, so that no change is told without
+//! having happened and none happens untold.
+
+use entourage_types::{Agent, AgentId, EventBody, StepState};
+
+use crate::{Commit, Write};
+
+/// The facts that a commit tells, each with the tree it belongs to and the agent it is about.
+///
+/// `writer` is the fenced agent as stored before the commit; its tree is where items, runs and
+/// steps belong. Numbers are the store's to give, inside the transaction.
+#[must_use]
+pub fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, AgentId, EventBody)> {
+    let mut events = Vec::with_capacity(commit.writes.len());
+    for write in &commit.writes {
+        match write {
+            Write::NewAgent(agent) => events.push((
+                agent.root,
+                agent.id,
+                EventBody::AgentCreated {
+                    parent: agent.parent,
+                    kind: agent.kind.clone(),
+                    title: agent.title.clone(),
+                },
+            )),
+            Write::Agent(agent) => {
+                let told = writer.is_some_and(|before| {
+                    before.status == agent.status && before.waiting_on == agent.waiting_on
+                });
+                if !told {
+                    events.push((
+                        agent.root,
+                        agent.id,
+                        EventBody::AgentStatus { status: agent.status, waiting_on: agent.waiting_on },
+                    ));
+                }
+            }
+            Write::Item(item) => {
+                if let Some(writer) = writer {
+                    let body = EventBody::Item { item_seq: item.seq, item: Some(item.clone()) };
+                    events.push((writer.root, item.agent, body));
+                }
+            }
+            Write::Run(run) => {
+                if let Some(writer) = writer {
+                    events.push((
+                        writer.root,
+                        run.agent,
+                        EventBody::Run {
+                            run: run.id,
+                            status: run.status,
+                            waiting_on: run.waiting_on,
+                            stop_reason: run.stop_reason,
+                            error: run.error.clone(),
+                            usage: run.usage,
+                            cost: run.cost,
+                        },
+                    ));
+                }
+            }
+            // A finished step shows as the item it wrote; only the others need telling.
+            Write::Step(step) if step.state != StepState::Done => {
+                if let Some(writer) = writer {
+                    let body = EventBody::Step { run: step.run, key: step.key.clone(), state: step.state };
+                    events.push((writer.root, writer.id, body));
+                }
+            }
+            Write::Task(task) => {
+                events.push((task.root, task.to, EventBody::Task { task: Box::new(task.clone()) }));
+            }
+            Write::Question(question) => {
+                let body = EventBody::Question { question: Box::new(question.clone()) };
+                events.push((question.root, question.agent, body));
+            }
+            Write::Step(_)
+            | Write::Post(_)
+            | Write::Read(_)
+            | Write::Wake(_)
+            | Write::Woken(_)
+            | Write::Entity(_) => {}
+        }
+    }
+    events
+}

@@ -1,0 +1,85 @@
+//! What can go wrong in a store, by what the caller can do about it.
+
+use entourage_types::{AgentId, EntityKind};
+
+/// What can go wrong in a store.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Another activation has taken the agent since; stop quietly.
+    #[error("agent {agent} is fenced: another activation has taken it")]
+    Fenced {
+        /// Which agent.
+        agent: AgentId,
+    },
+    /// An agent that a commit expects is not there.
+    #[error("there is no agent {agent}")]
+    NoAgent {
+        /// Which agent.
+        agent: AgentId,
+    },
+    /// A record that a commit expects to be new is there already.
+    #[error("{} `{id}` exists already", kind.as_str())]
+    Exists {
+        /// Which noun.
+        kind: EntityKind,
+        /// Its id.
+        id: String,
+    },
+    /// A record is not in the status that a commit expects.
+    #[error("{} `{id}` is {found}, not {expected}", kind.as_str())]
+    NotInStatus {
+        /// Which noun.
+        kind: EntityKind,
+        /// Its id.
+        id: String,
+        /// The status that was expected.
+        expected: String,
+        /// The status it is in, or `missing`.
+        found: String,
+    },
+    /// The tree has as many agents as it may.
+    #[error("the tree of agent {root} has {found} agents; the limit is {limit}")]
+    TreeFull {
+        /// The top of the tree.
+        root: AgentId,
+        /// How many it has.
+        found: u32,
+        /// How many it may have.
+        limit: u32,
+    },
+    /// The disk is full; nothing was written.
+    #[error("the disk is full: {0}. Free some space; nothing was lost, work goes on from where it stood")]
+    DiskFull(String),
+    /// Another process has the database open.
+    #[error("{path} is in use by another process{holder}. Stop it, or name another --data directory")]
+    InUse {
+        /// The database.
+        path: String,
+        /// Who holds it, when known.
+        holder: String,
+    },
+    /// The file is not a database of this program, or of a newer version of it.
+    #[error("{path} cannot be used: {why}")]
+    Unusable {
+        /// The database.
+        path: String,
+        /// The cause, and what to do.
+        why: String,
+    },
+    /// A stored value does not read back; never expected.
+    #[error("a stored value does not read back: {0}")]
+    Corrupt(String),
+    /// The database failed; the message names the cause.
+    #[error("the database failed: {0}")]
+    Database(String),
+    /// The store was closed while the call was under way.
+    #[error("the store is closed")]
+    Closed,
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Corrupt(error.to_string())
+    }
+}

@@ -1,0 +1,97 @@
+//! The Store seam: reads, one `claim`, one `commit`, one `changed` hint.
+//!
+//! A store is what passes [`conformance`]. What holds once a call returned stands with the call.
+
+mod changed;
+mod commit;
+pub mod conformance;
+mod derive;
+mod error;
+mod query;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use entourage_types::{
+    Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, Wakeup, WakeupId,
+};
+use tokio::sync::broadcast;
+
+pub use changed::Changed;
+pub use commit::{Commit, Committed, Expect, Fence, Write};
+pub use derive::events;
+pub use error::Error;
+pub use query::{AgentQuery, EntityQuery, ItemQuery, Page, RunQuery};
+
+/// What every method returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Where everything is kept. Implementations are `store-sqlite` and `store-postgres`.
+///
+/// Every read takes a [`Scope`]: a row of another owner reads as if it did not exist.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    /// One agent, if the scope sees it.
+    async fn agent(&self, scope: &Scope, id: AgentId) -> Result<Option<Agent>>;
+
+    /// Agents in the order they were made, oldest first (newest first where the query says so).
+    async fn agents(&self, scope: &Scope, query: AgentQuery) -> Result<Vec<Agent>>;
+
+    /// Items of one transcript in their order.
+    async fn items(&self, scope: &Scope, query: ItemQuery) -> Result<Vec<Item>>;
+
+    /// Runs in the order they were started.
+    async fn runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<Run>>;
+
+    /// The steps of one run in the order they were begun.
+    async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>>;
+
+    /// One entity.
+    async fn entity(&self, scope: &Scope, kind: EntityKind, id: &str) -> Result<Option<Entity>>;
+
+    /// Entities, oldest first; with a text query, best match first.
+    async fn entities(&self, scope: &Scope, query: EntityQuery) -> Result<Vec<Entity>>;
+
+    /// Events of one tree with numbers above `after`, in order and without gaps.
+    async fn events(&self, scope: &Scope, root: AgentId, after: u64, limit: u32) -> Result<Vec<Event>>;
+
+    /// Wake-ups due at `until` or before, in the order of (due, id), after the given one.
+    async fn due(&self, until: Time, after: Option<(Time, WakeupId)>, limit: u32) -> Result<Vec<Wakeup>>;
+
+    /// The posts in an agent's inbox, in the order of their ids.
+    async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>>;
+
+    /// Takes the agent for one activation: raises its epoch, durably, and reads what the activation
+    /// starts from. None when there is no such agent.
+    ///
+    /// Once it returned, no commit under an earlier epoch of this agent succeeds.
+    async fn claim(&self, agent: AgentId) -> Result<Option<Claim>>;
+
+    /// Everything that changes, at once or not at all.
+    ///
+    /// Once it returned, the writes and the events derived from them are durable, and [`Changed`]
+    /// has been sent. On an error nothing changed.
+    async fn commit(&self, commit: Commit) -> Result<Committed>;
+
+    /// A hint after each commit: what woke and which trees have news. A subscriber that lags
+    /// loses hints, never facts: it reads `due` or `events` again.
+    fn changed(&self) -> broadcast::Receiver<Arc<Changed>>;
+}
+
+/// What an activation starts from, read after its epoch was raised.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// The agent, with the new epoch.
+    pub agent: Agent,
+    /// Its run that has not ended, if there is one.
+    pub run: Option<Run>,
+    /// The steps of that run.
+    pub steps: Vec<Step>,
+    /// The transcript of the current session.
+    pub items: Vec<Item>,
+    /// The inbox, in order.
+    pub inbox: Vec<Post>,
+    /// The wake-ups of this agent that are due or not: the stop of the activation consumes those
+    /// it has served.
+    pub wakeups: Vec<Wakeup>,
+}

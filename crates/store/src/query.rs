@@ -1,0 +1,86 @@
+//! What can be asked of a store. Absent conditions do not restrict.
+
+use entourage_types::{AgentId, EntityKind, RunId, Status};
+
+/// How many rows, and after which.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The id of the last row already seen.
+    pub after: Option<String>,
+    /// At most this many rows.
+    pub limit: u32,
+    /// Newest first.
+    pub newest_first: bool,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self { after: None, limit: 100, newest_first: false }
+    }
+}
+
+/// Which agents.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AgentQuery {
+    /// Of this tree.
+    pub root: Option<AgentId>,
+    /// Made by this agent.
+    pub parent: Option<AgentId>,
+    /// Only agents without a parent.
+    pub roots: bool,
+    /// Found by this key.
+    pub key: Option<String>,
+    /// In this status.
+    pub status: Option<Status>,
+    /// Which page.
+    pub page: Page,
+}
+
+/// Which items of one transcript.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemQuery {
+    /// Whose transcript.
+    pub agent: AgentId,
+    /// Items with this number or above.
+    pub from: u64,
+    /// At most this many.
+    pub limit: u32,
+}
+
+/// Which runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunQuery {
+    /// This one.
+    pub id: Option<RunId>,
+    /// Of this agent.
+    pub agent: Option<AgentId>,
+    /// Of the agents of this tree.
+    pub root: Option<AgentId>,
+    /// Which page.
+    pub page: Page,
+}
+
+/// Which entities of one kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntityQuery {
+    /// Which noun.
+    pub kind: EntityKind,
+    /// Of this tree.
+    pub root: Option<AgentId>,
+    /// Of this agent.
+    pub parent: Option<AgentId>,
+    /// In this status.
+    pub status: Option<String>,
+    /// With these words; any text is safe, none of it is query syntax.
+    pub text: Option<String>,
+    /// Which page; ignored with `text`, which returns the best `limit`.
+    pub page: Page,
+}
+
+impl EntityQuery {
+    /// All entities of one kind.
+    #[must_use]
+    pub fn of(kind: EntityKind) -> Self {
+        Self { kind, root: None, parent: None, status: None, text: None, page: Page::default() }
+    }
+}

@@ -1,0 +1,39 @@
+//! What a call knows about where it happens.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use entourage_types::{AgentId, CallId, Kind, Note, Owner, Time};
+use tokio_util::sync::CancellationToken;
+
+use crate::Result;
+
+/// What a call knows about where it happens.
+#[derive(Clone)]
+pub struct Context {
+    /// The call; also the key under which an idempotent effect happens once.
+    pub call: CallId,
+    /// The calling agent.
+    pub agent: AgentId,
+    /// The top of its tree.
+    pub root: AgentId,
+    /// Whether it talks to a person rather than to a parent.
+    pub is_root: bool,
+    /// Whose agent it is.
+    pub owner: Owner,
+    /// Its kind.
+    pub kind: Arc<Kind>,
+    /// Now, on the house's clock.
+    pub now: Time,
+    /// The notes of its tree.
+    pub notes: Arc<dyn Notes>,
+    /// Cancelled when the call shall stop; dropping the call's future means the same.
+    pub cancel: CancellationToken,
+}
+
+/// Reading notes: of the caller's tree, and of no other.
+#[async_trait]
+pub trait Notes: Send + Sync {
+    /// The notes that match the words best, at most `limit`.
+    async fn search(&self, text: &str, limit: u32) -> Result<Vec<Note>>;
+}

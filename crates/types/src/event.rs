@@ -1,0 +1,109 @@
+//! One numbered fact for subscribers, derived from a commit.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    AgentId, Cost, Item, Question, RunId, Status, StepState, StopReason, Task, Time, Usage, WaitingOn,
+};
+
+/// One numbered fact. Numbers are gap-free per root agent; the number is the SSE id.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// The tree it happened in.
+    pub root: AgentId,
+    /// Its number in that tree, from 1.
+    pub seq: u64,
+    /// The agent it is about.
+    pub agent: AgentId,
+    /// When it was committed.
+    pub at: Time,
+    /// What happened.
+    #[serde(flatten)]
+    pub body: EventBody,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum EventBody {
+    /// An agent was made.
+    AgentCreated {
+        /// Its parent.
+        parent: Option<AgentId>,
+        /// Its kind.
+        kind: String,
+        /// What it is for.
+        title: String,
+    },
+    /// An agent's status changed.
+    AgentStatus {
+        /// The new status.
+        status: Status,
+        /// What it waits on, when it waits.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        waiting_on: Option<WaitingOn>,
+    },
+    /// A run changed: it started, sleeps, goes on or ended.
+    Run {
+        /// Which run.
+        run: RunId,
+        /// Where it stands.
+        status: Status,
+        /// What it waits on, when it waits.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        waiting_on: Option<WaitingOn>,
+        /// Why it stopped.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        stop_reason: Option<StopReason>,
+        /// What went wrong.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        error: Option<String>,
+        /// Tokens so far.
+        usage: Usage,
+        /// Cost so far.
+        cost: Cost,
+    },
+    /// A step began, waits, is tried again or is done, and no item says so.
+    Step {
+        /// Whose step.
+        run: RunId,
+        /// Its key.
+        key: String,
+        /// How far it got.
+        state: StepState,
+    },
+    /// The transcript grew. Storage keeps the item's number only; reading fills the item in.
+    Item {
+        /// The item's number in the agent's transcript.
+        item_seq: u64,
+        /// The item itself.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        item: Option<Item>,
+    },
+    /// A task changed.
+    Task {
+        /// The task as of then.
+        task: Box<Task>,
+    },
+    /// A question was asked, answered, declined or expired.
+    Question {
+        /// The question as of then.
+        question: Box<Question>,
+    },
+}
+
+impl EventBody {
+    /// The word by which storage and SSE name the event.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::AgentCreated { .. } => "agent_created",
+            Self::AgentStatus { .. } => "agent_status",
+            Self::Run { .. } => "run",
+            Self::Step { .. } => "step",
+            Self::Item { .. } => "item",
+            Self::Task { .. } => "task",
+            Self::Question { .. } => "question",
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Typed identifiers: a prefix that names the noun, then a UUIDv7 in hex, so that ids of one noun
+//! sort by the time they were made and an id of another noun is refused at the door.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use uuid::Uuid;
+
+/// A string that is not an id of the noun asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{given}` is not a {noun} id: one looks like `{prefix}_` and 32 hex digits")]
+pub struct ParseIdError {
+    given: String,
+    noun: &'static str,
+    prefix: &'static str,
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $noun:literal, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// What every id of this noun starts with, before the underscore.
+            pub const PREFIX: &'static str = $prefix;
+
+            /// A fresh id; later ones sort after earlier ones.
+            #[must_use]
+            #[allow(clippy::new_without_default, reason = "a default that differs each time would mislead")]
+            pub fn new() -> Self {
+                Self(Uuid::now_v7())
+            }
+
+            /// The id behind the prefix.
+            #[must_use]
+            pub fn uuid(self) -> Uuid {
+                self.0
+            }
+
+            /// An id from a UUID made elsewhere, for example from a digest.
+            #[must_use]
+            pub fn from_uuid(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "_{}"), self.0.simple())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseIdError;
+
+            fn from_str(given: &str) -> Result<Self, ParseIdError> {
+                given
+                    .strip_prefix(concat!($prefix, "_"))
+                    .filter(|hex| hex.len() == 32)
+                    .and_then(|hex| Uuid::try_parse(hex).ok())
+                    .map(Self)
+                    .ok_or_else(|| ParseIdError {
+                        given: given.chars().take(64).collect(),
+                        noun: $noun,
+                        prefix: $prefix,
+                    })
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+id!(
+    /// An agent.
+    AgentId, "agent", "agt"
+);
+id!(
+    /// A run of an agent.
+    RunId, "run", "run"
+);
+id!(
+    /// A task from one agent to another.
+    TaskId, "task", "tsk"
+);
+id!(
+    /// A question to a person.
+    QuestionId, "question", "qst"
+);
+id!(
+    /// A post in an agent's inbox.
+    PostId, "post", "pst"
+);
+id!(
+    /// A wake-up; also the idempotency key under which a dispatcher delivers it.
+    WakeupId, "wake-up", "wkp"
+);
+id!(
+    /// A tool call. Ours, not the provider's (some providers number calls per answer), because it
+    /// is also the idempotency key that the tool receives.
+    CallId, "call", "cal"
+);
+id!(
+    /// A note.
+    NoteId, "note", "nte"
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_survives_text_and_names_its_noun() {
+        let id = AgentId::new();
+        assert_eq!(id.to_string().parse::<AgentId>(), Ok(id));
+        let wrong = RunId::new().to_string().parse::<AgentId>();
+        assert!(wrong.is_err_and(|e| e.to_string().contains("agent id")));
+        assert!("agt_".parse::<AgentId>().is_err());
+    }
+
+    #[test]
+    fn later_ids_sort_after_earlier_ones() {
+        let ids: Vec<String> = (0..100).map(|_| PostId::new().to_string()).collect();
+        assert!(ids.is_sorted());
+    }
+}

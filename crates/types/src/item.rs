@@ -1,0 +1,184 @@
+//! One entry of a transcript. Items are written once and never changed.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{AgentId, CallId, RunId, TaskId, Time};
+
+/// One entry of an agent's transcript.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Item {
+    /// Whose transcript.
+    pub agent: AgentId,
+    /// Its number in the transcript, from 0 without gaps.
+    pub seq: u64,
+    /// The run that wrote it.
+    pub run: RunId,
+    /// The session it belongs to.
+    pub session: u32,
+    /// When it was committed.
+    pub at: Time,
+    /// What it says.
+    #[serde(flatten)]
+    pub body: ItemBody,
+}
+
+/// What an item says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ItemBody {
+    /// Something said to the agent.
+    Message(Message),
+    /// Something the agent said or asked for.
+    Turn(Turn),
+    /// What one call returned.
+    Output(Output),
+    /// A structured answer.
+    Decision(Decision),
+    /// A remark of the house: a limit that was met, a failure.
+    Notice(Notice),
+}
+
+/// Something said to the agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who said it.
+    pub from: Author,
+    /// The text, as given.
+    pub text: String,
+    /// The task it assigns, or whose result it brings.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub task: Option<TaskId>,
+}
+
+/// Who said something.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum Author {
+    /// The person whose agent it is.
+    User,
+    /// Another agent of the tree.
+    Agent {
+        /// Which.
+        id: AgentId,
+        /// Its kind.
+        kind: String,
+    },
+}
+
+/// Something the agent said or asked for: text, and calls to be answered before it speaks again.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Turn {
+    /// The assistant's text; may be empty when there are calls.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub text: String,
+    /// The calls, in the order asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub calls: Vec<ToolCall>,
+    /// The model that spoke; none when a program logged its own call.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub model: Option<String>,
+}
+
+/// A request to use a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Its id; also the idempotency key the tool receives.
+    pub id: CallId,
+    /// The tool's name.
+    pub tool: String,
+    /// The arguments as the model gave them: an object, or a string that is not JSON.
+    pub arguments: Value,
+}
+
+/// What one call returned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Output {
+    /// The call it answers.
+    pub call: CallId,
+    /// The tool's name.
+    pub tool: String,
+    /// The text the model reads.
+    pub text: String,
+    /// Whether the call failed.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub error: bool,
+    /// What a screen may show beside the text; the model never sees it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub details: Option<Value>,
+}
+
+/// A structured answer of the model to a named decision.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// The decision's name.
+    pub name: String,
+    /// The answer, valid against the decision's schema.
+    pub value: Value,
+}
+
+/// A remark of the house.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Notice {
+    /// How serious it is.
+    pub level: Level,
+    /// A stable word for programs, such as `model_failed` or `max_steps`.
+    pub code: String,
+    /// A sentence for people: the cause, and what can be done.
+    pub text: String,
+}
+
+/// How serious a notice is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Worth knowing.
+    Info,
+    /// Something ended early, or was repaired.
+    Warning,
+    /// Something failed.
+    Error,
+}
+
+impl ItemBody {
+    /// The word by which storage names the variant.
+    #[must_use]
+    pub const fn type_name(&self) -> &'static str {
+        match self {
+            Self::Message(_) => "message",
+            Self::Turn(_) => "turn",
+            Self::Output(_) => "output",
+            Self::Decision(_) => "decision",
+            Self::Notice(_) => "notice",
+        }
+    }
+
+    /// The body without its type, as stored beside [`Self::type_name`].
+    ///
+    /// # Errors
+    /// None in practice: every body is plain data.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        match self {
+            Self::Message(body) => serde_json::to_string(body),
+            Self::Turn(body) => serde_json::to_string(body),
+            Self::Output(body) => serde_json::to_string(body),
+            Self::Decision(body) => serde_json::to_string(body),
+            Self::Notice(body) => serde_json::to_string(body),
+        }
+    }
+
+    /// A body read back from its two stored columns.
+    ///
+    /// # Errors
+    /// When the type is unknown or the JSON is not of that type.
+    pub fn from_json(type_name: &str, json: &str) -> serde_json::Result<Self> {
+        Ok(match type_name {
+            "message" => Self::Message(serde_json::from_str(json)?),
+            "turn" => Self::Turn(serde_json::from_str(json)?),
+            "output" => Self::Output(serde_json::from_str(json)?),
+            "decision" => Self::Decision(serde_json::from_str(json)?),
+            "notice" => Self::Notice(serde_json::from_str(json)?),
+            other => return Err(serde::de::Error::custom(format!("unknown item type `{other}`"))),
+        })
+    }
+}

@@ -1,0 +1,59 @@
+//! What sort of agent something is: data read from a file, never code.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Limits, status::words};
+
+/// What sort of agent this is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Kind {
+    /// Its name; agents name their kind by it.
+    pub name: String,
+    /// One line for whoever chooses among kinds: when to use it.
+    pub description: String,
+    /// The model it wants, as `provider::name`; the house's choice otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The tools it is offered; none given means all that need no setting up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// The program it runs.
+    pub program: Program,
+    /// The kinds it may write to and make.
+    pub peers: Vec<String>,
+    /// Whether a run stops once it has said something to the user by `send_message`.
+    pub conversational: bool,
+    /// Which of its words are its answer.
+    pub reply: Reply,
+    /// Its limits.
+    pub limits: Limits,
+    /// The JSON schema of its final answer, when it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// The sampling temperature; the provider's default otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// The body of its file.
+    pub instructions: String,
+    /// A digest of all the above: runs record it and stay with it.
+    pub version: String,
+}
+
+words! {
+    /// What drives a run of the kind.
+    Program, "program" {
+        /// Model, tools, results, until the model asks for no more tools.
+        React => "react",
+    }
+}
+
+words! {
+    /// Which of its words are a kind's answer.
+    Reply, "reply" {
+        /// The text of the turn without calls.
+        FinalText => "final_text",
+        /// What it said by `send_message`; plain text is never shown.
+        SendMessage => "send_message",
+    }
+}

@@ -1,0 +1,42 @@
+//! The nouns of Entourage: plain data with serde, no async and no I/O.
+//!
+//! `docs/vocabulary.md` has one line for each. Everything here is what the house stores, sends
+//! and shows; nothing here does anything.
+
+mod agent;
+mod entity;
+mod event;
+mod id;
+mod item;
+mod kind;
+mod limits;
+mod note;
+mod owner;
+mod post;
+mod question;
+mod run;
+mod status;
+mod task;
+mod time;
+mod tool;
+mod usage;
+mod wakeup;
+
+pub use agent::Agent;
+pub use entity::{Entity, EntityKind, Record};
+pub use event::{Event, EventBody};
+pub use id::{AgentId, CallId, NoteId, ParseIdError, PostId, QuestionId, RunId, TaskId, WakeupId};
+pub use item::{Author, Decision, Item, ItemBody, Level, Message, Notice, Output, ToolCall, Turn};
+pub use kind::{Kind, Program, Reply};
+pub use limits::Limits;
+pub use note::Note;
+pub use owner::{Owner, Scope};
+pub use post::{Post, PostBody};
+pub use question::{Answer, Question, QuestionStatus};
+pub use run::{Run, Step, StepState, StopReason};
+pub use status::{Status, WaitingOn};
+pub use task::{Task, TaskResult};
+pub use time::Time;
+pub use tool::ToolSpec;
+pub use usage::{Cost, ModelUse, Usage};
+pub use wakeup::Wakeup;

@@ -1,0 +1,46 @@
+//! Every limit of a run and of a tree, in one place.
+
+use serde::{Deserialize, Serialize};
+
+/// What bounds a run, an agent and its tree. A kind may set its own; the house's stand otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Model calls in one run.
+    pub max_steps: u32,
+    /// Calls of one tool in a row, counted by name; the last one still runs.
+    pub max_same_tool: u32,
+    /// Seconds at work in one run; time asleep does not count.
+    pub max_seconds: u64,
+    /// Tokens of one run, in and out.
+    pub max_tokens: u64,
+    /// Levels of agents below the root.
+    pub max_depth: u16,
+    /// Agents that one agent may have made.
+    pub max_children: u32,
+    /// Agents in one tree.
+    pub max_tree: u32,
+    /// Characters of a tool's output that the model gets to see.
+    pub max_output_chars: usize,
+    /// Attempts of one model call before the run fails.
+    pub max_attempts: u32,
+    /// Seconds that one tool call may take.
+    pub tool_seconds: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_steps: 25,
+            max_same_tool: 10,
+            max_seconds: 600,
+            max_tokens: 2_000_000,
+            max_depth: 5,
+            max_children: 32,
+            max_tree: 200,
+            max_output_chars: 24_000,
+            max_attempts: 4,
+            tool_seconds: 120,
+        }
+    }
+}

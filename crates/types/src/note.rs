@@ -1,0 +1,43 @@
+//! A note: something an agent wrote down for later.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{AgentId, Entity, EntityKind, NoteId, Owner, Record, Time};
+
+/// Something an agent wrote down for later; found again by its words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Note {
+    /// Its id.
+    pub id: NoteId,
+    /// Whose it is.
+    pub owner: Owner,
+    /// The tree it belongs to.
+    pub root: AgentId,
+    /// Who wrote it.
+    pub agent: AgentId,
+    /// A short line.
+    pub title: String,
+    /// The text.
+    pub content: String,
+    /// When it was written.
+    pub created: Time,
+}
+
+impl Record for Note {
+    const KIND: EntityKind = EntityKind::Note;
+
+    fn entity(&self) -> serde_json::Result<Entity> {
+        Ok(Entity {
+            kind: Self::KIND,
+            id: self.id.to_string(),
+            owner: self.owner.clone(),
+            root: Some(self.root),
+            parent: Some(self.agent),
+            status: "kept".to_owned(),
+            created: self.created,
+            updated: self.created,
+            text: Some(format!("{}\n{}", self.title, self.content)),
+            body: serde_json::to_string(self)?,
+        })
+    }
+}

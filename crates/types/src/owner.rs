@@ -1,0 +1,68 @@
+//! Whose a row is, and on whose behalf it is read.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The user that owns a row: the subject of a token, or `local` on a loopback house.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Owner(String);
+
+impl Owner {
+    /// An owner by name.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
+    /// The owner of everything on a house without authentication.
+    #[must_use]
+    pub fn local() -> Self {
+        Self::new("local")
+    }
+
+    /// The name, as stored.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// On whose behalf a read happens. A row of another owner reads as if it did not exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// One owner's rows only: what every request of a person uses.
+    Owner(Owner),
+    /// All rows: the house's own work (activations, dispatch, upkeep).
+    House,
+}
+
+impl Scope {
+    /// The owner, when the scope is one owner's.
+    #[must_use]
+    pub fn owner(&self) -> Option<&Owner> {
+        match self {
+            Self::Owner(owner) => Some(owner),
+            Self::House => None,
+        }
+    }
+
+    /// Whether a row of `owner` may be seen.
+    #[must_use]
+    pub fn sees(&self, owner: &Owner) -> bool {
+        self.owner().is_none_or(|own| own == owner)
+    }
+}
+
+impl From<&Owner> for Scope {
+    fn from(owner: &Owner) -> Self {
+        Self::Owner(owner.clone())
+    }
+}

@@ -1,0 +1,74 @@
+//! What others may put into an agent's inbox. Only the agent itself writes its transcript.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{AgentId, Answer, Author, CallId, PostId, QuestionId, TaskId, TaskResult, Time, WakeupId};
+
+/// One entry of an agent's inbox.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Post {
+    /// Its id; posts are read in the order of their ids.
+    pub id: PostId,
+    /// Whose inbox.
+    pub agent: AgentId,
+    /// When it was posted.
+    pub at: Time,
+    /// The wake-up written with it; consumed when the run that read the post stops.
+    pub wakeup: WakeupId,
+    /// What it says.
+    pub body: PostBody,
+}
+
+/// What a post says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum PostBody {
+    /// Somebody writes; with a task, the result is owed to its assigner.
+    Message {
+        /// Who.
+        from: Author,
+        /// What.
+        text: String,
+        /// The task it assigns.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        task: Option<TaskId>,
+    },
+    /// A person answered a question.
+    Answer {
+        /// Which question.
+        question: QuestionId,
+        /// The call that waits for it.
+        call: CallId,
+        /// The answer.
+        answer: Answer,
+    },
+    /// Another agent ended a task of this one.
+    Done {
+        /// Which task.
+        task: TaskId,
+        /// The call that assigned it.
+        call: CallId,
+        /// Who worked on it.
+        from: AgentId,
+        /// The kind of who worked on it.
+        kind: String,
+        /// What came of it.
+        result: TaskResult,
+    },
+    /// A moment has come that a call waits for.
+    Timer {
+        /// The call that waits.
+        call: CallId,
+    },
+}
+
+impl PostBody {
+    /// The call that this post closes, if one is still open for it.
+    #[must_use]
+    pub fn call(&self) -> Option<CallId> {
+        match self {
+            Self::Message { .. } => None,
+            Self::Answer { call, .. } | Self::Done { call, .. } | Self::Timer { call } => Some(*call),
+        }
+    }
+}

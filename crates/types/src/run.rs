@@ -1,0 +1,102 @@
+//! A run (one activation's worth of work, from something to read to a stop) and its steps.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{AgentId, Cost, ModelUse, Owner, RunId, Status, TaskId, Time, Usage, WaitingOn, status::words};
+
+/// From something to read to a stop. It may span many activations: whatever waits sleeps on disk.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Its id.
+    pub id: RunId,
+    /// Whose run.
+    pub agent: AgentId,
+    /// The owner of that agent.
+    pub owner: Owner,
+    /// Where it stands.
+    pub status: Status,
+    /// What it waits on, when it waits.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub waiting_on: Option<WaitingOn>,
+    /// Why it stopped, once it has.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stop_reason: Option<StopReason>,
+    /// A sentence on what went wrong, when something did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub error: Option<String>,
+    /// The version of the kind it started with and stays with.
+    pub kind_version: String,
+    /// The tasks whose results this run owes.
+    #[serde(default)]
+    pub tasks: Vec<TaskId>,
+    /// How many model calls it made.
+    pub model_calls: u32,
+    /// The tokens of those calls.
+    pub usage: Usage,
+    /// What those calls cost, as far as prices are known.
+    pub cost: Cost,
+    /// When it started.
+    pub started: Time,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ended: Option<Time>,
+}
+
+words! {
+    /// Why a run stopped.
+    StopReason, "stop reason" {
+        /// The model asked for nothing more, or said what it had to say.
+        Completed => "completed",
+        /// The limit of model calls in one run.
+        MaxSteps => "max_steps",
+        /// The same tool called too many times in a row.
+        SameTool => "same_tool",
+        /// The limit of time at work.
+        MaxTime => "max_time",
+        /// The limit of tokens.
+        MaxTokens => "max_tokens",
+        /// The model failed for good.
+        ModelFailed => "model_failed",
+        /// The kind, a tool or the house itself is at fault.
+        Error => "error",
+        /// A person or a parent's end.
+        Cancelled => "cancelled",
+    }
+}
+
+/// One durable unit of a run. Its key is stable, so that after a crash it is answered from here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Whose step.
+    pub run: RunId,
+    /// Its key in the run: `receive/3`, `model/2`, `tool/<call id>`.
+    pub key: String,
+    /// How far it got.
+    pub state: StepState,
+    /// The checkpoint: what the step returned, or what an open one waits for.
+    pub value: Value,
+    /// How many times it was tried.
+    pub attempt: u32,
+    /// What the model call used, when the step is one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub used: Option<ModelUse>,
+    /// When it was first begun.
+    pub started: Time,
+    /// When it got into its state.
+    pub updated: Time,
+}
+
+words! {
+    /// How far a step got.
+    StepState, "step state" {
+        /// The intent is on record, the effect may have happened.
+        Started => "started",
+        /// It waits for a post: an answer, a result, a moment.
+        Open => "open",
+        /// It failed and is tried again later.
+        Retry => "retry",
+        /// It is done, once and for ever.
+        Done => "done",
+    }
+}

@@ -1,0 +1,67 @@
+//! A moment in time: microseconds since the epoch in storage, RFC 3339 in JSON.
+
+use std::{fmt, time::Duration};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A moment in microseconds since 1970-01-01T00:00:00Z.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Time(i64);
+
+impl Time {
+    /// A moment from its microseconds, as stored.
+    #[must_use]
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros)
+    }
+
+    /// The microseconds since the epoch, as stored.
+    #[must_use]
+    pub const fn micros(self) -> i64 {
+        self.0
+    }
+
+    /// The system's clock. The house reads its own `Clock` instead, so that tests own the time.
+    #[must_use]
+    pub fn now() -> Self {
+        Self(Timestamp::now().as_microsecond())
+    }
+
+    /// How long after `earlier` this is; zero when it is not.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(u64::try_from(self.0 - earlier.0).unwrap_or(0))
+    }
+}
+
+impl std::ops::Add<Duration> for Time {
+    type Output = Self;
+
+    fn add(self, duration: Duration) -> Self {
+        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(micros))
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match Timestamp::from_microsecond(self.0) {
+            Ok(timestamp) => timestamp.fmt(f),
+            Err(_) => write!(f, "{}us", self.0),
+        }
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let timestamp = Timestamp::deserialize(deserializer)?;
+        Ok(Self(timestamp.as_microsecond()))
+    }
+}

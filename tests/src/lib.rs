@@ -1,0 +1,1 @@
+//! Behaviour by name, across the house.

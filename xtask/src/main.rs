@@ -1,0 +1,2 @@
+//! Rules that are tests.
+fn main() {}
