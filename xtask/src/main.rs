@@ -1,2 +1,50 @@
-//! Rules that are tests.
-fn main() {}
+//! Rules that are tests: what a reviewer would otherwise have to say again and again.
+//!
+//! `cargo xtask tidy` checks the shape of the repository, `cargo xtask spec` what the requirements
+//! claim. Both print one line per finding and end with 1 if there is any; the tests of this crate
+//! run both on the repository itself.
+
+mod finding;
+mod modules;
+mod repo;
+mod source;
+mod spec;
+mod tidy;
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use anyhow::{Result, bail};
+
+use crate::{finding::Report, repo::Repo};
+
+const USAGE: &str = "usage: cargo xtask <command>
+
+  tidy   the rules of the house: file sizes, imports, lints, kinds, leftovers
+  spec   every requirement is there, every test it names exists; prints the coverage";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(report) if report.findings.is_empty() => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            // Nothing is left to tell when even this fails.
+            let _ = writeln!(io::stderr(), "{error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<Report> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let check: fn(&Repo) -> Report = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["tidy"] => tidy::check,
+        ["spec"] => spec::check,
+        _ => bail!(USAGE),
+    };
+    let report = check(&Repo::here()?);
+    write!(io::stdout(), "{report}")?;
+    Ok(report)
+}

@@ -1,0 +1,161 @@
+//! Which Rust files the compiler gets to see, and which of them only when it builds tests.
+
+use std::collections::BTreeMap;
+
+use crate::{repo::Repo, source::Source};
+
+/// The Rust files of a repository.
+#[derive(Debug)]
+pub(crate) struct Modules<'a> {
+    sources: BTreeMap<&'a str, Source>,
+    reached: BTreeMap<String, Reach>,
+}
+
+/// How a file is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Under a `tests`, `benches` or `examples` folder, or declared under `#[cfg(test)]`.
+    Test,
+    /// By the program itself.
+    Code,
+    /// By nothing: no module declares it.
+    Nothing,
+}
+
+impl<'a> Modules<'a> {
+    /// Follows the `mod` lines from each crate's roots.
+    pub(crate) fn of(repo: &'a Repo) -> Self {
+        let sources: BTreeMap<&str, Source> =
+            repo.ending(".rs").map(|(path, text)| (path, Source::new(text))).collect();
+        let mut reached = BTreeMap::new();
+        let mut open: Vec<(String, Reach)> = sources
+            .keys()
+            .filter(|path| is_root(repo, path))
+            .map(|path| ((*path).to_owned(), if in_test_folder(path) { Reach::Test } else { Reach::Code }))
+            .collect();
+        while let Some((path, reach)) = open.pop() {
+            let Some(source) = sources.get(path.as_str()) else { continue };
+            // Reached twice, by a test and by the program: it is the program's.
+            if matches!(reached.get(&path), Some(known) if *known == Reach::Code || *known == reach) {
+                continue;
+            }
+            let folder = child_folder(repo, &path);
+            for (child, test) in declared(source) {
+                let reach = if test { Reach::Test } else { reach };
+                open.push((format!("{folder}/{child}.rs"), reach));
+                open.push((format!("{folder}/{child}/mod.rs"), reach));
+            }
+            reached.insert(path, reach);
+        }
+        Self { sources, reached }
+    }
+
+    /// How a file is reached.
+    pub(crate) fn reach(&self, path: &str) -> Reach {
+        self.reached.get(path).copied().unwrap_or(Reach::Nothing)
+    }
+
+    /// A file's code.
+    pub(crate) fn get(&self, path: &str) -> Option<&Source> {
+        self.sources.get(path)
+    }
+
+    /// Every file, its code and how it is reached, in the order of their paths.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a str, &Source, Reach)> {
+        self.sources.iter().map(|(path, source)| (*path, source, self.reach(path)))
+    }
+}
+
+fn in_test_folder(path: &str) -> bool {
+    path.split('/').any(|folder| matches!(folder, "tests" | "benches" | "examples"))
+}
+
+/// A file's crate folder, and its path from there.
+fn in_crate<'p>(repo: &Repo, path: &'p str) -> Option<(&'p str, &'p str)> {
+    let mut folder = path;
+    while let Some((parent, _)) = folder.rsplit_once('/') {
+        folder = parent;
+        if repo.get(&format!("{folder}/Cargo.toml")).is_some() {
+            return Some((folder, &path[folder.len() + 1..]));
+        }
+    }
+    None
+}
+
+/// Whether cargo starts from this file.
+fn is_root(repo: &Repo, path: &str) -> bool {
+    let Some((folder, path)) = in_crate(repo, path) else { return false };
+    let named = || {
+        repo.get(&format!("{folder}/Cargo.toml")).is_some_and(|toml| toml.contains(&format!("\"{path}\"")))
+    };
+    match path.split('/').collect::<Vec<_>>()[..] {
+        ["build.rs"] | ["src", "lib.rs" | "main.rs"] => true,
+        ["src", "bin", _] | ["src", "bin", _, "main.rs"] => true,
+        ["tests" | "benches" | "examples", _] | ["tests" | "benches" | "examples", _, "main.rs"] => true,
+        // A target with a path of its own.
+        _ => named(),
+    }
+}
+
+/// Where the modules that a file declares lie.
+fn child_folder(repo: &Repo, path: &str) -> String {
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    if is_root(repo, path) || file == "mod.rs" {
+        folder.to_owned()
+    } else {
+        format!("{folder}/{}", file.trim_end_matches(".rs"))
+    }
+}
+
+/// The modules that a file declares in files of their own, and whether only for tests.
+fn declared(source: &Source) -> impl Iterator<Item = (&str, bool)> {
+    source.lines().filter_map(|line| {
+        let mut words = line.code.trim().strip_suffix(';')?.rsplit([' ', ']']);
+        let name = words.next()?;
+        (words.next()? == "mod").then_some((name, line.test))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_reached_by_mod_lines_from_the_roots_of_a_crate() {
+        let repo = Repo::of(&[
+            ("a/Cargo.toml", "[[bin]]\npath = \"odd/start.rs\"\n"),
+            ("a/src/lib.rs", "pub(crate) mod one;\nmod two;\n#[cfg(test)]\nmod tests;\n// mod three;\n"),
+            ("a/src/one.rs", "mod deep;"),
+            ("a/src/one/deep.rs", ""),
+            ("a/src/two/mod.rs", "#[cfg(test)] mod checks;"),
+            ("a/src/two/checks.rs", "mod more;"),
+            ("a/src/two/checks/more.rs", ""),
+            ("a/src/three.rs", ""),
+            ("a/src/tests.rs", ""),
+            ("a/tests/main.rs", "mod helper;"),
+            ("a/tests/helper/mod.rs", ""),
+            ("a/tests/loose/case.rs", ""),
+            ("a/odd/start.rs", ""),
+        ]);
+        let modules = Modules::of(&repo);
+        let reached = |reach| {
+            let of_it = modules.iter().filter(|(.., found)| *found == reach);
+            of_it.map(|(path, ..)| path.trim_start_matches("a/")).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            reached(Reach::Code),
+            ["odd/start.rs", "src/lib.rs", "src/one.rs", "src/one/deep.rs", "src/two/mod.rs"]
+        );
+        assert_eq!(
+            reached(Reach::Test),
+            [
+                "src/tests.rs",
+                "src/two/checks.rs",
+                "src/two/checks/more.rs",
+                "tests/helper/mod.rs",
+                "tests/main.rs"
+            ]
+        );
+        assert_eq!(reached(Reach::Nothing), ["src/three.rs", "tests/loose/case.rs"]);
+    }
+}

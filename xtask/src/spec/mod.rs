@@ -1,0 +1,126 @@
+//! `cargo xtask spec`: every requirement is there once, and every test it names exists.
+
+mod requirement;
+mod tests_of;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    finding::{Finding, Report},
+    modules::{Modules, Reach},
+    repo::Repo,
+    spec::requirement::{Requirement, Status},
+};
+
+/// One document of requirements: its file, and the ids that stand in it.
+struct Document {
+    name: &'static str,
+    path: &'static str,
+    /// What comes before the number, and with how many digits it is written.
+    prefix: &'static str,
+    digits: usize,
+    count: usize,
+}
+
+/// The five designs, and what holds across them. The numbers never change.
+const DOCUMENTS: &[Document] = &[
+    Document { name: "S1", path: "docs/spec/s1.md", prefix: "S1-R", digits: 3, count: 82 },
+    Document { name: "S2", path: "docs/spec/s2.md", prefix: "S2-R", digits: 3, count: 89 },
+    Document { name: "S3", path: "docs/spec/s3.md", prefix: "S3-R", digits: 3, count: 105 },
+    Document { name: "S4", path: "docs/spec/s4.md", prefix: "S4-R", digits: 3, count: 156 },
+    Document { name: "S5", path: "docs/spec/s5.md", prefix: "S5-R", digits: 3, count: 128 },
+    Document { name: "INV", path: "docs/spec/invariants.md", prefix: "INV-", digits: 2, count: 10 },
+];
+
+impl Document {
+    fn ids(&self) -> impl Iterator<Item = String> {
+        (1..=self.count).map(|number| format!("{}{number:0digits$}", self.prefix, digits = self.digits))
+    }
+}
+
+/// Checks every document and counts what is met.
+pub(crate) fn check(repo: &Repo) -> Report {
+    let mut tests = Tests { modules: Modules::of(repo), known: BTreeMap::new() };
+    let mut report = Report::default();
+    let mut rows = Vec::new();
+    for document in DOCUMENTS {
+        let text = repo.get(document.path).unwrap_or_default();
+        rows.push((document.name, document.count, read(document, text, &mut tests, &mut report)));
+    }
+    report.notes = table(&rows);
+    report
+}
+
+/// Reads one document; how many of its requirements are met.
+fn read(document: &Document, text: &str, tests: &mut Tests<'_>, report: &mut Report) -> usize {
+    let mut missing: BTreeSet<String> = document.ids().collect();
+    let known = missing.clone();
+    let mut met = 0;
+    for (line, number) in text.lines().zip(1..).filter(|(line, _)| line.starts_with("- **")) {
+        let mut found = |what: String, remedy: &str| {
+            report.findings.push(Finding::new(document.path, number, what, remedy));
+        };
+        let Requirement { id, status } = match Requirement::parse(line) {
+            Ok(requirement) => requirement,
+            Err(what) => {
+                found(what.to_owned(), "write `- **id** text. [open]` or `[met: file#test, file#test]`");
+                continue;
+            }
+        };
+        if !known.contains(id) {
+            found(format!("{id} does not belong here"), "ids are never added, moved or renumbered");
+        } else if !missing.remove(id) {
+            found(format!("{id} is here twice"), "keep one line per id");
+        }
+        let Status::Met(named) = status else { continue };
+        let wrong: Vec<_> = named.iter().filter_map(|test| Some((test, tests.problem(test)?))).collect();
+        met += usize::from(wrong.is_empty());
+        for (test, problem) in wrong {
+            found(format!("{id} names `{test}`: {problem}"), "write the test, or mark the line [open]");
+        }
+    }
+    let remedy = "put its line back; ids are never dropped";
+    report
+        .findings
+        .extend(missing.iter().map(|id| Finding::new(document.path, 1, format!("{id} is missing"), remedy)));
+    met
+}
+
+/// The tests of the repository, by file, found as they are asked for.
+struct Tests<'a> {
+    modules: Modules<'a>,
+    known: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Tests<'_> {
+    /// Why a test named as `file#function` does not count, if so.
+    fn problem(&mut self, named: &str) -> Option<&'static str> {
+        let Some((path, function)) = named.split_once('#') else {
+            return Some("not of the form `file#function`");
+        };
+        let Some(source) = self.modules.get(path) else { return Some("there is no such file") };
+        if self.modules.reach(path) == Reach::Nothing {
+            return Some("no module declares that file, so it never runs");
+        }
+        let tests = self.known.entry(path.to_owned()).or_insert_with(|| tests_of::tests_of(source));
+        (!tests.contains(function)).then_some("there is no such test in that file")
+    }
+}
+
+/// The coverage, a line per document.
+fn table(rows: &[(&str, usize, usize)]) -> Vec<String> {
+    let row = |name: &str, count: usize, met: usize| {
+        let percent = 100 * met / count.max(1);
+        format!("{name:<6}{count:>6}{met:>6}{:>6}{percent:>6} %", count - met)
+    };
+    let (designs, invariants): (Vec<_>, Vec<_>) = rows.iter().partition(|(name, ..)| name.starts_with('S'));
+    let mut lines = vec![format!("{:<6}{:>6}{:>6}{:>6}{:>8}", "", "all", "met", "open", "covered")];
+    lines.extend(designs.iter().map(|(name, count, met)| row(name, *count, *met)));
+    let sum = |of: fn(&(&str, usize, usize)) -> usize| designs.iter().map(of).sum();
+    lines.push(row("S1-S5", sum(|row| row.1), sum(|row| row.2)));
+    lines.extend(invariants.iter().map(|(name, count, met)| row(name, *count, *met)));
+    lines
+}
+
+#[cfg(test)]
+mod tests;

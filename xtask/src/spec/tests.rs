@@ -1,0 +1,78 @@
+//! Planted mistakes in a specification that is otherwise in order.
+
+use super::*;
+
+const TESTS: &str = "#[test]\nfn shows_it() {}\nfn helps() {}\n";
+
+/// The whole specification, all open, with one line for another.
+fn report(id: &str, line: &str) -> Report {
+    let texts: Vec<(&str, String)> = DOCUMENTS
+        .iter()
+        .map(|document| {
+            let lines = document.ids().map(|known| if known == id { line.to_owned() } else { open(&known) });
+            (document.path, lines.collect::<Vec<_>>().join("\n"))
+        })
+        .collect();
+    let mut files: Vec<(&str, &str)> = texts.iter().map(|(path, text)| (*path, text.as_str())).collect();
+    files.extend([("tests/Cargo.toml", ""), ("tests/tests/a.rs", TESTS), ("tests/tests/lost/b.rs", TESTS)]);
+    check(&Repo::of(&files))
+}
+
+fn open(id: &str) -> String {
+    format!("- **{id}** It happens. [open]")
+}
+
+fn found(id: &str, line: &str) -> Vec<String> {
+    report(id, line).findings.iter().map(|finding| format!("{}: {}", finding.line, finding.what)).collect()
+}
+
+#[test]
+fn a_specification_in_order_is_counted() {
+    let report = report("S2-R003", "- **S2-R003** It happens. [met: tests/tests/a.rs#shows_it]");
+    assert_eq!(report.findings, []);
+    let expected = [
+        "         all   met  open covered",
+        "S1        82     0    82     0 %",
+        "S2        89     1    88     1 %",
+        "S3       105     0   105     0 %",
+        "S4       156     0   156     0 %",
+        "S5       128     0   128     0 %",
+        "S1-S5    560     1   559     0 %",
+        "INV       10     0    10     0 %",
+    ];
+    assert_eq!(report.notes, expected);
+}
+
+#[test]
+fn a_missing_a_double_and_a_strange_id_are_found() {
+    assert_eq!(found("S3-R105", ""), ["1: S3-R105 is missing"]);
+    assert_eq!(found("INV-02", &open("INV-01")), ["2: INV-01 is here twice", "1: INV-02 is missing"]);
+    let twice = format!("{}\n{}", open("S1-R082"), open("S1-R083"));
+    assert_eq!(found("S1-R082", &twice), ["83: S1-R083 does not belong here"]);
+}
+
+#[test]
+fn a_line_that_does_not_read_is_found() {
+    assert_eq!(
+        found("S4-R002", "- **S4-R002** It happens. [maybe]"),
+        ["2: an unknown status", "1: S4-R002 is missing"]
+    );
+}
+
+#[test]
+fn a_test_that_does_not_run_shows_nothing() {
+    for (named, problem) in [
+        ("tests/tests/a.rs", "not of the form `file#function`"),
+        ("tests/tests/c.rs#shows_it", "there is no such file"),
+        ("tests/tests/a.rs#shows_nothing", "there is no such test in that file"),
+        ("tests/tests/a.rs#helps", "there is no such test in that file"),
+        ("tests/tests/lost/b.rs#shows_it", "no module declares that file, so it never runs"),
+    ] {
+        let line = format!("- **S5-R007** It happens. [met: tests/tests/a.rs#shows_it, {named}]");
+        let report = report("S5-R007", &line);
+        assert_eq!(report.findings.len(), 1, "{report}");
+        assert_eq!(report.findings[0].what, format!("S5-R007 names `{named}`: {problem}"));
+        assert_eq!(report.findings[0].line, 7);
+        assert!(report.notes.iter().any(|row| row.starts_with("S5 ") && row.ends_with(" 0 %")), "{report}");
+    }
+}

@@ -1,0 +1,104 @@
+//! Rules for files that the program or its users read: the built-in kinds, the API's description.
+
+use serde_json::Value;
+
+use crate::{
+    finding::{Finding, Report},
+    repo::Repo,
+};
+
+const OPENAPI: &str = "docs/openapi.json";
+
+/// Checks the kinds and the API's description.
+pub(crate) fn check(repo: &Repo, report: &mut Report) {
+    let kinds: Vec<_> =
+        repo.ending(".md").filter_map(|(path, text)| Some((path, stem(path)?, text))).collect();
+    if kinds.is_empty() {
+        let remedy = "a house needs at least one kind to start with";
+        report.findings.push(Finding::new("agents", 1, "there is no kind", remedy));
+    }
+    for (path, stem, text) in kinds {
+        let remedy = format!("open the file with front matter between `---` lines that has `name: {stem}`");
+        match name(text) {
+            None => report.findings.push(Finding::new(path, 1, "the kind has no name", remedy)),
+            Some((line, name)) if name != stem => {
+                report.findings.push(Finding::new(
+                    path,
+                    line,
+                    format!("the kind calls itself `{name}`"),
+                    remedy,
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    match repo.get(OPENAPI) {
+        None => report.notes.push(format!("tidy: {OPENAPI} is not there yet, so it is not checked")),
+        Some(text) => report.findings.extend(openapi(text)),
+    }
+}
+
+/// The name that a kind's file shall have, when it is one.
+fn stem(path: &str) -> Option<&str> {
+    path.strip_prefix("agents/")?.strip_suffix(".md").filter(|stem| !stem.contains('/'))
+}
+
+/// The line and the value of `name` in a kind's front matter.
+fn name(text: &str) -> Option<(usize, &str)> {
+    let (front, _) = text.strip_prefix("---\n")?.split_once("\n---\n")?;
+    let (number, value) =
+        front.lines().zip(2..).find_map(|(line, number)| Some((number, line.strip_prefix("name:")?)))?;
+    Some((number, value.trim().trim_matches(['"', '\''])))
+}
+
+fn openapi(text: &str) -> Option<Finding> {
+    let remedy = "write it anew with the test that compares it with the routes";
+    match serde_json::from_str::<Value>(text) {
+        Err(error) => {
+            Some(Finding::new(OPENAPI, error.line().max(1), format!("is not JSON ({error})"), remedy))
+        }
+        Ok(value) if value["openapi"].as_str().is_some_and(|version| version.starts_with("3.1")) => None,
+        Ok(_) => Some(Finding::new(OPENAPI, 1, "is not an OpenAPI 3.1 document", remedy)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::tests::found as found_by;
+
+    const KIND: (&str, &str) = ("agents/writer.md", "---\nname: writer\n---\nWrite.\n");
+
+    #[test]
+    fn a_kind_is_called_as_its_file() {
+        let found = |text: &str| found_by(check, &[("agents/writer.md", text)]);
+        assert_eq!(found(KIND.1), Vec::<String>::new());
+        assert_eq!(found("---\ndescription: d\nname: \"writer\"\n---\n"), Vec::<String>::new());
+        assert_eq!(
+            found("---\ndescription: d\nname: reader\n---\n"),
+            ["agents/writer.md:3: the kind calls itself `reader`"]
+        );
+        for nameless in ["Write.\n", "---\nmodel: m\n---\nname: writer\n", ""] {
+            assert_eq!(found(nameless), ["agents/writer.md:1: the kind has no name"]);
+        }
+    }
+
+    #[test]
+    fn a_house_without_a_kind_is_found() {
+        assert_eq!(found_by(check, &[("agents/drafts/a.md", "")]), ["agents:1: there is no kind"]);
+    }
+
+    #[test]
+    fn the_description_of_the_api_is_openapi_3_1_once_there_is_one() {
+        let found = |text: &str| found_by(check, &[KIND, (OPENAPI, text)]);
+        assert_eq!(found("{\"openapi\": \"3.1.0\"}"), Vec::<String>::new());
+        assert_eq!(
+            found("{\"openapi\": \"3.0.3\"}"),
+            ["docs/openapi.json:1: is not an OpenAPI 3.1 document"]
+        );
+        assert!(found("{\n\"openapi\": }")[0].starts_with("docs/openapi.json:2: is not JSON"));
+        let mut report = Report::default();
+        check(&Repo::of(&[KIND]), &mut report);
+        assert!(report.findings.is_empty() && report.notes.len() == 1, "{report}");
+    }
+}
