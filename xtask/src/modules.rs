@@ -85,15 +85,14 @@ fn in_crate<'p>(repo: &Repo, path: &'p str) -> Option<(&'p str, &'p str)> {
 /// Whether cargo starts from this file.
 fn is_root(repo: &Repo, path: &str) -> bool {
     let Some((folder, path)) = in_crate(repo, path) else { return false };
-    let named = || {
-        repo.get(&format!("{folder}/Cargo.toml")).is_some_and(|toml| toml.contains(&format!("\"{path}\"")))
-    };
+    let manifest = repo.get(&format!("{folder}/Cargo.toml")).unwrap_or_default();
     match path.split('/').collect::<Vec<_>>()[..] {
         ["build.rs"] | ["src", "lib.rs" | "main.rs"] => true,
         ["src", "bin", _] | ["src", "bin", _, "main.rs"] => true,
+        ["tests", file] if file != "main.rs" && manifest.contains("autotests = false") => false,
         ["tests" | "benches" | "examples", _] | ["tests" | "benches" | "examples", _, "main.rs"] => true,
         // A target with a path of its own.
-        _ => named(),
+        _ => manifest.contains(&format!("\"{path}\"")),
     }
 }
 
@@ -119,6 +118,19 @@ fn declared(source: &Source) -> impl Iterator<Item = (&str, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_one_program_holds_all_tests_a_file_beside_it_is_reached_through_it() {
+        let repo = Repo::of(&[
+            ("a/Cargo.toml", "[package]\nautotests = false\n[[test]]\nname = \"main\"\n"),
+            ("a/tests/main.rs", "mod one;"),
+            ("a/tests/one.rs", ""),
+            ("a/tests/two.rs", ""),
+        ]);
+        let modules = Modules::of(&repo);
+        let reached: Vec<Reach> = modules.iter().map(|(.., reach)| reach).collect();
+        assert_eq!(reached, [Reach::Test, Reach::Test, Reach::Nothing]);
+    }
 
     #[test]
     fn files_are_reached_by_mod_lines_from_the_roots_of_a_crate() {

@@ -69,8 +69,11 @@ fn read(document: &Document, text: &str, tests: &mut Tests<'_>, report: &mut Rep
         };
         if !known.contains(id) {
             found(format!("{id} does not belong here"), "ids are never added, moved or renumbered");
-        } else if !missing.remove(id) {
+            continue;
+        }
+        if !missing.remove(id) {
             found(format!("{id} is here twice"), "keep one line per id");
+            continue;
         }
         let Status::Met(named) = status else { continue };
         let wrong: Vec<_> = named.iter().filter_map(|test| Some((test, tests.problem(test)?))).collect();

@@ -19,18 +19,12 @@ pub(crate) fn check(repo: &Repo, report: &mut Report) {
     }
     for (path, stem, text) in kinds {
         let remedy = format!("open the file with front matter between `---` lines that has `name: {stem}`");
-        match name(text) {
-            None => report.findings.push(Finding::new(path, 1, "the kind has no name", remedy)),
-            Some((line, name)) if name != stem => {
-                report.findings.push(Finding::new(
-                    path,
-                    line,
-                    format!("the kind calls itself `{name}`"),
-                    remedy,
-                ));
-            }
-            Some(_) => {}
-        }
+        let (line, what) = match name(text) {
+            Some((_, name)) if name == stem => continue,
+            Some((line, name)) => (line, format!("the kind calls itself `{name}`")),
+            None => (1, "the kind has no name".to_owned()),
+        };
+        report.findings.push(Finding::new(path, line, what, remedy));
     }
     match repo.get(OPENAPI) {
         None => report.notes.push(format!("tidy: {OPENAPI} is not there yet, so it is not checked")),

@@ -44,57 +44,72 @@ const HOMES: &[(&str, &str)] = &[
 /// Crates that never ship: they may use anything to look at the others from outside.
 const DEVELOPMENT: &[&str] = &["entourage-testkit", "entourage-tests", "entourage-benches"];
 
+/// A crate's manifest.
+struct Manifest<'a> {
+    path: &'a str,
+    text: &'a str,
+    table: Table,
+}
+
 /// Checks every manifest.
 pub(crate) fn check(repo: &Repo, report: &mut Report) {
-    let found = &mut report.findings;
     let mut workspace = Table::new();
     let mut crates = Vec::new();
     for (path, text) in repo.ending("Cargo.toml") {
         match text.parse::<Table>() {
-            Ok(manifest) if path == "Cargo.toml" => workspace = manifest,
-            Ok(manifest) => crates.push((path, text, manifest)),
-            Err(error) => found.push(Finding::new(path, 1, error.message(), "make it valid TOML")),
+            Ok(table) if path == "Cargo.toml" => workspace = table,
+            Ok(table) => crates.push(Manifest { path, text, table }),
+            Err(error) => report.findings.push(Finding::new(path, 1, error.message(), "make it valid TOML")),
         }
     }
     let unsafe_code = at(&workspace, &["workspace", "lints", "rust", "unsafe_code"]);
-    if unsafe_code.is_none_or(|lint| (lint.get("level").unwrap_or(lint)).as_str() != Some("forbid")) {
+    if unsafe_code.is_none_or(|lint| lint.get("level").unwrap_or(lint).as_str() != Some("forbid")) {
         let remedy = "add `unsafe_code = \"forbid\"` to [workspace.lints.rust]";
-        found.push(Finding::new("Cargo.toml", 1, "unsafe code is not forbidden", remedy));
+        report.findings.push(Finding::new("Cargo.toml", 1, "unsafe code is not forbidden", remedy));
     }
-    for (path, text, manifest) in crates {
-        if at(&manifest, &["lints", "workspace"]).and_then(Value::as_bool) != Some(true) {
+    for manifest in crates {
+        if at(&manifest.table, &["lints", "workspace"]).and_then(Value::as_bool) != Some(true) {
             let remedy = "add `[lints]` with `workspace = true`";
-            found.push(Finding::new(path, 1, "does not take the workspace's lints", remedy));
+            report.findings.push(Finding::new(
+                manifest.path,
+                1,
+                "does not take the workspace's lints",
+                remedy,
+            ));
         }
-        let name = at(&manifest, &["package", "name"]).and_then(Value::as_str).unwrap_or_default();
-        let Some((_, imports)) = IMPORTS.iter().find(|(known, _)| *known == name) else {
-            let remedy = "give it a line in IMPORTS of xtask/src/tidy/manifests.rs";
-            found.push(Finding::new(path, 1, format!("`{name}` is not in the import table"), remedy));
-            continue;
-        };
-        for (key, import) in dependencies(&manifest, &workspace) {
-            let line = text.lines().position(|line| names(line, &key)).map_or(1, |index| index + 1);
-            let ours = IMPORTS.iter().any(|(known, _)| *known == import);
-            if let Only(allowed) = imports
-                && ours
-                && !allowed.contains(&import.as_str())
-            {
-                let what = format!("`{name}` imports `{import}`");
-                let remedy = match allowed {
-                    [] => "it imports none of our crates; move what needs it".to_owned(),
-                    _ => format!("it imports only {}; move what needs it", allowed.join(", ")),
-                };
-                found.push(Finding::new(path, line, what, remedy));
-            }
-            if let Some((_, home)) = HOMES.iter().find(|(guest, _)| *guest == import)
-                && name != *home
-                && !DEVELOPMENT.contains(&name)
-            {
-                let what = format!("`{name}` knows of `{import}`");
-                found.push(Finding::new(path, line, what, format!("only {home} does; go through its trait")));
-            }
+        report.findings.extend(imports(&manifest, &workspace));
+    }
+}
+
+/// What a crate imports and must not.
+fn imports(manifest: &Manifest<'_>, workspace: &Table) -> Vec<Finding> {
+    let name = at(&manifest.table, &["package", "name"]).and_then(Value::as_str).unwrap_or_default();
+    let Some((_, imports)) = IMPORTS.iter().find(|(known, _)| *known == name) else {
+        let remedy = "give it a line in IMPORTS of xtask/src/tidy/manifests.rs";
+        let what = format!("`{name}` is not in the import table");
+        return vec![Finding::new(manifest.path, 1, what, remedy)];
+    };
+    let mut found = Vec::new();
+    for (key, import) in dependencies(&manifest.table, workspace) {
+        let line = manifest.text.lines().position(|line| names(line, &key)).map_or(1, |index| index + 1);
+        let ours = IMPORTS.iter().any(|(known, _)| *known == import);
+        if let Only(allowed) = imports
+            && ours
+            && !allowed.contains(&import.as_str())
+        {
+            let remedy = match allowed {
+                [] => "it imports none of our crates; move what needs it".to_owned(),
+                _ => format!("it imports only {}; move what needs it", allowed.join(", ")),
+            };
+            found.push(Finding::new(manifest.path, line, format!("`{name}` imports `{import}`"), remedy));
+        }
+        let home = HOMES.iter().find(|(guest, _)| *guest == import).map(|(_, home)| *home);
+        if let Some(home) = home.filter(|home| *home != name && !DEVELOPMENT.contains(&name)) {
+            let remedy = format!("only {home} does; go through it");
+            found.push(Finding::new(manifest.path, line, format!("`{name}` knows of `{import}`"), remedy));
         }
     }
+    found
 }
 
 /// The value at this path of keys.
