@@ -1,17 +1,40 @@
 //! The Model seam: a request in, deltas on the side, one reply out.
 //!
 //! The house names no provider; it holds a [`Model`]. Which one stands behind it is [`choose`]'s
-//! decision at start.
+//! decision at start: usually a [`Router`] over [`GenaiModel`]s, each behind its [`Gate`], those
+//! too weak for tools inside a [`NextAction`]; the [`Rehearsal`] where there is nothing else.
 
+mod choose;
 mod error;
+mod gate;
+mod genai;
+mod http;
 mod model;
+mod next_action;
+mod prices;
+mod profile;
+mod provider;
+mod rehearsal;
 mod request;
+mod router;
 mod scripted;
+mod settings;
 
+pub use self::genai::GenaiModel;
+pub use choose::{Choice, MODEL_VARIABLE, Tried, choose};
 pub use error::Error;
+pub use gate::Gate;
+pub use http::install_tls;
 pub use model::{Delta, Deltas, Model, NoDeltas};
+pub use next_action::NextAction;
+pub use prices::{Price, Prices};
+pub use profile::{Profile, ProfileSettings};
+pub use provider::Provider;
+pub use rehearsal::Rehearsal;
 pub use request::{Message, Reply, Request};
+pub use router::Router;
 pub use scripted::{Script, ScriptedModel};
+pub use settings::{Connection, Local, Settings};
 
 /// What every call returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

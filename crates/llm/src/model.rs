@@ -1,5 +1,7 @@
 //! The one trait.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
 use crate::{Reply, Request, Result};
@@ -21,6 +23,21 @@ pub trait Model: Send + Sync + 'static {
     /// What every answer to a person must say beside itself, when there is something to say.
     fn disclaimer(&self) -> Option<&'static str> {
         None
+    }
+}
+
+#[async_trait]
+impl<M: Model + ?Sized> Model for Arc<M> {
+    async fn call(&self, request: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
+        (**self).call(request, deltas).await
+    }
+
+    fn describe(&self) -> String {
+        (**self).describe()
+    }
+
+    fn disclaimer(&self) -> Option<&'static str> {
+        (**self).disclaimer()
     }
 }
 

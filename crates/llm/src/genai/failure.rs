@@ -1,0 +1,169 @@
+//! What went wrong, by what the caller can do about it.
+
+use std::time::{Duration, SystemTime};
+
+use genai::webc::StreamTimeout;
+use reqwest::{StatusCode, header::HeaderMap};
+use secrecy::ExposeSecret;
+use serde_json::Value;
+
+use crate::{Connection, Error, Provider, http};
+
+/// At most this many characters of a provider's own words.
+const WORDS: usize = 500;
+
+/// What every error of one call names.
+pub(super) struct Failure<'a> {
+    pub(super) model: &'a str,
+    pub(super) provider: Provider,
+    pub(super) connection: &'a Connection,
+}
+
+impl Failure<'_> {
+    /// An answer that is none.
+    pub(super) fn bad(&self, what: &str) -> Error {
+        Error::BadAnswer { model: self.model.to_owned(), what: self.clean(what) }
+    }
+
+    /// An error of `genai` as one of ours.
+    pub(super) fn of(&self, error: genai::Error) -> Error {
+        match error {
+            genai::Error::WebStream { error, .. } => self.stream(error),
+            genai::Error::HttpError { status, body, headers, .. } => self.status(status, &headers, &body),
+            genai::Error::ChatResponse { body, .. } => self.event(&body),
+            // `genai` has no other way to say that a response failed, which is the provider's
+            // own word and not a fault of its JSON.
+            genai::Error::StreamParse { serde_error, .. }
+                if self.provider == Provider::OpenAiResp && serde_error.is_data() =>
+            {
+                self.unavailable(&serde_error.to_string(), None)
+            }
+            genai::Error::StreamParse { serde_error, .. } => {
+                self.bad(&format!("not JSON where JSON was due ({serde_error})"))
+            }
+            genai::Error::JsonValueExt(cause) => self.bad(&format!("not of the provider's format ({cause})")),
+            genai::Error::SerdeJson(cause) => self.bad(&format!("not of the provider's format ({cause})")),
+            other => Error::Refused { model: self.model.to_owned(), cause: self.clean(&other.to_string()) },
+        }
+    }
+
+    /// The first item of a stream holds what the HTTP exchange came to.
+    fn stream(&self, error: genai::BoxError) -> Error {
+        let error = match error.downcast::<genai::Error>() {
+            Ok(error) => return self.of(*error),
+            Err(error) => error,
+        };
+        if let Some(timeout) = error.downcast_ref::<StreamTimeout>() {
+            let after = match timeout {
+                StreamTimeout::Headers => self.connection.header_timeout(),
+                StreamTimeout::Read => self.connection.silence_timeout(),
+            };
+            return Error::TimedOut { model: self.model.to_owned(), after };
+        }
+        match error.downcast::<reqwest::Error>() {
+            // The address may hold a password, and the settings name it anyway.
+            Ok(error) => {
+                let cut = error.is_body() || error.is_decode();
+                let cause = http::chain(&error.without_url());
+                if cut {
+                    self.bad(&format!("cut off: {cause}"))
+                } else {
+                    self.unavailable(&format!("cannot be reached: {cause}"), None)
+                }
+            }
+            Err(error) => self.bad(&format!("not readable ({error})")),
+        }
+    }
+
+    /// An HTTP status that is no success.
+    fn status(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> Error {
+        let words = match serde_json::from_str::<Value>(body) {
+            Ok(body) => words(&body),
+            Err(_) => body.to_owned(),
+        };
+        let code = status.as_u16();
+        let refused = |advice: &str| Error::Refused {
+            model: self.model.to_owned(),
+            cause: self.clean(&format!("HTTP {code}: {words}{advice}")),
+        };
+        match code {
+            429 if body.contains("insufficient_quota") => refused(". The account has no credit left"),
+            429 => Error::RateLimited { model: self.model.to_owned(), retry_after: retry_after(headers) },
+            408 | 425 | 500..=599 => self.unavailable(&format!("HTTP {code}: {words}"), retry_after(headers)),
+            401 | 403 => refused(&self.key_advice()),
+            404 => refused(". Check the model's name, and `base_url` if it is set"),
+            300..=399 => refused("The address redirects elsewhere, which is not followed: check `base_url`"),
+            _ => refused(""),
+        }
+    }
+
+    /// An error that arrives in the middle of a stream, in one of the providers' formats.
+    fn event(&self, body: &Value) -> Error {
+        let inner = body.get("error").filter(|error| error.is_object()).unwrap_or(body);
+        let word = |key: &str| inner.get(key).and_then(Value::as_str).unwrap_or_default();
+        let code = inner.get("code").and_then(Value::as_u64).unwrap_or(0);
+        let words = words(body);
+        let refusals = [
+            "invalid_request_error",
+            "authentication_error",
+            "permission_error",
+            "not_found_error",
+            "billing_error",
+        ];
+        if code == 429 || word("type").contains("rate_limit") || word("code").contains("rate_limit") {
+            Error::RateLimited { model: self.model.to_owned(), retry_after: None }
+        } else if (400..500).contains(&code) && code != 408 || refusals.contains(&word("type")) {
+            Error::Refused { model: self.model.to_owned(), cause: self.clean(&words) }
+        } else {
+            self.unavailable(&words, None)
+        }
+    }
+
+    fn unavailable(&self, cause: &str, retry_after: Option<Duration>) -> Error {
+        Error::Unavailable { model: self.model.to_owned(), cause: self.clean(cause), retry_after }
+    }
+
+    fn key_advice(&self) -> String {
+        let setting = format!("`providers.{}.key` in the settings", self.provider);
+        match self.provider.key_variable() {
+            Some(variable) => format!(". Check the key: {setting}, or {variable} in the environment"),
+            None => format!(". Check the key: {setting}"),
+        }
+    }
+
+    /// Foreign words as they may be shown: on one line, not endless, and without the key, which
+    /// some servers repeat.
+    fn clean(&self, words: &str) -> String {
+        let mut text = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some(key) = self.connection.key.as_ref().map(ExposeSecret::expose_secret)
+            && !key.is_empty()
+        {
+            text = text.replace(key, "[key]");
+        }
+        match text.char_indices().nth(WORDS) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text,
+        }
+    }
+}
+
+/// The sentence in a provider's error.
+fn words(body: &Value) -> String {
+    let sentence =
+        ["/error/message", "/message", "/error"].iter().find_map(|path| body.pointer(path)?.as_str());
+    sentence.map_or_else(|| body.to_string(), str::to_owned)
+}
+
+/// How long the provider asks to wait: in milliseconds, in seconds, or until a date.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let header = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    if let Some(milliseconds) = header("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {
+        return Duration::try_from_secs_f64(milliseconds / 1000.0).ok();
+    }
+    let text = header("retry-after")?;
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let until = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
+    Some(SystemTime::from(until).duration_since(SystemTime::now()).unwrap_or_default())
+}

@@ -1,0 +1,110 @@
+//! What a call costs.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::{PoisonError, RwLock},
+};
+
+use entourage_types::{Cost, Usage};
+use genai_prices::{PriceRequest, UsageKey};
+use serde::Deserialize;
+
+use crate::Provider;
+
+/// The price of one model, in US dollars per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// Prompt tokens.
+    pub input: f64,
+    /// Tokens the model writes.
+    pub output: f64,
+    /// Prompt tokens read from the cache; as [`Self::input`] by default.
+    #[serde(default)]
+    pub cached: Option<f64>,
+    /// Prompt tokens written to the cache; as [`Self::input`] by default.
+    #[serde(default)]
+    pub cache_written: Option<f64>,
+}
+
+/// What calls cost: the operator's prices, then the table that `genai-prices` brings.
+#[derive(Debug, Default)]
+pub struct Prices {
+    own: BTreeMap<String, Price>,
+    /// Models that the table does not have: finding that out takes a search through all of it.
+    unknown: RwLock<HashSet<String>>,
+}
+
+impl Prices {
+    /// The table, with the operator's prices by `provider::name` before it.
+    #[must_use]
+    pub fn new(own: BTreeMap<String, Price>) -> Self {
+        Self { own, unknown: RwLock::default() }
+    }
+
+    /// The price of a call to `model`, a `provider::name`; none when it is not known.
+    ///
+    /// The first call for a model of the table decodes the table, which takes tens of
+    /// milliseconds, once.
+    #[must_use]
+    pub fn cost(&self, model: &str, usage: &Usage) -> Option<Cost> {
+        if let Some(price) = self.own.get(model) {
+            return cost(price.dollars(usage));
+        }
+        let (provider, name) = Provider::split(model).ok()?;
+        let table = match provider {
+            Provider::Anthropic => "anthropic",
+            Provider::OpenAi | Provider::OpenAiResp => "openai",
+            Provider::OpenRouter => "openrouter",
+            Provider::Ollama | Provider::Compatible => return None,
+        };
+        if self.unknown.read().unwrap_or_else(PoisonError::into_inner).contains(model) {
+            return None;
+        }
+        let counts = counts(usage);
+        match genai_prices::calculate(&PriceRequest::new(name, &counts).with_provider_id(table)) {
+            Ok(price) => cost(price.total_price),
+            Err(error) => {
+                tracing::debug!(model, %error, "no price");
+                if error.kind() == genai_prices::ErrorKind::ModelNotFound {
+                    self.unknown.write().unwrap_or_else(PoisonError::into_inner).insert(model.to_owned());
+                }
+                None
+            }
+        }
+    }
+}
+
+impl Price {
+    fn dollars(&self, usage: &Usage) -> f64 {
+        let plain = usage.input.saturating_sub(usage.cached + usage.cache_written);
+        let per_million = tokens(plain) * self.input
+            + tokens(usage.cached) * self.cached.unwrap_or(self.input)
+            + tokens(usage.cache_written) * self.cache_written.unwrap_or(self.input)
+            + tokens(usage.output) * self.output;
+        per_million / 1_000_000.0
+    }
+}
+
+/// The table wants the parts named only where there are some: it has no price for cached tokens
+/// of models that know no cache.
+fn counts(usage: &Usage) -> genai_prices::Usage {
+    let parts =
+        [(UsageKey::CACHE_READ_TOKENS, usage.cached), (UsageKey::CACHE_WRITE_TOKENS, usage.cache_written)];
+    [(UsageKey::INPUT_TOKENS, usage.input), (UsageKey::OUTPUT_TOKENS, usage.output)]
+        .into_iter()
+        .chain(parts.into_iter().filter(|(_, count)| *count > 0))
+        .map(|(key, count)| (key, tokens(count)))
+        .collect()
+}
+
+#[allow(clippy::cast_precision_loss, reason = "exact up to 2^53 tokens")]
+fn tokens(count: u64) -> f64 {
+    count as f64
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be in range")]
+fn cost(dollars: f64) -> Option<Cost> {
+    let nanos = (dollars * 1_000_000_000.0).round();
+    (nanos.is_finite() && (0.0..=1e18).contains(&nanos)).then(|| Cost::from_nanos(nanos as u64))
+}

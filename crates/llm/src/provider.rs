@@ -1,0 +1,115 @@
+//! The providers we speak to, as data.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+use crate::{Error, Result};
+
+/// A provider: the part of a model's name before `::`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Provider {
+    /// Anthropic's Messages.
+    Anthropic,
+    /// OpenAI's Chat Completions.
+    OpenAi,
+    /// OpenAI's Responses.
+    #[serde(rename = "openai_resp")]
+    OpenAiResp,
+    /// OpenRouter.
+    OpenRouter,
+    /// Ollama.
+    Ollama,
+    /// Any server that speaks OpenAI's Chat Completions: llama.cpp, vLLM, LM Studio.
+    Compatible,
+}
+
+impl Provider {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Anthropic, Self::OpenAi, Self::OpenAiResp, Self::OpenRouter, Self::Ollama, Self::Compatible];
+
+    /// The name, as in `anthropic::claude-…` and in the settings.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+            Self::OpenAiResp => "openai_resp",
+            Self::OpenRouter => "openrouter",
+            Self::Ollama => "ollama",
+            Self::Compatible => "compatible",
+        }
+    }
+
+    /// The environment variable of its key; none where no key is needed.
+    #[must_use]
+    pub const fn key_variable(self) -> Option<&'static str> {
+        match self {
+            Self::Anthropic => Some("ANTHROPIC_API_KEY"),
+            Self::OpenAi | Self::OpenAiResp => Some("OPENAI_API_KEY"),
+            Self::OpenRouter => Some("OPENROUTER_API_KEY"),
+            Self::Ollama | Self::Compatible => None,
+        }
+    }
+
+    /// The environment variable of its address.
+    #[must_use]
+    pub const fn base_url_variable(self) -> &'static str {
+        match self {
+            Self::Anthropic => "ANTHROPIC_BASE_URL",
+            Self::OpenAi | Self::OpenAiResp => "OPENAI_BASE_URL",
+            Self::OpenRouter => "OPENROUTER_BASE_URL",
+            Self::Ollama => "OLLAMA_BASE_URL",
+            Self::Compatible => "COMPATIBLE_BASE_URL",
+        }
+    }
+
+    /// Where it answers when nothing else is set; none when that must be said.
+    #[must_use]
+    pub const fn default_base_url(self) -> Option<&'static str> {
+        match self {
+            Self::Anthropic => Some("https://api.anthropic.com/v1/"),
+            Self::OpenAi | Self::OpenAiResp => Some("https://api.openai.com/v1/"),
+            Self::OpenRouter => Some("https://openrouter.ai/api/v1/"),
+            Self::Ollama => Some("http://127.0.0.1:11434/"),
+            Self::Compatible => None,
+        }
+    }
+
+    /// The model that is taken when only its key is known; none where models are a local matter.
+    #[must_use]
+    pub const fn default_model(self) -> Option<&'static str> {
+        match self {
+            Self::Anthropic => Some("anthropic::claude-sonnet-5-5"),
+            Self::OpenAi => Some("openai::gpt-6.1-sol"),
+            Self::OpenRouter => Some("openrouter::anthropic/claude-sonnet-5.5"),
+            Self::OpenAiResp | Self::Ollama | Self::Compatible => None,
+        }
+    }
+
+    /// A name taken apart: the provider, and the model's name there.
+    ///
+    /// # Errors
+    /// [`Error::Configuration`] when no provider, or an unknown one, is named: nothing is guessed.
+    pub fn split(model: &str) -> Result<(Self, &str)> {
+        let unknown = |why: String| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Err(Error::Configuration(format!("{why}: write `provider::name` with one of {names}")))
+        };
+        let Some((provider, name)) = model.split_once("::").filter(|(_, name)| !name.is_empty()) else {
+            return unknown(format!("the model `{model}` names no provider"));
+        };
+        match Self::ALL.into_iter().find(|known| known.name() == provider) {
+            Some(provider) => Ok((provider, name)),
+            None => unknown(format!("the model `{model}` names the unknown provider `{provider}`")),
+        }
+    }
+}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

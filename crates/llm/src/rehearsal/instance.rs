@@ -1,0 +1,51 @@
+//! The simplest value that meets a JSON schema.
+
+use serde_json::{Map, Value};
+
+/// How deep a schema is followed; deeper ones refer to themselves.
+const DEPTH: u32 = 16;
+
+/// A value for the schema; texts say `text`.
+pub(super) fn of(schema: &Value, text: &str) -> Value {
+    build(schema, schema, text, DEPTH)
+}
+
+fn build(root: &Value, schema: &Value, text: &str, depth: u32) -> Value {
+    if depth == 0 {
+        return Value::Null;
+    }
+    let next = |schema: &Value| build(root, schema, text, depth - 1);
+    if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
+        return target.strip_prefix('#').and_then(|path| root.pointer(path)).map_or(Value::Null, next);
+    }
+    if let Some(value) = schema.get("const").or_else(|| schema.get("default")) {
+        return value.clone();
+    }
+    if let Some(value) = schema.get("enum").and_then(|values| values.get(0)) {
+        return value.clone();
+    }
+    if let Some(first) = ["anyOf", "oneOf", "allOf"].iter().find_map(|key| schema.get(key)?.get(0)) {
+        return next(first);
+    }
+    let number = |key: &str| schema.get(key).and_then(Value::as_u64).unwrap_or(0);
+    let kind = schema.get("type");
+    let kind = kind.and_then(|kind| kind.as_str().or_else(|| kind.get(0)?.as_str()));
+    match kind {
+        Some("string") => text.into(),
+        Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or_else(|| 0.into()),
+        Some("boolean") => false.into(),
+        Some("null") => Value::Null,
+        Some("array") => {
+            let items = schema.get("items").unwrap_or(&Value::Null);
+            (0..number("minItems").min(8)).map(|_| next(items)).collect()
+        }
+        _ => {
+            let required = schema.get("required").and_then(Value::as_array);
+            let names = required.into_iter().flatten().filter_map(Value::as_str);
+            let property = |name: &str| schema.get("properties")?.get(name);
+            let fields: Map<String, Value> =
+                names.map(|name| (name.to_owned(), next(property(name).unwrap_or(&Value::Null)))).collect();
+            fields.into()
+        }
+    }
+}

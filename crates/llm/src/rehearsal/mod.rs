@@ -1,0 +1,69 @@
+//! A stand-in for a language model that needs no key and no network: it drives the house by a
+//! fixed script, so that a newcomer sees delegation, questions, files and notes at work.
+
+mod instance;
+mod scene;
+
+use async_trait::async_trait;
+use entourage_types::{CallId, Cost, ToolCall, Usage};
+use serde_json::Value;
+
+use crate::{Delta, Deltas, Model, Reply, Request, Result};
+use scene::{Next, Scene};
+
+/// The name it goes by in settings and in replies.
+pub(crate) const NAME: &str = "rehearsal";
+
+const DISCLAIMER: &str = "This is the rehearsal model, not a language model: it follows a fixed script. \
+                          Set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY, or start Ollama, \
+                          for real answers.";
+
+/// Whether a model's name means the rehearsal.
+pub(crate) fn is(model: &str) -> bool {
+    model == NAME || model.strip_prefix(NAME).is_some_and(|rest| rest.starts_with("::"))
+}
+
+/// The rehearsal: equal conversations get equal answers, and every conversation ends.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rehearsal;
+
+#[async_trait]
+impl Model for Rehearsal {
+    async fn call(&self, request: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
+        let reply = |text: String, calls: Vec<ToolCall>| Reply {
+            text,
+            calls,
+            model: NAME.into(),
+            usage: Usage::default(),
+            cost: Some(Cost::default()),
+        };
+        let next = match &request.output_schema {
+            Some(schema) => Next::Say(instance::of(schema, DISCLAIMER).to_string()),
+            None => Scene::of(&request).next(),
+        };
+        Ok(match next {
+            Next::Call(tool, arguments) => {
+                deltas.delta(Delta::Call { tool: tool.to_owned() });
+                reply(String::new(), vec![call(tool, arguments)])
+            }
+            Next::Say(text) => {
+                for word in text.split_inclusive(' ') {
+                    deltas.delta(Delta::Text(word.to_owned()));
+                }
+                reply(text, Vec::new())
+            }
+        })
+    }
+
+    fn describe(&self) -> String {
+        "rehearsal: a fixed script, no language model".into()
+    }
+
+    fn disclaimer(&self) -> Option<&'static str> {
+        Some(DISCLAIMER)
+    }
+}
+
+fn call(tool: &str, arguments: Value) -> ToolCall {
+    ToolCall { id: CallId::new(), tool: tool.to_owned(), arguments }
+}

@@ -1,0 +1,120 @@
+//! Every configured provider behind one model: the name in the request decides.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+
+use crate::{
+    Connection, Deltas, Error, Gate, GenaiModel, Model, NextAction, Prices, Profile, ProfileSettings,
+    Provider, Rehearsal, Reply, Request, Result, Settings, rehearsal,
+};
+
+/// Every configured provider behind one model.
+pub struct Router {
+    default: String,
+    lanes: BTreeMap<Provider, Lane>,
+    profiles: BTreeMap<String, ProfileSettings>,
+}
+
+/// One provider; both forms share its gate.
+struct Lane {
+    native: Arc<Gate<GenaiModel>>,
+    weak: NextAction<Arc<Gate<GenaiModel>>>,
+}
+
+impl Router {
+    /// A router over the providers that can be reached by these settings. Requests that name no
+    /// model go to `default`.
+    ///
+    /// # Errors
+    /// [`Error::Configuration`] when the default's provider is unknown or not configured, or an
+    /// address is none.
+    pub fn new(settings: Settings, default: impl Into<String>) -> Result<Self> {
+        let default = default.into();
+        let prices = Arc::new(Prices::new(settings.prices));
+        let mut connections = settings.providers;
+        connections.entry(Provider::Ollama).or_default();
+        // The two wires of OpenAI share what is set for one of them.
+        for (one, other) in
+            [(Provider::OpenAi, Provider::OpenAiResp), (Provider::OpenAiResp, Provider::OpenAi)]
+        {
+            if let Some(connection) = connections.get(&one).cloned() {
+                connections.entry(other).or_insert(connection);
+            }
+        }
+        let wanted = if rehearsal::is(&default) { None } else { Some(Provider::split(&default)?.0) };
+        if let Some(provider) = wanted {
+            connections.entry(provider).or_default();
+        }
+        let mut lanes = BTreeMap::new();
+        for (provider, connection) in connections {
+            let usable = connection.key.is_some() || provider.key_variable().is_none();
+            // A provider that nobody may ever ask for needs no key; asked for, it says so.
+            if usable || wanted == Some(provider) {
+                lanes.insert(provider, Lane::new(provider, connection, &prices)?);
+            }
+        }
+        Ok(Self { default, lanes, profiles: settings.profiles })
+    }
+
+    /// What is known about a model, the default when none is named.
+    #[must_use]
+    pub fn profile(&self, model: Option<&str>) -> Profile {
+        let model = model.unwrap_or(&self.default);
+        let profile = Profile::of(model);
+        self.profiles.get(model).map_or(profile, |settings| profile.with(settings))
+    }
+
+    fn lane(&self, model: &str) -> Result<&Lane> {
+        let (provider, _) = Provider::split(model)?;
+        self.lanes.get(&provider).ok_or_else(|| {
+            let next = match provider.key_variable() {
+                Some(variable) => format!("set {variable}, or `providers.{provider}.key` in the settings"),
+                None => format!("set `providers.{provider}.base_url` in the settings"),
+            };
+            Error::Configuration(format!("`{model}` is asked for, but {provider} is not configured: {next}"))
+        })
+    }
+}
+
+impl Lane {
+    fn new(provider: Provider, connection: Connection, prices: &Arc<Prices>) -> Result<Self> {
+        let places = connection.concurrency;
+        let model = GenaiModel::new(provider, connection, Arc::clone(prices))?;
+        let native = Arc::new(Gate::new(model, places));
+        Ok(Self { weak: NextAction::new(Arc::clone(&native)), native })
+    }
+}
+
+#[async_trait]
+impl Model for Router {
+    async fn call(&self, mut request: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
+        let model = request.model.get_or_insert_with(|| self.default.clone());
+        if rehearsal::is(model) {
+            return Rehearsal.call(request, deltas).await;
+        }
+        let lane = self.lane(model)?;
+        let native = self.profile(Some(model)).native_tools;
+        if native { lane.native.call(request, deltas).await } else { lane.weak.call(request, deltas).await }
+    }
+
+    fn describe(&self) -> String {
+        match self.lane(&self.default) {
+            Ok(lane) => format!("{} ({})", self.default, lane.native.describe()),
+            Err(_) => Rehearsal.describe(),
+        }
+    }
+
+    fn disclaimer(&self) -> Option<&'static str> {
+        if rehearsal::is(&self.default) { Rehearsal.disclaimer() } else { None }
+    }
+}
+
+impl std::fmt::Debug for Router {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Router")
+            .field("default", &self.default)
+            .field("providers", &self.lanes.keys().collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,81 @@
+//! What an operator may set about models. Everything has a default.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use secrecy::SecretString;
+use serde::Deserialize;
+
+use crate::{Price, ProfileSettings, Provider};
+
+/// What an operator may set about models.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// The model of every kind that names none, as `provider::name`, or `rehearsal`.
+    pub default: Option<String>,
+    /// The providers, by name.
+    pub providers: BTreeMap<Provider, Connection>,
+    /// Prices that the bundled table does not know, or has wrong, by `provider::name`.
+    pub prices: BTreeMap<String, Price>,
+    /// What is known better about a model than the built-in table does, by `provider::name`.
+    pub profiles: BTreeMap<String, ProfileSettings>,
+    /// Where local servers are looked for when nothing else is set.
+    pub local: Local,
+}
+
+/// How to reach one provider.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Connection {
+    /// Its address, such as `http://127.0.0.1:8080/v1`; the provider's own by default.
+    pub base_url: Option<String>,
+    /// Its key; read from the environment when not set here.
+    pub key: Option<SecretString>,
+    /// At most this many calls at once; 10 by default.
+    pub concurrency: usize,
+    /// How many seconds its answer may take to begin; 60 by default.
+    pub header_seconds: f64,
+    /// How many seconds of silence an answer under way may have; 60 by default.
+    pub silence_seconds: f64,
+}
+
+impl Default for Connection {
+    fn default() -> Self {
+        Self { base_url: None, key: None, concurrency: 10, header_seconds: 60.0, silence_seconds: 60.0 }
+    }
+}
+
+impl Connection {
+    /// How long its answer may take to begin.
+    #[must_use]
+    pub fn header_timeout(&self) -> Duration {
+        seconds(self.header_seconds)
+    }
+
+    /// How long an answer under way may be silent.
+    #[must_use]
+    pub fn silence_timeout(&self) -> Duration {
+        seconds(self.silence_seconds)
+    }
+}
+
+/// A setting that makes no sense as a duration becomes the default, not a call that never ends.
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).ok().filter(|d| !d.is_zero()).unwrap_or(Duration::from_secs(60))
+}
+
+/// Where local servers are looked for.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Local {
+    /// Ollama.
+    pub ollama: String,
+    /// llama.cpp's server, or any other with `/v1/models`.
+    pub compatible: String,
+}
+
+impl Default for Local {
+    fn default() -> Self {
+        Self { ollama: "http://127.0.0.1:11434".into(), compatible: "http://127.0.0.1:8080".into() }
+    }
+}
