@@ -9,6 +9,9 @@ use crate::{Error, Result};
 
 /// The JSON schema of an argument type, with all definitions inlined: small models and some
 /// providers do not follow references.
+///
+/// Unknown arguments are refused. A serde alias is unknown to the schema: a tool that accepts one
+/// must take `additionalProperties` out again and must not require what the alias stands for.
 #[must_use]
 pub fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|s| {
@@ -22,6 +25,12 @@ pub fn schema_of<T: JsonSchema>() -> Value {
         object.entry("properties").or_insert_with(|| Value::Object(serde_json::Map::new()));
     }
     schema
+}
+
+/// A tool as the model sees it, with the schema of its argument type.
+#[must_use]
+pub fn spec_of<T: JsonSchema>(name: &str, description: impl Into<String>) -> ToolSpec {
+    ToolSpec { name: name.to_owned(), description: description.into(), parameters: schema_of::<T>() }
 }
 
 /// A tool's schema, compiled once and asked before each call.

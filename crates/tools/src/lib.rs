@@ -3,17 +3,30 @@
 //! Tools never see the store: what they need to read comes with their [`Context`], what they want
 //! to write rides in their [`Outcome`] and is committed by the house together with the output.
 
+mod agents;
+mod all;
 mod arguments;
 mod context;
 mod error;
+mod files;
+mod mcp;
+mod notes;
 mod outcome;
+mod tls;
 mod tool;
+mod web;
 
-pub use arguments::{Checker, parse, schema_of};
+pub use agents::{AskUser, SendMessage, SpawnAgent, Wait};
+pub use all::{Settings, builtin};
+pub use arguments::{Checker, parse, schema_of, spec_of};
 pub use context::{Context, Notes};
 pub use error::Error;
+pub use files::{Files, ListFiles, ReadFile};
+pub use mcp::{McpServer, McpSettings, McpTransport, Problem, connect_all};
+pub use notes::{CreateNote, SearchNotes};
 pub use outcome::{Ask, Delegate, Done, Outcome, Target};
 pub use tool::{Caller, Effect, Tool, Toolbox};
+pub use web::{AllowedHost, FetchSettings, FetchUrl, SearchBackend, SearchSettings, WebSearch, refused};
 
 /// What every call returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,51 @@
+//! `ask_user`: a question that only a person can answer.
+
+use async_trait::async_trait;
+use entourage_types::ToolSpec;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::filled;
+use crate::{Ask, Caller, Context, Effect, Outcome, Result, Tool, parse, spec_of};
+
+const NAME: &str = "ask_user";
+
+/// Asks the user a question and waits for the answer, however long it takes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AskUser;
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// One clear question.
+    question: String,
+    /// Answers to choose from, if there are a few likely ones.
+    #[serde(default)]
+    options: Option<Vec<String>>,
+}
+
+#[async_trait]
+impl Tool for AskUser {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        Some(spec_of::<Arguments>(
+            NAME,
+            "Ask the user a question and wait for the answer. \
+             Use it when something is missing or unclear that only the user can decide.",
+        ))
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {
+        let Arguments { question, options } = parse(NAME, arguments)?;
+        let text = filled(NAME, "question", question)?;
+        let options = options.unwrap_or_default().into_iter().filter(|o| !o.trim().is_empty()).collect();
+        Ok(Outcome::Ask(Ask { text, options }))
+    }
+}

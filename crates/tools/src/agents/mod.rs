@@ -1,0 +1,30 @@
+//! Tools by which an agent reaches others: its user, its peers, and its own later self.
+
+mod ask_user;
+mod send_message;
+mod spawn_agent;
+mod wait;
+
+pub use ask_user::AskUser;
+pub use send_message::SendMessage;
+pub use spawn_agent::SpawnAgent;
+pub use wait::Wait;
+
+use std::sync::Arc;
+
+use entourage_types::Kind;
+
+use crate::{Error, Result};
+
+/// The kinds with when to use each, a line each.
+fn directory(peers: &[Arc<Kind>]) -> String {
+    peers.iter().map(|kind| format!("\n- {}: {}", kind.name, kind.description)).collect()
+}
+
+/// Text that is not blank.
+fn filled(tool: &str, argument: &str, text: String) -> Result<String> {
+    if text.trim().is_empty() {
+        return Err(Error::Arguments { tool: tool.to_owned(), why: format!("`{argument}` is empty") });
+    }
+    Ok(text)
+}

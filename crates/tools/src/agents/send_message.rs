@@ -1,0 +1,117 @@
+//! `send_message`: one tool for writing to a peer and for telling the user something.
+
+use async_trait::async_trait;
+use entourage_types::{Kind, Reply, ToolSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{directory, filled};
+use crate::{Caller, Context, Delegate, Done, Effect, Error, Outcome, Result, Target, Tool, parse, spec_of};
+
+const NAME: &str = "send_message";
+const USER: &str = "user";
+
+/// Writes to a peer and waits for its answer, or tells the user something. What is offered depends
+/// on who the caller may write to; nobody to write to means no offer.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SendMessage;
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// Who gets the message. Always give it.
+    #[serde(default, alias = "recipient_agent")]
+    recipient: Option<String>,
+    /// What to say. The recipient sees nothing but this text.
+    #[serde(alias = "text")]
+    message: String,
+}
+
+/// Whether an agent of this kind may talk to the user. Below the root there is no user, only a
+/// parent, and that one gets the final text.
+fn talks_to_user(kind: &Kind, is_root: bool) -> bool {
+    is_root && (kind.conversational || kind.reply == Reply::SendMessage)
+}
+
+#[async_trait]
+impl Tool for SendMessage {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn offer(&self, caller: &Caller<'_>) -> Option<ToolSpec> {
+        let to_user = talks_to_user(caller.kind, caller.is_root);
+        let description = match (caller.peers, to_user) {
+            ([], false) => return None,
+            ([], true) => "Say something to the user.".to_owned(),
+            (peers, false) => {
+                format!("Write to another agent and wait for its answer. Agents:{}", directory(peers))
+            }
+            (peers, true) => format!(
+                "Write to another agent and wait for its answer, or say something to the user \
+                 (recipient `{USER}`). Agents:{}",
+                directory(peers)
+            ),
+        };
+        let mut spec = spec_of::<Arguments>(NAME, description);
+        // The aliases must get past the check before the call, so what they stand for is not
+        // required here and other properties are let through.
+        if let Some(schema) = spec.parameters.as_object_mut() {
+            schema.remove("additionalProperties");
+            if caller.peers.is_empty() {
+                schema.remove("required");
+            }
+        }
+        let properties = &mut spec.parameters["properties"];
+        if caller.peers.is_empty() {
+            *properties = json!({ "message": { "type": "string", "description": "What to say." } });
+        } else {
+            let recipients =
+                caller.peers.iter().map(|kind| kind.name.as_str()).chain(to_user.then_some(USER));
+            let description = properties["recipient"]["description"].take();
+            properties["recipient"] = json!({
+                "type": "string",
+                "enum": recipients.collect::<Vec<_>>(),
+                "description": description,
+            });
+        }
+        Some(spec)
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {
+        let Arguments { recipient, message } = parse(NAME, arguments)?;
+        let message = filled(NAME, "message", message)?;
+        let recipient = addressee(context, recipient)?;
+        if recipient == USER {
+            return Ok(Outcome::Done(Done {
+                text: "delivered".to_owned(),
+                said: Some(message),
+                ..Done::default()
+            }));
+        }
+        Ok(Outcome::Delegate(Delegate { to: Target::Peer(recipient), text: message, wait: true }))
+    }
+}
+
+/// Who gets the message: whom the caller named, or the only one there is.
+fn addressee(context: &Context, named: Option<String>) -> Result<String> {
+    let to_user = talks_to_user(&context.kind, context.is_root).then_some(USER);
+    let allowed: Vec<&str> = context.kind.peers.iter().map(String::as_str).chain(to_user).collect();
+    let choice = || allowed.join(", ");
+    match (named, allowed.as_slice()) {
+        (None, [only]) => Ok((*only).to_owned()),
+        (None, _) => {
+            let why = format!("`recipient` is missing. Give one of: {}", choice());
+            Err(Error::Arguments { tool: NAME.to_owned(), why })
+        }
+        (Some(name), _) if allowed.contains(&name.as_str()) => Ok(name),
+        (Some(name), []) => Err(Error::NotAllowed(format!("you cannot write to `{name}`, nor to anybody"))),
+        (Some(name), _) => {
+            Err(Error::NotAllowed(format!("you cannot write to `{name}`. Recipients: {}", choice())))
+        }
+    }
+}

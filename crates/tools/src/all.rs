@@ -1,0 +1,44 @@
+//! All first tools in one box.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use crate::{
+    AskUser, CreateNote, FetchSettings, FetchUrl, Files, ListFiles, McpSettings, ReadFile, SearchNotes,
+    SearchSettings, SendMessage, SpawnAgent, Toolbox, Wait, WebSearch,
+};
+
+/// What the tools of a house need to know.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// The web search.
+    pub search: SearchSettings,
+    /// Fetching pages.
+    pub fetch: FetchSettings,
+    /// The one directory that `list_files` and `read_file` read; no such tools without it.
+    pub files: Option<PathBuf>,
+    /// The MCP servers, for [`connect_all`](crate::connect_all).
+    pub mcp: Vec<McpSettings>,
+}
+
+/// The first tools. Those of MCP servers are not among them: connecting takes its time and can
+/// fail, so [`connect_all`](crate::connect_all) brings those.
+#[must_use]
+pub fn builtin(settings: Settings) -> Toolbox {
+    let search = settings.search.or_variables(|name| std::env::var(name).ok());
+    let toolbox = Toolbox::new()
+        .with(SendMessage)
+        .with(SpawnAgent)
+        .with(AskUser)
+        .with(Wait)
+        .with(CreateNote)
+        .with(SearchNotes)
+        .with(WebSearch::new(&search))
+        .with(FetchUrl::new(settings.fetch));
+    match settings.files.map(Files::new) {
+        Some(files) => toolbox.with(ListFiles::new(files.clone())).with(ReadFile::new(files)),
+        None => toolbox,
+    }
+}

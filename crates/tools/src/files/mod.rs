@@ -1,0 +1,9 @@
+//! Tools that read one directory which the operator names, and nothing outside it.
+
+mod confine;
+mod list_files;
+mod read_file;
+
+pub use confine::Files;
+pub use list_files::ListFiles;
+pub use read_file::ReadFile;

@@ -1,0 +1,82 @@
+//! A server that runs as our child, in a process group of its own: launchers such as `npx` or
+//! `uvx` start the real server as a grandchild, and both must go.
+
+use std::{collections::BTreeMap, env, io, path::PathBuf, process::Stdio, time::Duration};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::{
+    io::AsyncReadExt,
+    process::{ChildStderr, ChildStdin, ChildStdout, Command},
+    time::timeout,
+};
+
+/// What of our own environment a server gets.
+const INHERITED: [&str; 3] = ["PATH", "HOME", "LANG"];
+/// How long a server that was asked to end may take.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A running server. Dropping it kills its whole group.
+pub(super) struct Child {
+    /// Waited for by nobody before its group is killed: until then its id, which is also the
+    /// group's, cannot become another's.
+    process: tokio::process::Child,
+    group: Option<Pid>,
+}
+
+impl Child {
+    /// Starts a server. What it writes to its standard error goes to the log.
+    pub(super) fn start(
+        server: &str,
+        command: &str,
+        args: &[String],
+        env: &BTreeMap<String, SecretString>,
+        cwd: Option<&PathBuf>,
+    ) -> io::Result<(Self, ChildStdout, ChildStdin)> {
+        let mut start = Command::new(command);
+        start
+            .args(args)
+            .env_clear()
+            .envs(INHERITED.iter().filter_map(|name| Some((name, env::var_os(name)?))))
+            .envs(env.iter().map(|(name, value)| (name, value.expose_secret())))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        if let Some(cwd) = cwd {
+            start.current_dir(cwd);
+        }
+        let mut process = start.spawn()?;
+        let group = process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let pipes = (process.stdout.take(), process.stdin.take(), process.stderr.take());
+        let child = Self { process, group };
+        let (Some(stdout), Some(stdin), Some(stderr)) = pipes else {
+            return Err(io::Error::other("the program has no standard input and output"));
+        };
+        tokio::spawn(log(server.to_owned(), stderr));
+        Ok((child, stdout, stdin))
+    }
+
+    /// Lets a server end whose input has just been closed, then kills what is left.
+    pub(super) async fn end(mut self) {
+        // What is left of the group keeps its id; an empty group's id is not given out again
+        // within this moment.
+        let _ = timeout(GRACE, self.process.wait()).await;
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if let Some(group) = self.group {
+            // Fails when nothing is left of the group, which is what is wanted.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+async fn log(server: String, mut stderr: ChildStderr) {
+    let mut buffer = vec![0; 4096];
+    while let Ok(length @ 1..) = stderr.read(&mut buffer).await {
+        tracing::debug!(server, "{}", String::from_utf8_lossy(&buffer[..length]).trim_end());
+    }
+}

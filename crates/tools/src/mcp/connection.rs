@@ -1,0 +1,135 @@
+//! A connection to a server: how it is made, and what its loss means for the call under way.
+
+use std::{collections::HashMap, error::Error as _, io};
+
+use rmcp::{
+    Peer, RoleClient, ServiceExt,
+    model::{ClientCapabilities, ClientConfig, Implementation},
+    service::{RunningService, ServiceError},
+    transport::{
+        StreamableHttpClientTransport,
+        streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError},
+    },
+};
+use secrecy::ExposeSecret;
+
+use super::{child::Child, settings::McpTransport};
+use crate::{Error, McpSettings, Result};
+
+/// A live connection. Dropping it closes it and kills the server if that is our child.
+pub(super) struct Connection {
+    service: RunningService<RoleClient, ClientConfig>,
+    child: Option<Child>,
+}
+
+impl Connection {
+    /// Connects, within the time that the settings give.
+    pub(super) async fn open(settings: &McpSettings) -> Result<Self> {
+        let limit = settings.connect_timeout;
+        tokio::time::timeout(limit, connect(settings))
+            .await
+            .unwrap_or_else(|_| Err(format!("it did not answer within {} s", limit.as_secs())))
+            .map_err(|why| {
+                let (name, from) = (&settings.name, described(&settings.transport));
+                Error::Failed(format!("the MCP server `{name}` cannot be reached ({from}): {why}"))
+            })
+    }
+
+    pub(super) fn peer(&self) -> Peer<RoleClient> {
+        self.service.peer().clone()
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.service.peer().is_transport_closed()
+    }
+
+    /// Closes it in good order.
+    pub(super) async fn close(mut self) {
+        let _ = self.service.close().await;
+        if let Some(child) = self.child.take() {
+            child.end().await;
+        }
+    }
+}
+
+async fn connect(settings: &McpSettings) -> Result<Connection, String> {
+    let client = ClientConfig::new(
+        ClientCapabilities::default(),
+        Implementation::new("entourage", env!("CARGO_PKG_VERSION")),
+    );
+    match &settings.transport {
+        McpTransport::Command { command, args, env, cwd } => {
+            let (child, stdout, stdin) = Child::start(&settings.name, command, args, env, cwd.as_ref())
+                .map_err(|error| format!("it does not start: {error}"))?;
+            let served = client.serve((stdout, stdin)).await;
+            let service = served.map_err(|error| {
+                format!("{error}. What it wrote to its standard error is in the log, at level debug")
+            })?;
+            Ok(Connection { service, child: Some(child) })
+        }
+        McpTransport::Url { url, headers } => {
+            let headers: HashMap<_, _> = headers
+                .iter()
+                .map(|(name, value)| {
+                    let parsed = name.parse().ok().zip(value.expose_secret().parse().ok());
+                    parsed.ok_or_else(|| format!("the header `{name}` is not valid"))
+                })
+                .collect::<Result<_, _>>()?;
+            crate::tls::ensure_provider();
+            let config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers);
+            let served = client.serve(StreamableHttpClientTransport::from_config(config)).await;
+            let service = served.map_err(|error| match error.source() {
+                Some(cause) => format!("{error}: {cause}"),
+                None => error.to_string(),
+            })?;
+            Ok(Connection { service, child: None })
+        }
+    }
+}
+
+/// The transport without anything secret.
+fn described(transport: &McpTransport) -> &str {
+    match transport {
+        McpTransport::Command { command, .. } => command,
+        // A query may hold a key.
+        McpTransport::Url { url, .. } => url.split('?').next().unwrap_or(url),
+    }
+}
+
+/// What a failed call says about its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Loss {
+    /// The connection stands; the call itself failed.
+    None,
+    /// The connection is lost, and the server never took the call.
+    Before,
+    /// The connection is lost, and the server may have done what was asked.
+    During,
+}
+
+/// Tells from an error whether the connection is lost, and since when.
+pub(super) fn loss(error: &ServiceError) -> Loss {
+    let error = match error {
+        ServiceError::TransportClosed => return Loss::During,
+        ServiceError::TransportSend(error) => error.error.as_ref(),
+        _ => return Loss::None,
+    };
+    // A pipe that nobody reads any more.
+    if error.is::<io::Error>() {
+        return Loss::Before;
+    }
+    match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        Some(
+            StreamableHttpError::SessionExpired
+            | StreamableHttpError::AuthRequired(_)
+            | StreamableHttpError::TransportChannelClosed,
+        ) => Loss::Before,
+        Some(StreamableHttpError::Client(error)) if error.is_connect() => Loss::Before,
+        Some(
+            StreamableHttpError::Client(_)
+            | StreamableHttpError::UnexpectedEndOfStream
+            | StreamableHttpError::SessionRecoveryTimeout,
+        ) => Loss::During,
+        _ => Loss::None,
+    }
+}

@@ -1,0 +1,141 @@
+//! One MCP server: connected at its first use, and again once when it was lost.
+
+use std::sync::Arc;
+
+use rmcp::{
+    Peer, RoleClient,
+    model::{CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject},
+    service::ServiceError,
+};
+use tokio::{sync::Mutex, time::timeout};
+
+use super::{
+    Problem,
+    connection::{Connection, Loss, loss},
+    tool::{McpTool, Naming},
+};
+use crate::{Checker, Error, McpSettings, Result, Tool};
+
+/// One MCP server. Dropping it ends its process, if it is one of ours.
+pub struct McpServer {
+    settings: McpSettings,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    connection: Option<Connection>,
+    /// Which connection it is, so that a late failure of an old one does not close the new one.
+    number: u64,
+}
+
+impl McpServer {
+    /// A server by its settings. Nothing is started yet.
+    #[must_use]
+    pub fn new(settings: McpSettings) -> Self {
+        Self { settings, state: Mutex::default() }
+    }
+
+    /// Its tools, and those that cannot be used. A tool's name is `<server>__<tool>`.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] when it cannot be reached or does not list its tools in time.
+    pub async fn tools(self: &Arc<Self>) -> Result<(Vec<Arc<dyn Tool>>, Vec<Problem>)> {
+        let (peer, _) = self.peer().await?;
+        let limit = self.settings.connect_timeout;
+        let listed = timeout(limit, peer.list_all_tools())
+            .await
+            .map_err(|_| self.failed(&format!("did not list its tools within {} s", limit.as_secs())))?
+            .map_err(|error| self.failed(&format!("did not list its tools: {error}")))?;
+        let (mut tools, mut problems) = (Vec::new(), Vec::new());
+        let mut naming = Naming::new(&self.settings.name);
+        for listed in listed {
+            let tool = McpTool::new(Arc::clone(self), naming.name(&listed.name), listed);
+            match Checker::new(tool.spec()) {
+                Ok(_) => tools.push(Arc::new(tool) as Arc<dyn Tool>),
+                Err(error) => {
+                    let message = format!("{error}. This tool is left out");
+                    problems.push(Problem { server: self.settings.name.clone(), message });
+                }
+            }
+        }
+        Ok((tools, problems))
+    }
+
+    /// Ends the connection in good order, and the process if it is one of ours. The next call
+    /// connects anew.
+    pub async fn close(&self) {
+        let connection = self.state.lock().await.connection.take();
+        if let Some(connection) = connection {
+            connection.close().await;
+        }
+    }
+
+    /// Calls a tool. When the connection turns out to be lost, the call is made once more on a new
+    /// one, but only if it may be repeated or the server never took it. Dropping the future tells
+    /// the server to stop.
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        arguments: JsonObject,
+        repeatable: bool,
+    ) -> Result<CallToolResult> {
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let mut again = false;
+        loop {
+            let (peer, number) = self.peer().await?;
+            let error = match peer.call_tool_once(params.clone()).await {
+                Ok(CallToolResponse::Complete(result)) => return Ok(result),
+                Ok(_) => {
+                    return Err(
+                        self.failed("wants more than one exchange for this call; that is not supported")
+                    );
+                }
+                Err(ServiceError::McpError(error)) => return Err(Error::Failed(error.message.into_owned())),
+                Err(error) => error,
+            };
+            let loss = loss(&error);
+            if loss == Loss::None {
+                return Err(self.failed(&format!("failed: {error}")));
+            }
+            self.discard(number).await;
+            if loss == Loss::During && !repeatable {
+                return Err(self.failed(
+                    "was lost during the call. Whether the call took effect is not known: check before you \
+                     call again",
+                ));
+            }
+            if again {
+                return Err(self.failed(&format!("was lost twice: {error}")));
+            }
+            again = true;
+        }
+    }
+
+    /// The connection's number and the way to speak over it, made first where there is none.
+    async fn peer(&self) -> Result<(Peer<RoleClient>, u64)> {
+        let mut state = self.state.lock().await;
+        if let Some(connection) = state.connection.take_if(|connection| connection.is_lost()) {
+            tracing::debug!(server = self.settings.name, "lost; connecting anew");
+            // Before the new one starts: what is left of the old one may hold what it needs.
+            drop(connection);
+        }
+        if state.connection.is_none() {
+            state.connection = Some(Connection::open(&self.settings).await?);
+            state.number += 1;
+        }
+        let peer = state.connection.as_ref().map(Connection::peer);
+        peer.map(|peer| (peer, state.number)).ok_or_else(|| self.failed("is not connected"))
+    }
+
+    async fn discard(&self, number: u64) {
+        let mut state = self.state.lock().await;
+        if state.number == number {
+            state.connection = None;
+        }
+    }
+
+    fn failed(&self, what: &str) -> Error {
+        Error::Failed(format!("the MCP server `{}` {what}", self.settings.name))
+    }
+}

@@ -1,0 +1,97 @@
+//! How an MCP server is reached.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use secrecy::SecretString;
+use serde::Deserialize;
+
+/// One MCP server: `name`, and either `command` (with `args`, `env`, `cwd`) or `url` (with
+/// `headers`).
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "Raw")]
+pub struct McpSettings {
+    /// What its tools' names begin with: letters, digits, `_` and `-`, at most 32.
+    pub name: String,
+    /// How it is reached.
+    pub transport: McpTransport,
+    /// How long connecting and listing its tools may take; `connect_seconds`, 30 when not given.
+    pub connect_timeout: Duration,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone)]
+pub enum McpTransport {
+    /// A program that we start, over its standard input and output.
+    Command {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Its environment. Besides, it gets only PATH, HOME and LANG: our own keys are not its.
+        env: BTreeMap<String, SecretString>,
+        /// Its working directory; ours when not given.
+        cwd: Option<PathBuf>,
+    },
+    /// A service, over streamable HTTP.
+    Url {
+        /// Its endpoint.
+        url: String,
+        /// Headers for each request, such as `Authorization`.
+        headers: BTreeMap<String, SecretString>,
+    },
+}
+
+const CONNECT_SECONDS: u64 = 30;
+const NAME_CHARS: usize = 32;
+
+impl McpSettings {
+    /// A server with the usual time to connect.
+    #[must_use]
+    pub fn new(name: impl Into<String>, transport: McpTransport) -> Self {
+        Self { name: name.into(), transport, connect_timeout: Duration::from_secs(CONNECT_SECONDS) }
+    }
+}
+
+/// The settings as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    name: String,
+    command: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, SecretString>,
+    cwd: Option<PathBuf>,
+    url: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, SecretString>,
+    connect_seconds: Option<u64>,
+}
+
+impl TryFrom<Raw> for McpSettings {
+    type Error = String;
+
+    fn try_from(raw: Raw) -> Result<Self, String> {
+        let Raw { name, command, args, env, cwd, url, headers, connect_seconds } = raw;
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.is_empty() || name.len() > NAME_CHARS || !name.chars().all(plain) {
+            return Err(format!(
+                "`{name}` cannot name an MCP server: use letters, digits, `_` and `-`, at most {NAME_CHARS}"
+            ));
+        }
+        let for_command = !args.is_empty() || !env.is_empty() || cwd.is_some();
+        let transport = match (command, url) {
+            (Some(command), None) if headers.is_empty() => McpTransport::Command { command, args, env, cwd },
+            (None, Some(url)) if !for_command => McpTransport::Url { url, headers },
+            _ => {
+                return Err(format!(
+                    "the MCP server `{name}` needs either `command` (with `args`, `env`, `cwd`) or `url` \
+                     (with `headers`)"
+                ));
+            }
+        };
+        let connect_timeout = Duration::from_secs(connect_seconds.unwrap_or(CONNECT_SECONDS));
+        Ok(Self { name, transport, connect_timeout })
+    }
+}

@@ -1,0 +1,106 @@
+//! A tool of an MCP server as one of ours.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use async_trait::async_trait;
+use entourage_types::ToolSpec;
+use serde_json::Value;
+
+use super::{result::outcome, server::McpServer};
+use crate::{Caller, Context, Effect, Outcome, Result, Tool, parse};
+
+/// What models and providers take as a tool's name.
+const NAME_CHARS: usize = 64;
+
+/// A tool of an MCP server.
+pub(super) struct McpTool {
+    server: Arc<McpServer>,
+    /// Its name at the server.
+    remote: String,
+    spec: ToolSpec,
+    effect: Effect,
+}
+
+impl McpTool {
+    pub(super) fn new(server: Arc<McpServer>, name: String, listed: rmcp::model::Tool) -> Self {
+        let hints = listed.annotations.unwrap_or_default();
+        // Read-only is taken at the server's word: the operator chose the server. Idempotent is
+        // not enough to repeat a call: it says that the same call twice is harmless, not that it
+        // still is after something else has happened in between.
+        let effect = if hints.read_only_hint == Some(true) { Effect::Pure } else { Effect::Unsafe };
+        let description = listed.description.or(listed.title.map(Into::into)).unwrap_or_default();
+        let parameters = Value::Object(listed.input_schema.as_ref().clone());
+        let spec = ToolSpec { name, description: description.into_owned(), parameters };
+        Self { server, remote: listed.name.into_owned(), spec, effect }
+    }
+
+    pub(super) fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+}
+
+#[async_trait]
+impl Tool for McpTool {
+    fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        Some(self.spec.clone())
+    }
+
+    fn effect(&self) -> Effect {
+        self.effect
+    }
+
+    async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {
+        let arguments = parse(&self.spec.name, arguments)?;
+        let repeatable = self.effect == Effect::Pure;
+        outcome(self.server.call(&self.remote, arguments, repeatable).await?)
+    }
+}
+
+/// Gives each tool of a server its name here: `<server>__<tool>`, in letters that every provider
+/// takes, and no name twice.
+pub(super) struct Naming {
+    prefix: String,
+    taken: BTreeSet<String>,
+}
+
+impl Naming {
+    pub(super) fn new(server: &str) -> Self {
+        Self { prefix: format!("{server}__"), taken: BTreeSet::new() }
+    }
+
+    pub(super) fn name(&mut self, tool: &str) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+        // All of it ASCII, so that cutting at any byte is fine.
+        let whole: String = self.prefix.chars().chain(tool.chars()).map(plain).collect();
+        let cut = |most: usize| &whole[..whole.len().min(most)];
+        let mut name = cut(NAME_CHARS).to_owned();
+        let mut number = 1;
+        while !self.taken.insert(name.clone()) {
+            number += 1;
+            let end = format!("_{number}");
+            name = format!("{}{end}", cut(NAME_CHARS - end.len()));
+        }
+        name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_every_provider_and_none_is_given_twice() {
+        let mut naming = Naming::new("files");
+        assert_eq!(naming.name("read"), "files__read");
+        assert_eq!(naming.name("read file.v2"), "files__read_file_v2");
+        assert_eq!(naming.name("read/file v2"), "files__read_file_v2_2");
+        assert_eq!(naming.name("größe"), "files__gr__e");
+        let (long, longer) = (naming.name(&"x".repeat(100)), naming.name(&"x".repeat(101)));
+        assert_eq!((long.len(), longer.len()), (64, 64));
+        assert!(longer.ends_with("x_2"));
+    }
+}

@@ -1,0 +1,65 @@
+//! `create_note`: write something down for later.
+
+use async_trait::async_trait;
+use entourage_types::{Note, NoteId, ToolSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{Caller, Context, Done, Effect, Error, Outcome, Result, Tool, parse, spec_of};
+
+const NAME: &str = "create_note";
+
+/// Writes a note; it is kept in the same commit as the call's output.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CreateNote;
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// A short line to recognise it by.
+    title: String,
+    /// The note.
+    content: String,
+}
+
+#[async_trait]
+impl Tool for CreateNote {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        Some(spec_of::<Arguments>(
+            NAME,
+            "Write a note to keep. You and the agents you work with find it with search_notes.",
+        ))
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {
+        let Arguments { title, content } = parse(NAME, arguments)?;
+        if title.trim().is_empty() && content.trim().is_empty() {
+            let why = "`title` and `content` are both empty".to_owned();
+            return Err(Error::Arguments { tool: NAME.to_owned(), why });
+        }
+        let note = Note {
+            // The call's own id, so that a call that runs again writes the same note once more.
+            id: NoteId::from_uuid(context.call.uuid()),
+            owner: context.owner.clone(),
+            root: context.root,
+            agent: context.agent,
+            title,
+            content,
+            created: context.now,
+        };
+        Ok(Outcome::Done(Done {
+            text: format!("Noted: {}", note.title),
+            details: Some(json!({ "note": note.id })),
+            notes: vec![note],
+            said: None,
+        }))
+    }
+}

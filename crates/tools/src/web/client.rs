@@ -1,0 +1,43 @@
+//! HTTP clients that are built at their first use.
+
+use std::{error::Error as _, sync::LazyLock, time::Duration};
+
+use reqwest::{Client, ClientBuilder};
+
+use crate::{Error, Result};
+
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// A client that is built at its first use, so that a house that never looks at the web does not
+/// pay for reading the system's certificates.
+pub(super) type Lazy = LazyLock<Result<Client>>;
+
+/// What all clients have in common.
+pub(super) fn builder(total: Duration) -> ClientBuilder {
+    crate::tls::ensure_provider();
+    Client::builder()
+        .user_agent(concat!("entourage/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT)
+        .timeout(total)
+}
+
+/// The built client.
+pub(super) fn build(builder: ClientBuilder) -> Result<Client> {
+    builder.build().map_err(|error| Error::Failed(format!("no HTTP client: {}", causes(&error))))
+}
+
+/// An error with its causes, which is where reqwest says what happened. Without the address: it
+/// may hold what is not for the model.
+pub(super) fn causes(error: &reqwest::Error) -> String {
+    if error.is_timeout() {
+        return "no answer in time".to_owned();
+    }
+    let mut deepest: &dyn std::error::Error = error;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    match error.source() {
+        Some(_) => deepest.to_string(),
+        None => "the request failed".to_owned(),
+    }
+}

@@ -1,0 +1,204 @@
+//! `fetch_url`: one page of the public web as text.
+
+use std::{sync::LazyLock, time::Duration};
+
+use async_trait::async_trait;
+use entourage_types::ToolSpec;
+use futures::StreamExt;
+use reqwest::{
+    Client, ClientBuilder, Response,
+    header::{ACCEPT, CONTENT_TYPE, LOCATION},
+    redirect::Policy,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use url::Url;
+
+use super::{
+    client::{Lazy, build, builder, causes},
+    content::{Form, decoded},
+    guard::{AllowedHost, GuardedResolver, Way, check, refusal},
+    readable::{self, Page},
+};
+use crate::{Caller, Context, Done, Effect, Error, Outcome, Result, Tool, parse, spec_of};
+
+const NAME: &str = "fetch_url";
+const MOST_REDIRECTS: usize = 5;
+/// From the first request to the last byte, redirects included.
+const TOTAL: Duration = Duration::from_secs(30);
+const ACCEPTED: &str = "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, \
+                        application/xml;q=0.9, */*;q=0.1";
+
+/// How pages are fetched.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FetchSettings {
+    /// Hosts that may be fetched from although they are not on the public internet.
+    pub allow: Vec<AllowedHost>,
+    /// The largest page, in bytes once decompressed.
+    pub max_bytes: usize,
+}
+
+impl Default for FetchSettings {
+    fn default() -> Self {
+        Self { allow: Vec::new(), max_bytes: 5_000_000 }
+    }
+}
+
+/// Fetches one page of the public web and returns its readable text.
+pub struct FetchUrl {
+    settings: FetchSettings,
+    guarded: Lazy,
+    open: Lazy,
+}
+
+/// Redirects are followed by hand, so that each one is checked. No proxy: it would resolve names
+/// itself, out of the guard's sight.
+fn plain() -> ClientBuilder {
+    builder(TOTAL).redirect(Policy::none()).no_proxy()
+}
+
+impl FetchUrl {
+    /// The tool with these settings.
+    #[must_use]
+    pub fn new(settings: FetchSettings) -> Self {
+        Self {
+            settings,
+            guarded: LazyLock::new(|| build(plain().dns_resolver(GuardedResolver))),
+            open: LazyLock::new(|| build(plain())),
+        }
+    }
+
+    fn client(&self, way: Way) -> Result<&Client> {
+        let client = match way {
+            Way::Guarded => &self.guarded,
+            Way::Open => &self.open,
+        };
+        client.as_ref().map_err(Clone::clone)
+    }
+
+    /// The answer at the end of all redirects, and where that was.
+    async fn get(&self, mut url: Url) -> Result<(Url, Response)> {
+        for _ in 0..=MOST_REDIRECTS {
+            let client = self.client(check(&url, &self.settings.allow)?)?;
+            let sent = client.get(url.clone()).header(ACCEPT, ACCEPTED).send().await;
+            let response = sent.map_err(|error| match refusal(&error) {
+                Some(refused) => refused.clone().into(),
+                None => Error::Failed(format!("`{url}` cannot be fetched: {}", causes(&error))),
+            })?;
+            let status = response.status();
+            if status.is_success() {
+                return Ok((url, response));
+            }
+            let next = response.headers().get(LOCATION).filter(|_| status.is_redirection());
+            let Some(next) = next else {
+                return Err(Error::Failed(format!("`{url}` answered {status}")));
+            };
+            url =
+                next.to_str().ok().and_then(|next| url.join(next).ok()).ok_or_else(|| {
+                    Error::Failed(format!("`{url}` redirects to something that is no address"))
+                })?;
+        }
+        Err(Error::Failed(format!("more than {MOST_REDIRECTS} redirects, the last one to `{url}`")))
+    }
+
+    async fn body(&self, url: &Url, response: Response) -> Result<Vec<u8>> {
+        let most = self.settings.max_bytes;
+        let mut body = Vec::new();
+        let mut stream = response.bytes_stream();
+        while let Some(chunk) = stream.next().await {
+            let chunk =
+                chunk.map_err(|error| Error::Failed(format!("`{url}` broke off: {}", causes(&error))))?;
+            if body.len() + chunk.len() > most {
+                return Err(Error::Failed(format!(
+                    "`{url}` is larger than {most} bytes, the most that is read"
+                )));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    }
+
+    async fn fetch(&self, url: Url) -> Result<(Url, Page)> {
+        let (url, response) = self.get(url).await?;
+        let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let content_type = content_type.unwrap_or_default().to_owned();
+        let form = Form::of(&content_type).ok_or_else(|| {
+            Error::Failed(format!("`{url}` is `{content_type}`; only web pages and text can be read"))
+        })?;
+        let body = self.body(&url, response).await?;
+        let text = decoded(&body, &content_type);
+        let page = match form {
+            Form::Text => Page { title: String::new(), text },
+            Form::Html => {
+                let address = url.to_string();
+                // Away from the threads that serve everybody: a large page takes a while.
+                let reading = tokio::task::spawn_blocking(move || readable::page(&text, &address));
+                reading
+                    .await
+                    .map_err(|error| Error::Failed(format!("the page cannot be read: {error}")))??
+            }
+        };
+        Ok((url, page))
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// The address of the page, with http:// or https://.
+    url: String,
+    /// How many characters of its text at most; all of it when not given.
+    #[serde(default)]
+    max_chars: Option<usize>,
+}
+
+#[async_trait]
+impl Tool for FetchUrl {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        Some(spec_of::<Arguments>(NAME, "Read a web page or a text file on the public web."))
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {
+        let Arguments { url, max_chars } = parse(NAME, arguments)?;
+        let url = Url::parse(url.trim()).map_err(|error| Error::Arguments {
+            tool: NAME.to_owned(),
+            why: format!(
+                "`{url}` is not an address ({error}); write it in full, like https://example.com/page"
+            ),
+        })?;
+        let (url, page) = tokio::time::timeout(TOTAL, self.fetch(url.clone()))
+            .await
+            .unwrap_or_else(|_| Err(Error::Failed(format!("`{url}` took longer than {TOTAL:?}"))))?;
+        Ok(Outcome::Done(Done {
+            text: rendered(&url, &page, max_chars),
+            details: Some(json!({ "url": url.as_str(), "title": page.title })),
+            ..Done::default()
+        }))
+    }
+}
+
+fn rendered(url: &Url, Page { title, text }: &Page, max_chars: Option<usize>) -> String {
+    let mut out = String::new();
+    if !title.is_empty() {
+        out.push_str(&format!("# {title}\n"));
+    }
+    out.push_str(&format!("{url}\n\n"));
+    match max_chars.and_then(|most| text.char_indices().nth(most)) {
+        Some((end, _)) => {
+            let all = text.chars().count();
+            out.push_str(&text[..end]);
+            out.push_str(&format!("\n[cut here; the text has {all} characters]"));
+        }
+        None => out.push_str(text),
+    }
+    out
+}

@@ -1,0 +1,203 @@
+//! The guard of outgoing fetches: which addresses are not the public internet, and a resolver
+//! that gives a connection only the addresses it has checked, so that no second look-up can give
+//! others.
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    str::FromStr,
+};
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use serde::Deserialize;
+use url::{Host, Url};
+
+use crate::{Error, Result};
+
+/// Why an address may not be fetched from, or nothing for the public internet.
+///
+/// Everything that is not plainly a global unicast address is refused, also what only wraps an
+/// IPv4 address: whoever serves the public has no need of those.
+#[must_use]
+pub fn refused(address: IpAddr) -> Option<&'static str> {
+    match address {
+        IpAddr::V4(address) => refused_v4(address),
+        IpAddr::V6(address) => refused_v6(address),
+    }
+}
+
+fn refused_v4(address: Ipv4Addr) -> Option<&'static str> {
+    let [a, b, c, d] = address.octets();
+    Some(match (a, b, c) {
+        (0, ..) => "unspecified",
+        (10, ..) | (172, 16..=31, _) | (192, 168, _) => "private",
+        (100, 64..=127, _) => "carrier-grade NAT",
+        (127, ..) => "loopback",
+        (169, 254, _) => "link-local",
+        (192, 0, 0) | (192, 88, 99) => "reserved",
+        (192, 0, 2) | (198, 51, 100) | (203, 0, 113) => "documentation",
+        (198, 18..=19, _) => "benchmarking",
+        (224..=239, ..) => "multicast",
+        (240..=255, ..) => "reserved",
+        // The metadata service of one large cloud, on an otherwise public address.
+        (168, 63, 129) if d == 16 => "cloud metadata",
+        _ => return None,
+    })
+}
+
+fn refused_v6(address: Ipv6Addr) -> Option<&'static str> {
+    let [a, b, c, d, e, f, ..] = address.segments();
+    Some(match (a, b) {
+        _ if address.is_unspecified() => "unspecified",
+        _ if address.is_loopback() => "loopback",
+        (0, 0) if (c, d, e, f) == (0, 0, 0, 0xffff) => "IPv4-mapped",
+        (0, 0) => "IPv4-compatible or translated",
+        (0x64, 0xff9b) => "NAT64",
+        (0xfc00..=0xfdff, _) => "unique-local",
+        (0xfe80..=0xfebf, _) => "link-local",
+        (0xfec0..=0xfeff, _) => "site-local",
+        (0xff00..=0xffff, _) => "multicast",
+        (0x2001, 0xdb8) | (0x3fff, 0..=0x0fff) => "documentation",
+        (0x2001, 0) => "Teredo",
+        (0x2001, 1..=0x1ff) => "reserved",
+        (0x2002, _) => "6to4",
+        (0x2000..=0x3fff, _) => return None,
+        _ => "reserved",
+    })
+}
+
+/// A host that may be fetched from although it is not public: `name`, `address`, or either with
+/// `:port` to allow that port only.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct AllowedHost {
+    host: Host,
+    port: Option<u16>,
+}
+
+impl AllowedHost {
+    fn allows(&self, url: &Url) -> bool {
+        url.host().is_some_and(|host| host.to_owned() == self.host)
+            && self.port.is_none_or(|port| url.port_or_known_default() == Some(port))
+    }
+}
+
+impl FromStr for AllowedHost {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let refuse = || {
+            Error::NotConfigured(format!(
+                "`{text}` is not a host to allow: write `name`, `name:port`, `[v6]` or `[v6]:port`"
+            ))
+        };
+        // A colon outside of brackets begins the port.
+        let (host, port) = match text.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => (host, Some(port.parse().map_err(|_| refuse())?)),
+            _ => (text, None),
+        };
+        let host = Host::parse(host).map_err(|_| refuse())?;
+        Ok(Self { host, port })
+    }
+}
+
+impl TryFrom<String> for AllowedHost {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+/// How a URL that passed the check is to be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// By addresses of the public internet only.
+    Guarded,
+    /// By any address: the operator named the host.
+    Open,
+}
+
+/// Checks what can be seen of a URL before its host is resolved.
+pub(super) fn check(url: &Url, allowed: &[AllowedHost]) -> Result<Way> {
+    if !matches!(url.scheme(), "http" | "https") {
+        let scheme = url.scheme();
+        return Err(Error::NotAllowed(format!("`{scheme}:` addresses are not fetched, only http and https")));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(Error::NotAllowed("the address holds a user name or password; leave it out".to_owned()));
+    }
+    if allowed.iter().any(|host| host.allows(url)) {
+        return Ok(Way::Open);
+    }
+    // A literal address never comes to the resolver.
+    let address = match url.host() {
+        Some(Host::Ipv4(address)) => IpAddr::V4(address),
+        Some(Host::Ipv6(address)) => IpAddr::V6(address),
+        Some(Host::Domain(_)) => return Ok(Way::Guarded),
+        None => return Err(Error::NotAllowed("the address names no host".to_owned())),
+    };
+    match refused(address) {
+        Some(why) => Err(Refused { host: address.to_string(), address, why }.into()),
+        None => Ok(Way::Guarded),
+    }
+}
+
+/// A host that stands, wholly or in part, on an address that is not public.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refused {
+    host: String,
+    address: IpAddr,
+    why: &'static str,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, address, why } = self;
+        write!(
+            f,
+            "`{host}` stands on {address} ({why}), not on the public internet. \
+             Only the operator can allow it, by the setting `fetch.allow`"
+        )
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        Self::NotAllowed(refused.to_string())
+    }
+}
+
+/// Finds the refusal among an error's causes.
+pub(super) fn refusal<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Refused> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(refused) = error.downcast_ref() {
+            return Some(refused);
+        }
+        next = error.source();
+    }
+    None
+}
+
+/// Resolves a host for the very connection that follows, and refuses it when any of its addresses
+/// is not public: one that shows both faces is up to no good.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct GuardedResolver;
+
+impl Resolve for GuardedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let host = name.as_str();
+            let addresses: Vec<_> = tokio::net::lookup_host((host, 0)).await?.collect();
+            for address in addresses.iter().map(|address| address.ip()) {
+                if let Some(why) = refused(address) {
+                    return Err(Refused { host: host.to_owned(), address, why }.into());
+                }
+            }
+            Ok(Box::new(addresses.into_iter()) as Addrs)
+        })
+    }
+}

@@ -1,0 +1,13 @@
+//! Tools that read the web: search it, and fetch a page of it without reaching into the network
+//! that the house itself stands in.
+
+mod client;
+mod content;
+mod fetch_url;
+mod guard;
+mod readable;
+mod search;
+
+pub use fetch_url::{FetchSettings, FetchUrl};
+pub use guard::{AllowedHost, refused};
+pub use search::{SearchBackend, SearchSettings, WebSearch};

@@ -1,0 +1,42 @@
+//! Brave Search.
+
+use reqwest::{Client, RequestBuilder};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+
+use super::{Hit, Service, read};
+
+pub(super) struct Brave {
+    url: String,
+    key: SecretString,
+}
+
+impl Brave {
+    pub(super) fn new(url: Option<String>, key: SecretString) -> Self {
+        Self {
+            url: super::endpoint(url.as_deref(), "https://api.search.brave.com", "res/v1/web/search"),
+            key,
+        }
+    }
+}
+
+impl Service for Brave {
+    fn names(&self) -> (&'static str, &'static str) {
+        ("Brave", "BRAVE_API_KEY")
+    }
+
+    fn request(&self, client: &Client, query: &str, limit: usize) -> RequestBuilder {
+        client
+            .get(&self.url)
+            .query(&[("q", query), ("count", &limit.to_string())])
+            .header("x-subscription-token", self.key.expose_secret())
+    }
+
+    fn hits(&self, mut answer: Value) -> serde_json::Result<Vec<Hit>> {
+        // An answer without web results has no `web` at all.
+        match answer["web"]["results"].take() {
+            Value::Null => Ok(Vec::new()),
+            results => read(results),
+        }
+    }
+}

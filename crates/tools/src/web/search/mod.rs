@@ -1,0 +1,228 @@
+//! `web_search`: look something up on the web, by whichever search service is set up.
+
+mod brave;
+mod searxng;
+mod tavily;
+
+use std::{sync::LazyLock, time::Duration};
+
+use async_trait::async_trait;
+use entourage_types::ToolSpec;
+use reqwest::{Client, RequestBuilder, StatusCode};
+use schemars::JsonSchema;
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use self::{brave::Brave, searxng::Searxng, tavily::Tavily};
+use super::client::{Lazy, build, builder, causes};
+use crate::{Caller, Context, Done, Effect, Error, Outcome, Result, Tool, parse, spec_of};
+
+const NAME: &str = "web_search";
+const LIMIT: usize = 5;
+const LIMIT_MOST: usize = 20;
+const TOTAL: Duration = Duration::from_secs(20);
+
+/// Which search service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SearchBackend {
+    /// Tavily, or a service with its API.
+    Tavily,
+    /// An instance of SearXNG with its JSON format switched on.
+    Searxng,
+    /// Brave Search.
+    Brave,
+}
+
+/// The search services that are set up.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SearchSettings {
+    /// Which one to use; the first that is set up, in the order below, when none is named.
+    pub backend: Option<SearchBackend>,
+    /// The key for Tavily; `TAVILY_API_KEY` when not given.
+    pub tavily_api_key: Option<SecretString>,
+    /// Where Tavily answers, when not at its own address.
+    pub tavily_url: Option<String>,
+    /// Where SearXNG answers; `SEARXNG_URL` when not given.
+    pub searxng_url: Option<String>,
+    /// The key for Brave; `BRAVE_API_KEY` when not given.
+    pub brave_api_key: Option<SecretString>,
+    /// Where Brave answers, when not at its own address.
+    pub brave_url: Option<String>,
+}
+
+impl SearchSettings {
+    /// The settings with what is missing filled in from variables, which `variable` looks up by
+    /// name.
+    #[must_use]
+    pub fn or_variables(mut self, variable: impl Fn(&str) -> Option<String>) -> Self {
+        let value = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+        self.tavily_api_key = self.tavily_api_key.or_else(|| value("TAVILY_API_KEY").map(Into::into));
+        self.searxng_url = self.searxng_url.or_else(|| value("SEARXNG_URL"));
+        self.brave_api_key = self.brave_api_key.or_else(|| value("BRAVE_API_KEY").map(Into::into));
+        self
+    }
+
+    /// The service to use; none when that one is not set up.
+    fn service(&self) -> Option<Box<dyn Service>> {
+        let tavily = || -> Option<Box<dyn Service>> {
+            Some(Box::new(Tavily::new(self.tavily_url.clone(), self.tavily_api_key.clone()?)))
+        };
+        let searxng =
+            || -> Option<Box<dyn Service>> { Some(Box::new(Searxng::new(self.searxng_url.as_deref()?))) };
+        let brave = || -> Option<Box<dyn Service>> {
+            Some(Box::new(Brave::new(self.brave_url.clone(), self.brave_api_key.clone()?)))
+        };
+        match self.backend {
+            Some(SearchBackend::Tavily) => tavily(),
+            Some(SearchBackend::Searxng) => searxng(),
+            Some(SearchBackend::Brave) => brave(),
+            None => tavily().or_else(searxng).or_else(brave),
+        }
+    }
+}
+
+/// What a search service must be able to do.
+trait Service: Send + Sync {
+    /// Its name and the setting with its key or address, for messages.
+    fn names(&self) -> (&'static str, &'static str);
+
+    /// The request for a query.
+    fn request(&self, client: &Client, query: &str, limit: usize) -> RequestBuilder;
+
+    /// The hits in its answer.
+    fn hits(&self, answer: Value) -> serde_json::Result<Vec<Hit>>;
+}
+
+/// One result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Hit {
+    title: String,
+    url: String,
+    #[serde(alias = "content", alias = "description", default)]
+    snippet: Option<String>,
+}
+
+/// Where a service answers: below the address set up, or else below its own.
+fn endpoint(base: Option<&str>, own: &str, path: &str) -> String {
+    let base = base.unwrap_or(own).trim_end_matches('/');
+    format!("{base}/{path}")
+}
+
+/// Part of an answer; null, a wrong type and absence are told apart from nothing found.
+fn read<T: DeserializeOwned>(value: Value) -> serde_json::Result<T> {
+    serde_json::from_value(value)
+}
+
+/// Looks something up on the web.
+pub struct WebSearch {
+    service: Option<Box<dyn Service>>,
+    client: Lazy,
+}
+
+impl WebSearch {
+    /// The tool with these settings. Without a service it is still offered, and a call says what
+    /// to set up.
+    #[must_use]
+    pub fn new(settings: &SearchSettings) -> Self {
+        Self { service: settings.service(), client: LazyLock::new(|| build(builder(TOTAL))) }
+    }
+
+    /// Whether a search service is set up: for a check at start-up.
+    ///
+    /// # Errors
+    /// [`Error::NotConfigured`] with the settings to choose from.
+    pub fn check(&self) -> Result<()> {
+        self.service().map(drop)
+    }
+
+    fn service(&self) -> Result<&dyn Service> {
+        self.service.as_deref().ok_or_else(|| {
+            Error::NotConfigured(
+                "no web search is set up: the operator must set one of TAVILY_API_KEY, SEARXNG_URL or \
+                 BRAVE_API_KEY. Go on without a search and say so"
+                    .to_owned(),
+            )
+        })
+    }
+
+    async fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>> {
+        let service = self.service()?;
+        let client = self.client.as_ref().map_err(Clone::clone)?;
+        let (name, setting) = service.names();
+        let failed = |why: String| Error::Failed(format!("the search failed: {name} {why}"));
+        let response = service
+            .request(client, query, limit)
+            .send()
+            .await
+            .map_err(|error| failed(format!("did not answer: {}", causes(&error))))?;
+        match response.status() {
+            status if status.is_success() => {}
+            status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
+                let why = format!("{name} refuses the search ({status}): the operator must check {setting}");
+                return Err(Error::NotConfigured(why));
+            }
+            StatusCode::TOO_MANY_REQUESTS => {
+                return Err(failed("has had too many requests; wait a little and try again".to_owned()));
+            }
+            status => return Err(failed(format!("answered {status}"))),
+        }
+        let answer = response
+            .json::<Value>()
+            .await
+            .map_err(|error| failed(format!("sent no valid answer: {}", causes(&error))))?;
+        let mut hits =
+            service.hits(answer).map_err(|error| failed(format!("sent no valid answer: {error}")))?;
+        hits.truncate(limit);
+        Ok(hits)
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// What to look for.
+    query: String,
+    /// How many results at most: 1 to 20, normally 5.
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+#[async_trait]
+impl Tool for WebSearch {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        Some(spec_of::<Arguments>(
+            NAME,
+            "Search the web. Returns titles, addresses and snippets; read a page with fetch_url.",
+        ))
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {
+        let Arguments { query, limit } = parse(NAME, arguments)?;
+        let hits = self.search(&query, limit.unwrap_or(LIMIT).clamp(1, LIMIT_MOST)).await?;
+        if hits.is_empty() {
+            return Ok(Outcome::text(format!("Nothing found for `{query}`. Try other or fewer words.")));
+        }
+        let lines: Vec<String> = hits.iter().enumerate().map(|(at, hit)| line(at + 1, hit)).collect();
+        Ok(Outcome::Done(Done {
+            text: lines.join("\n"),
+            details: Some(json!({ "results": hits })),
+            ..Done::default()
+        }))
+    }
+}
+
+fn line(number: usize, Hit { title, url, snippet }: &Hit) -> String {
+    let snippet = snippet.as_deref().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+    let title = title.replace(['[', ']', '\n'], " ");
+    format!("{number}. [{}]({url})\n   {snippet}", title.trim())
+}

@@ -1,0 +1,30 @@
+//! SearXNG, an engine that people run themselves. Its JSON format must be switched on.
+
+use reqwest::{Client, RequestBuilder};
+use serde_json::Value;
+
+use super::{Hit, Service, read};
+
+pub(super) struct Searxng {
+    url: String,
+}
+
+impl Searxng {
+    pub(super) fn new(url: &str) -> Self {
+        Self { url: super::endpoint(Some(url), "", "search") }
+    }
+}
+
+impl Service for Searxng {
+    fn names(&self) -> (&'static str, &'static str) {
+        ("SearXNG", "that `json` is among its `search.formats`")
+    }
+
+    fn request(&self, client: &Client, query: &str, _: usize) -> RequestBuilder {
+        client.get(&self.url).query(&[("q", query), ("format", "json")])
+    }
+
+    fn hits(&self, mut answer: Value) -> serde_json::Result<Vec<Hit>> {
+        read(answer["results"].take())
+    }
+}

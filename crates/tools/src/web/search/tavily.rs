@@ -1,0 +1,35 @@
+//! Tavily, and services with its API.
+
+use reqwest::{Client, RequestBuilder};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Value, json};
+
+use super::{Hit, Service, read};
+
+pub(super) struct Tavily {
+    url: String,
+    key: SecretString,
+}
+
+impl Tavily {
+    pub(super) fn new(url: Option<String>, key: SecretString) -> Self {
+        Self { url: super::endpoint(url.as_deref(), "https://api.tavily.com", "search"), key }
+    }
+}
+
+impl Service for Tavily {
+    fn names(&self) -> (&'static str, &'static str) {
+        ("Tavily", "TAVILY_API_KEY")
+    }
+
+    fn request(&self, client: &Client, query: &str, limit: usize) -> RequestBuilder {
+        client
+            .post(&self.url)
+            .bearer_auth(self.key.expose_secret())
+            .json(&json!({ "query": query, "max_results": limit }))
+    }
+
+    fn hits(&self, mut answer: Value) -> serde_json::Result<Vec<Hit>> {
+        read(answer["results"].take())
+    }
+}
