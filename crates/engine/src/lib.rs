@@ -1,1 +1,30 @@
-//! The house: runs, programs, children, prompts, dispatch.
+//! The house: agents run, sleep on disk, make others, ask people, and answer.
+//!
+//! [`House`] is the whole; [`Client`] is what one owner may see and do; [`dispatch`] delivers
+//! wake-ups. The loop itself stands in [`programs`] and fits on a screen.
+
+mod advance;
+mod client;
+mod clock;
+pub mod dispatch;
+mod error;
+mod feed;
+mod house;
+pub mod kinds;
+mod notes;
+mod offer;
+pub mod programs;
+mod prompt;
+mod retry;
+mod run;
+
+pub use client::{Client, Entry, NewAgent, Posted, Role};
+pub use clock::{Clock, SystemClock};
+pub use error::Error;
+pub use feed::{AgentDelta, Piece, Signal, Watch};
+pub use house::{Builder, House};
+pub use kinds::Kinds;
+pub use run::{Interrupt, Run};
+
+/// What every call returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

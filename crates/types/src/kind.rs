@@ -40,6 +40,28 @@ pub struct Kind {
     pub version: String,
 }
 
+impl Kind {
+    /// A kind of this name with nothing to it: no instructions, every default.
+    #[must_use]
+    pub fn bare(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            description: String::new(),
+            model: None,
+            tools: None,
+            program: Program::React,
+            peers: Vec::new(),
+            conversational: false,
+            reply: Reply::FinalText,
+            limits: Limits::default(),
+            output_schema: None,
+            temperature: None,
+            instructions: String::new(),
+            version: String::new(),
+        }
+    }
+}
+
 words! {
     /// What drives a run of the kind.
     Program, "program" {

@@ -55,11 +55,6 @@ pub enum PostBody {
         /// What came of it.
         result: TaskResult,
     },
-    /// A moment has come that a call waits for.
-    Timer {
-        /// The call that waits.
-        call: CallId,
-    },
 }
 
 impl PostBody {
@@ -68,7 +63,7 @@ impl PostBody {
     pub fn call(&self) -> Option<CallId> {
         match self {
             Self::Message { .. } => None,
-            Self::Answer { call, .. } | Self::Done { call, .. } | Self::Timer { call } => Some(*call),
+            Self::Answer { call, .. } | Self::Done { call, .. } => Some(*call),
         }
     }
 }

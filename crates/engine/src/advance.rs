@@ -1,0 +1,64 @@
+//! One activation: take the agent, run its program, stop or sleep.
+
+use entourage_store::{Commit, Error as StoreError, Write};
+use entourage_types::{AgentId, PostBody, Status};
+
+use crate::{
+    House, Result, programs,
+    run::{Interrupt, Run},
+};
+
+impl House {
+    /// Lets an agent go on as far as it can. Called by a dispatcher for each wake-up, one at a time
+    /// per agent; calling it too often, twice at once or with nothing to do is harmless.
+    ///
+    /// # Errors
+    /// When the store fails. Nothing is lost then: the wake-up stands until it has been served.
+    pub async fn advance(&self, agent: AgentId) -> Result<()> {
+        let Some(claim) = self.inner.store.claim(agent).await? else { return Ok(()) };
+        let nothing_to_read = claim.inbox.iter().all(|post| matches!(post.body, PostBody::Answer { .. }));
+        if claim.agent.status == Status::Cancelled || (claim.run.is_none() && nothing_to_read) {
+            return self.serve(claim).await;
+        }
+        let mut run = Run::open(self, claim);
+        let ended = match run.ready() {
+            Ok(()) => programs::drive(&mut run).await,
+            Err(interrupt) => Err(interrupt),
+        };
+        let closed = match ended {
+            Err(Interrupt::Store(error)) => Err(error),
+            ended => run.close(ended).await,
+        };
+        match closed {
+            // Another activation has taken the agent; it does the rest.
+            Err(StoreError::Fenced { .. }) => Ok(()),
+            closed => Ok(closed?),
+        }
+    }
+
+    /// Ends the run of an agent whose activations keep dying, so that it does not stay stuck.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn give_up(&self, agent: AgentId, cause: &str) -> Result<()> {
+        let Some(claim) = self.inner.store.claim(agent).await? else { return Ok(()) };
+        let mut run = Run::open(self, claim);
+        Ok(run.close(Err(Interrupt::failed(format!("the agent could not go on: {cause}")))).await?)
+    }
+
+    /// Nothing to read and nothing begun: no run is opened for it.
+    async fn serve(&self, claim: entourage_store::Claim) -> Result<()> {
+        let now = self.now();
+        let mut commit = Commit::fenced(&claim.agent, now);
+        for wakeup in claim.wakeups.iter().filter(|wakeup| wakeup.due <= now) {
+            commit.push(Write::Woken(wakeup.id));
+        }
+        for post in &claim.inbox {
+            commit.push(Write::Read(post.id));
+        }
+        match self.inner.store.commit(commit).await {
+            Ok(_) | Err(StoreError::Fenced { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Making an agent at the top of a tree, with or without its first message.
+
+use entourage_store::{Commit, Error as StoreError, Expect, Write};
+use entourage_types::{Agent, Author, Entity, EntityKind, Post, PostBody, PostId, WakeupId};
+use serde::{Deserialize, Serialize};
+
+use super::{Client, checked_text};
+use crate::{Error, Result};
+
+/// What to make.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct NewAgent {
+    /// The kind of agent; `orchestrator` when none is given.
+    pub kind: Option<String>,
+    /// What it is for, in a few words; the message's beginning when none is given.
+    pub title: Option<String>,
+    /// Its first message.
+    pub message: Option<String>,
+}
+
+/// The kind that a person talks to unless another is named.
+const DEFAULT_KIND: &str = "orchestrator";
+/// How much of a message makes a title, in characters.
+const TITLE: usize = 80;
+
+impl Client {
+    /// Makes an agent; with a message, it starts to work on it.
+    ///
+    /// The same `key` with the same request returns the agent made before.
+    ///
+    /// # Errors
+    /// [`Error::UnknownKind`], [`Error::Invalid`] for an empty message, [`Error::KeyReused`].
+    pub async fn create(&self, new: NewAgent, key: Option<&str>) -> Result<Agent> {
+        let kinds = self.house.kinds();
+        let kind = kinds.named(new.kind.as_deref().unwrap_or(DEFAULT_KIND))?;
+        if let Some(text) = &new.message {
+            checked_text(text)?;
+        }
+        let now = self.house.now();
+        let title = new.title.clone().or_else(|| new.message.as_deref().map(title_of)).unwrap_or_default();
+        let agent = Agent::root(self.owner.clone(), &kind.name, title, now);
+        let mut commit = Commit::new(now).write(Write::NewAgent(agent.clone()));
+        if let Some(text) = &new.message {
+            commit.post(message_post(&agent, text.clone()), &self.owner);
+        }
+        let request = serde_json::to_string(&new)?;
+        match self.once(key, &request, &agent.id.to_string(), &mut commit).await? {
+            Some(id) => {
+                let id = id.parse().map_err(|_| Error::KeyReused)?;
+                self.agent(id).await
+            }
+            None => match self.house.store().commit(commit).await {
+                Ok(_) => Ok(agent),
+                // The same key arrived twice at once; the other one was first.
+                Err(StoreError::Exists { kind: EntityKind::Request, .. }) => {
+                    let mut again = Commit::new(now);
+                    let first = self.once(key, &request, "", &mut again).await?.ok_or(Error::KeyReused)?;
+                    self.agent(first.parse().map_err(|_| Error::KeyReused)?).await
+                }
+                Err(error) => Err(error.into()),
+            },
+        }
+    }
+
+    /// Makes a commit happen once per key: returns what the first one answered, or adds the
+    /// record of this one to the commit.
+    pub(super) async fn once(
+        &self,
+        key: Option<&str>,
+        request: &str,
+        answer: &str,
+        commit: &mut Commit,
+    ) -> Result<Option<String>> {
+        let Some(key) = key else { return Ok(None) };
+        let id = format!("{}/{key}", self.owner);
+        let body = serde_json::to_string(&Request { request: digest(request), answer: answer.to_owned() })?;
+        if let Some(found) = self.house.store().entity(&self.scope, EntityKind::Request, &id).await? {
+            let first: Request = serde_json::from_str(&found.body)?;
+            return if first.request == digest(request) {
+                Ok(Some(first.answer))
+            } else {
+                Err(Error::KeyReused)
+            };
+        }
+        commit.expect.push(Expect::Absent(EntityKind::Request, id.clone()));
+        commit.push(Write::Entity(Entity {
+            kind: EntityKind::Request,
+            id,
+            owner: self.owner.clone(),
+            root: None,
+            parent: None,
+            status: "answered".into(),
+            created: commit.at,
+            updated: commit.at,
+            text: None,
+            body,
+        }));
+        Ok(None)
+    }
+}
+
+/// What is kept of a request that carried an idempotency key.
+#[derive(Serialize, Deserialize)]
+struct Request {
+    request: String,
+    answer: String,
+}
+
+fn digest(text: &str) -> String {
+    use sha2::{Digest, Sha256};
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A person's message for an agent, with the wake-up it brings.
+pub(super) fn message_post(agent: &Agent, text: String) -> Post {
+    Post {
+        id: PostId::new(),
+        agent: agent.id,
+        at: agent.updated,
+        wakeup: WakeupId::new(),
+        body: PostBody::Message { from: Author::User, text, task: None },
+    }
+}
+
+/// The beginning of a text, on one line.
+pub(crate) fn title_of(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(TITLE) {
+        Some((cut, _)) => format!("{}…", &line[..cut]),
+        None => line,
+    }
+}

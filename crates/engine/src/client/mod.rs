@@ -1,0 +1,58 @@
+//! What one owner may see and do. A foreign id reads as if it did not exist.
+//!
+//! One file per thing that can be asked: [`create`](self), send, answer, read, transcript.
+
+mod answer;
+mod create;
+mod read;
+mod send;
+mod transcript;
+
+use entourage_types::{Owner, Scope};
+
+use crate::House;
+
+pub use create::NewAgent;
+pub use send::Posted;
+pub use transcript::{Entry, Role};
+
+pub(crate) use create::title_of;
+pub(crate) use transcript::said;
+
+/// A house as one owner sees it.
+#[derive(Clone)]
+pub struct Client {
+    house: House,
+    owner: Owner,
+    scope: Scope,
+}
+
+impl Client {
+    pub(crate) fn new(house: House, owner: Owner) -> Self {
+        let scope = Scope::from(&owner);
+        Self { house, owner, scope }
+    }
+
+    /// The owner.
+    #[must_use]
+    pub fn owner(&self) -> &Owner {
+        &self.owner
+    }
+}
+
+/// What a person may write at most, in bytes of UTF-8; more belongs into a file.
+const LONGEST_TEXT: usize = 1 << 20;
+
+/// Refuses text that says nothing or too much.
+fn checked_text(text: &str) -> crate::Result<()> {
+    if text.trim().is_empty() {
+        return Err(crate::Error::Invalid("the message is empty: say what the agent shall do".into()));
+    }
+    if text.len() > LONGEST_TEXT {
+        return Err(crate::Error::Invalid(format!(
+            "the message has {} bytes; at most {LONGEST_TEXT} are taken. Put long material into a file that the agent can read",
+            text.len()
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! Reading: agents, trees, transcripts, runs, steps, questions, tasks, events.
+
+use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Page, RunQuery};
+use entourage_types::{
+    Agent, AgentId, Event, Item, Note, Question, QuestionId, QuestionStatus, Record, Run, RunId, Status,
+    Step, Task, TaskId,
+};
+
+use super::Client;
+use crate::{Error, Result, Watch};
+
+/// The most agents that one tree is read with; the limits of a tree are far below.
+const WHOLE_TREE: u32 = 10_000;
+
+impl Client {
+    /// One agent.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn agent(&self, id: AgentId) -> Result<Agent> {
+        let found = self.house.store().agent(&self.scope, id).await?;
+        found.ok_or_else(|| Error::not_found("agent", id))
+    }
+
+    /// Agents; with `roots`, only those that people made.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn agents(&self, roots: bool, status: Option<Status>, page: Page) -> Result<Vec<Agent>> {
+        let query = AgentQuery { roots, status, page, ..AgentQuery::default() };
+        Ok(self.house.store().agents(&self.scope, query).await?)
+    }
+
+    /// All agents of the tree that an agent belongs to, parents before children.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn tree(&self, id: AgentId) -> Result<Vec<Agent>> {
+        let root = self.agent(id).await?.root;
+        let page = Page { limit: WHOLE_TREE, ..Page::default() };
+        let query = AgentQuery { root: Some(root), page, ..AgentQuery::default() };
+        Ok(self.house.store().agents(&self.scope, query).await?)
+    }
+
+    /// Items of an agent's transcript from number `from` on.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn items(&self, agent: AgentId, from: u64, limit: u32) -> Result<Vec<Item>> {
+        self.agent(agent).await?;
+        Ok(self.house.store().items(&self.scope, ItemQuery { agent, from, limit }).await?)
+    }
+
+    /// Runs of an agent.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn runs(&self, agent: AgentId, page: Page) -> Result<Vec<Run>> {
+        self.agent(agent).await?;
+        let query = RunQuery { agent: Some(agent), page, ..RunQuery::default() };
+        Ok(self.house.store().runs(&self.scope, query).await?)
+    }
+
+    /// All runs of a tree, to add up what it used.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn tree_runs(&self, root: AgentId) -> Result<Vec<Run>> {
+        let page = Page { limit: WHOLE_TREE, ..Page::default() };
+        Ok(self
+            .house
+            .store()
+            .runs(&self.scope, RunQuery { root: Some(root), page, ..RunQuery::default() })
+            .await?)
+    }
+
+    /// One run.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn run(&self, id: RunId) -> Result<Run> {
+        let query = RunQuery { id: Some(id), ..RunQuery::default() };
+        let found = self.house.store().runs(&self.scope, query).await?;
+        found.into_iter().next().ok_or_else(|| Error::not_found("run", id))
+    }
+
+    /// The steps of a run, with what each model call used.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn steps(&self, run: RunId) -> Result<Vec<Step>> {
+        self.run(run).await?;
+        Ok(self.house.store().steps(&self.scope, run).await?)
+    }
+
+    /// One question.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn question(&self, id: QuestionId) -> Result<Question> {
+        self.record(id.to_string(), "question").await
+    }
+
+    /// Questions, of one tree or of all.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn questions(
+        &self,
+        root: Option<AgentId>,
+        status: Option<QuestionStatus>,
+        page: Page,
+    ) -> Result<Vec<Question>> {
+        self.records(root, status.map(QuestionStatus::as_str), page).await
+    }
+
+    /// One task.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn task(&self, id: TaskId) -> Result<Task> {
+        self.record(id.to_string(), "task").await
+    }
+
+    /// Tasks, of one tree or of all.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn tasks(
+        &self,
+        root: Option<AgentId>,
+        status: Option<Status>,
+        page: Page,
+    ) -> Result<Vec<Task>> {
+        self.records(root, status.map(Status::as_str), page).await
+    }
+
+    /// Notes, of one tree or of all.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn notes(&self, root: Option<AgentId>, page: Page) -> Result<Vec<Note>> {
+        self.records(root, None, page).await
+    }
+
+    /// Events of the tree that an agent tops, with numbers above `after`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn events(&self, root: AgentId, after: u64, limit: u32) -> Result<Vec<Event>> {
+        self.agent(root).await?;
+        Ok(self.house.store().events(&self.scope, root, after, limit).await?)
+    }
+
+    /// Follows a tree from after an event number: first what was, then what comes.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn watch(&self, root: AgentId, after: u64) -> Result<Watch> {
+        self.agent(root).await?;
+        Ok(self.house.inner.feed.watch(self.scope.clone(), root, after))
+    }
+
+    async fn record<R: Record>(&self, id: String, noun: &'static str) -> Result<R> {
+        match self.house.store().entity(&self.scope, R::KIND, &id).await? {
+            Some(entity) => Ok(R::from_entity(&entity)?),
+            None => Err(Error::not_found(noun, id)),
+        }
+    }
+
+    async fn records<R: Record>(
+        &self,
+        root: Option<AgentId>,
+        status: Option<&str>,
+        page: Page,
+    ) -> Result<Vec<R>> {
+        let query = EntityQuery { root, status: status.map(Into::into), page, ..EntityQuery::of(R::KIND) };
+        let found = self.house.store().entities(&self.scope, query).await?;
+        Ok(found.iter().map(R::from_entity).collect::<Result<_, _>>()?)
+    }
+}

@@ -1,0 +1,1 @@
+//! The public conformance suite: a dispatcher is what passes it.

@@ -1,0 +1,230 @@
+//! The embedded dispatcher: one process, a keyed pool and a delay heap. It needs no lease and no
+//! membership, because the store's file belongs to this process alone.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use entourage_store::Store;
+use entourage_types::{AgentId, Owner, Time, Wakeup, WakeupId};
+use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::{Advance, Dispatcher, order, queue::Queue};
+use crate::{Clock, Result};
+
+/// How the embedded dispatcher works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Agents at work at once.
+    pub concurrency: usize,
+    /// How long those under way may take to end once it is told to stop.
+    pub grace: Duration,
+    /// Failures in a row after which an agent's run is ended.
+    pub give_up_after: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { concurrency: 256, grace: Duration::from_secs(5), give_up_after: 5 }
+    }
+}
+
+/// How many wake-ups are read at once; a start with many due does not hold them all in memory.
+const PAGE: u32 = 500;
+/// The line is filled up again from the store when it is shorter than this.
+const LOW: usize = 250;
+/// How far ahead wake-ups are held in memory.
+const HORIZON: Duration = Duration::from_secs(60);
+/// The delay after a first failure; it doubles from there.
+const BACKOFF: Duration = Duration::from_millis(500);
+
+/// The embedded dispatcher.
+#[derive(Debug, Clone, Default)]
+pub struct Embedded {
+    settings: Settings,
+}
+
+impl Embedded {
+    /// A dispatcher with these settings.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self { settings }
+    }
+}
+
+#[async_trait]
+impl Dispatcher for Embedded {
+    async fn run(
+        &self,
+        house: Arc<dyn Advance>,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        stop: CancellationToken,
+    ) -> Result<()> {
+        // Subscribed before the first look, so that nothing falls in between.
+        let mut changed = store.changed();
+        let mut state = State::new(self.settings.clone(), store, clock);
+        let mut working: JoinSet<(AgentId, Owner, Result<()>)> = JoinSet::new();
+        let mut under_way = HashMap::new();
+        state.look().await?;
+        while !stop.is_cancelled() {
+            state.ripen();
+            while working.len() < self.settings.concurrency
+                && let Some((agent, owner)) = state.ready.next()
+            {
+                let (house, again) = (Arc::clone(&house), owner.clone());
+                let task = working.spawn(async move { (agent, again, house.advance(agent).await) });
+                under_way.insert(task.id(), (agent, owner));
+            }
+            let next = state.next_look();
+            tokio::select! {
+                Some(ended) = working.join_next_with_id() => {
+                    let (agent, owner, failure) = match ended {
+                        Ok((id, (agent, owner, result))) => {
+                            under_way.remove(&id);
+                            (agent, owner, result.err().map(|error| error.to_string()))
+                        }
+                        Err(died) => match under_way.remove(&died.id()) {
+                            Some((agent, owner)) => (agent, owner, Some(format!("it crashed: {died}"))),
+                            None => continue,
+                        },
+                    };
+                    state.ended(agent, &owner, failure, &*house).await;
+                    if state.more && state.ready.len() < LOW {
+                        state.look().await?;
+                    }
+                }
+                hint = changed.recv() => match hint {
+                    Ok(change) => state.woken(&change.wakeups),
+                    Err(RecvError::Lagged(_)) => state.look_again().await?,
+                    Err(RecvError::Closed) => break,
+                },
+                () = state.clock.sleep_until(next) => {
+                    if state.horizon <= state.clock.now() {
+                        state.look_again().await?;
+                    }
+                }
+                () = stop.cancelled() => {}
+            }
+        }
+        // Agents notice the end at their next step; whoever does not is cut off, and loses nothing.
+        let end =
+            tokio::time::timeout(self.settings.grace, async { while working.join_next().await.is_some() {} });
+        if end.await.is_err() {
+            working.abort_all();
+        }
+        Ok(())
+    }
+}
+
+/// What the dispatcher holds in memory; all of it can be read again.
+struct State {
+    settings: Settings,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    ready: Queue,
+    later: BinaryHeap<Reverse<(Time, WakeupId, AgentId, Owner)>>,
+    failures: HashMap<AgentId, u32>,
+    /// Up to where due wake-ups have been read.
+    cursor: Option<(Time, WakeupId)>,
+    /// Whether the store has more than was read.
+    more: bool,
+    /// Until when all wake-ups are in memory, once there are no more to read.
+    horizon: Time,
+}
+
+impl State {
+    fn new(settings: Settings, store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
+        let horizon = clock.now() + HORIZON;
+        Self {
+            settings,
+            store,
+            clock,
+            ready: Queue::default(),
+            later: BinaryHeap::new(),
+            failures: HashMap::new(),
+            cursor: None,
+            more: true,
+            horizon,
+        }
+    }
+
+    /// Reads the next page of wake-ups up to the horizon.
+    async fn look(&mut self) -> Result<()> {
+        let page = self.store.due(self.horizon, self.cursor, PAGE).await?;
+        self.more = page.len() == PAGE as usize;
+        self.cursor = page.last().map(order).or(self.cursor);
+        for wakeup in page {
+            self.take(&wakeup);
+        }
+        Ok(())
+    }
+
+    /// Begins reading anew, with a later horizon.
+    async fn look_again(&mut self) -> Result<()> {
+        self.horizon = self.clock.now() + HORIZON;
+        self.cursor = None;
+        self.later.clear();
+        self.look().await
+    }
+
+    fn woken(&mut self, wakeups: &[Wakeup]) {
+        let horizon = self.horizon;
+        for wakeup in wakeups.iter().filter(|wakeup| wakeup.due <= horizon) {
+            self.take(wakeup);
+        }
+    }
+
+    fn take(&mut self, wakeup: &Wakeup) {
+        if wakeup.due <= self.clock.now() {
+            self.ready.wake(wakeup.agent, &wakeup.owner);
+        } else {
+            self.later.push(Reverse((wakeup.due, wakeup.id, wakeup.agent, wakeup.owner.clone())));
+        }
+    }
+
+    /// Puts those whose time has come into the line.
+    fn ripen(&mut self) {
+        let now = self.clock.now();
+        while self.later.peek().is_some_and(|Reverse((due, ..))| *due <= now) {
+            if let Some(Reverse((_, _, agent, owner))) = self.later.pop() {
+                self.ready.wake(agent, &owner);
+            }
+        }
+    }
+
+    /// When to look up next: at the next one's time, or at the horizon.
+    fn next_look(&self) -> Time {
+        self.later.peek().map_or(self.horizon, |Reverse((due, ..))| (*due).min(self.horizon))
+    }
+
+    /// An activation has ended. One that failed is tried again later, and ended for good when that
+    /// keeps happening.
+    async fn ended(&mut self, agent: AgentId, owner: &Owner, failure: Option<String>, house: &dyn Advance) {
+        self.ready.done(agent);
+        let Some(cause) = failure else {
+            self.failures.remove(&agent);
+            return;
+        };
+        let failures = self.failures.entry(agent).or_default();
+        *failures += 1;
+        tracing::error!(%agent, failures = *failures, %cause, "an activation failed");
+        if *failures >= self.settings.give_up_after {
+            match house.give_up(agent, &cause).await {
+                Ok(()) => {
+                    self.failures.remove(&agent);
+                    return;
+                }
+                Err(error) => tracing::error!(%agent, %error, "the run could not be ended either"),
+            }
+        }
+        let delay = BACKOFF.saturating_mul(1 << (*failures - 1).min(7));
+        let due = self.clock.now() + delay;
+        self.later.push(Reverse((due, WakeupId::new(), agent, owner.clone())));
+    }
+}

@@ -1,0 +1,69 @@
+//! The Dispatcher seam: wake-ups are delivered to `advance(agent)`, one at a time per agent.
+//!
+//! Correctness never depends on it: wake-ups are rows, one that was served is a no-op, and the
+//! epoch fences the rest. A dispatcher is what passes [`conformance`].
+
+pub mod conformance;
+mod embedded;
+mod queue;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use entourage_store::Store;
+use entourage_types::{AgentId, Wakeup};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Clock, House, Result};
+
+pub use embedded::{Embedded, Settings};
+
+/// What wake-ups are delivered to.
+#[async_trait]
+pub trait Advance: Send + Sync + 'static {
+    /// Lets an agent go on as far as it can.
+    ///
+    /// # Errors
+    /// Whatever kept it from going on; the wake-up is delivered again.
+    async fn advance(&self, agent: AgentId) -> Result<()>;
+
+    /// Ends the run of an agent whose activations keep failing.
+    ///
+    /// # Errors
+    /// When even that failed.
+    async fn give_up(&self, agent: AgentId, cause: &str) -> Result<()>;
+}
+
+#[async_trait]
+impl Advance for House {
+    async fn advance(&self, agent: AgentId) -> Result<()> {
+        House::advance(self, agent).await
+    }
+
+    async fn give_up(&self, agent: AgentId, cause: &str) -> Result<()> {
+        House::give_up(self, agent, cause).await
+    }
+}
+
+/// Delivers wake-ups until it is told to stop.
+#[async_trait]
+pub trait Dispatcher: Send + Sync {
+    /// Delivers every wake-up of the store to `house`, at its time or after, at least once, one at
+    /// a time per agent. Returns once `stop` is cancelled and what was under way has ended or its
+    /// time of grace is over.
+    ///
+    /// # Errors
+    /// When the store cannot be read at all.
+    async fn run(
+        &self,
+        house: Arc<dyn Advance>,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        stop: CancellationToken,
+    ) -> Result<()>;
+}
+
+/// The order of delivery: by time, then by id.
+fn order(wakeup: &Wakeup) -> (entourage_types::Time, entourage_types::WakeupId) {
+    (wakeup.due, wakeup.id)
+}

@@ -1,0 +1,61 @@
+//! What can go wrong at the house's door and inside it.
+
+use entourage_types::{AgentId, QuestionId, QuestionStatus};
+
+/// What can go wrong. Variants say what the caller can do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No such thing, or not the caller's.
+    #[error("there is no {noun} `{id}`")]
+    NotFound {
+        /// The noun asked for.
+        noun: &'static str,
+        /// The id given.
+        id: String,
+    },
+    /// The request makes no sense as it is; the text says what to change.
+    #[error("{0}")]
+    Invalid(String),
+    /// No kind of this name.
+    #[error("there is no kind `{name}`; there are: {known}")]
+    UnknownKind {
+        /// The name given.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// The question is not open any more.
+    #[error("question {id} is {status} already")]
+    NotOpen {
+        /// Which question.
+        id: QuestionId,
+        /// Where it stands.
+        status: QuestionStatus,
+    },
+    /// The agent has ended for good.
+    #[error("agent {0} was cancelled and takes no more messages")]
+    Gone(AgentId),
+    /// The idempotency key was used for another request.
+    #[error("the idempotency key was used before for another request")]
+    KeyReused,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] entourage_store::Error),
+    /// A kind's files are at fault.
+    #[error("the kinds cannot be loaded:\n{0}")]
+    Kinds(String),
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl Error {
+    /// A missing row, named by its noun.
+    pub(crate) fn not_found(noun: &'static str, id: impl ToString) -> Self {
+        Self::NotFound { noun, id: id.to_string() }
+    }
+}

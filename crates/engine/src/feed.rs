@@ -1,0 +1,227 @@
+//! What subscribers follow: committed events, gap-free, and the pieces of answers under way.
+//!
+//! One pump per house reads the store's hints and hands each tree's news to that tree's channel;
+//! a subscriber that falls behind reads from the store again, so a slow reader costs nobody else.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+};
+
+use entourage_store::Store;
+use entourage_types::{AgentId, Event, RunId, Scope};
+use serde::Serialize;
+use tokio::sync::broadcast::{self, error::RecvError};
+
+use crate::Result;
+
+/// How far a subscriber may fall behind before it reads from the store again.
+const BACKLOG: usize = 1024;
+/// How many events are read from the store at once.
+const PAGE: u32 = 500;
+
+/// Something for a subscriber of a tree.
+#[derive(Debug, Clone)]
+pub enum Signal {
+    /// A committed fact.
+    Event(Arc<Event>),
+    /// A piece of an answer under way; gone for whoever was not there. The text it belongs to
+    /// arrives whole as an item event.
+    Delta(Arc<AgentDelta>),
+}
+
+/// A piece of an answer under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AgentDelta {
+    /// Whose answer.
+    pub agent: AgentId,
+    /// In which run.
+    pub run: RunId,
+    /// The number that the item will have.
+    pub item_seq: u64,
+    /// Where the piece begins, in characters of the text so far.
+    pub offset: u64,
+    /// The piece.
+    #[serde(flatten)]
+    pub piece: Piece,
+}
+
+/// What a piece is of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Piece {
+    /// The answer's text.
+    Text(String),
+    /// The model's reasoning.
+    Reasoning(String),
+    /// A call has begun.
+    Call(String),
+    /// The attempt failed; what it streamed is void and offsets start anew.
+    Reset,
+}
+
+/// What travels through a tree's channel.
+#[derive(Debug, Clone)]
+enum Live {
+    Signal(Signal),
+    /// Hints were lost: read from the store again.
+    Behind,
+}
+
+type Channels = Arc<Mutex<HashMap<AgentId, broadcast::Sender<Live>>>>;
+
+/// Where the pieces of one answer go.
+#[derive(Clone)]
+pub(crate) struct Pieces(broadcast::Sender<Live>);
+
+impl Pieces {
+    pub(crate) fn send(&self, delta: AgentDelta) {
+        // Nobody listening is fine: the text arrives whole with its item.
+        let _ = self.0.send(Live::Signal(Signal::Delta(Arc::new(delta))));
+    }
+
+    pub(crate) fn wanted(&self) -> bool {
+        self.0.receiver_count() > 0
+    }
+}
+
+/// The channels of all trees that somebody follows.
+pub(crate) struct Feed {
+    store: Arc<dyn Store>,
+    channels: Channels,
+    pump: OnceLock<tokio::task::AbortHandle>,
+}
+
+impl Feed {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, channels: Channels::default(), pump: OnceLock::new() }
+    }
+
+    /// Follows a tree from after the given event number.
+    pub(crate) fn watch(&self, scope: Scope, root: AgentId, after: u64) -> Watch {
+        self.pump.get_or_init(|| pump(self.store.changed(), Arc::clone(&self.channels)));
+        let live = channel(&mut self.lock(), root).subscribe();
+        Watch {
+            store: Arc::clone(&self.store),
+            scope,
+            root,
+            last: after,
+            live,
+            page: Vec::new().into_iter(),
+            behind: true,
+        }
+    }
+
+    /// Where the pieces of one answer in this tree go.
+    pub(crate) fn pieces(&self, root: AgentId) -> Pieces {
+        Pieces(channel(&mut self.lock(), root).clone())
+    }
+
+    /// Forgets a tree's channel if nobody uses it.
+    pub(crate) fn tidy(&self, root: AgentId) {
+        let mut channels = self.lock();
+        let unused =
+            |sender: &broadcast::Sender<Live>| sender.receiver_count() == 0 && sender.strong_count() == 1;
+        if channels.get(&root).is_some_and(unused) {
+            channels.remove(&root);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<AgentId, broadcast::Sender<Live>>> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn channel(
+    channels: &mut HashMap<AgentId, broadcast::Sender<Live>>,
+    root: AgentId,
+) -> &broadcast::Sender<Live> {
+    channels.entry(root).or_insert_with(|| broadcast::channel(BACKLOG).0)
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        if let Some(pump) = self.pump.get() {
+            pump.abort();
+        }
+    }
+}
+
+fn pump(
+    mut changed: broadcast::Receiver<Arc<entourage_store::Changed>>,
+    channels: Channels,
+) -> tokio::task::AbortHandle {
+    let forward = async move {
+        loop {
+            match changed.recv().await {
+                Ok(change) => {
+                    let channels = channels.lock().unwrap_or_else(PoisonError::into_inner);
+                    for event in &change.events {
+                        if let Some(sender) = channels.get(&event.root) {
+                            let _ = sender.send(Live::Signal(Signal::Event(Arc::new(event.clone()))));
+                        }
+                    }
+                }
+                Err(RecvError::Lagged(_)) => {
+                    let channels = channels.lock().unwrap_or_else(PoisonError::into_inner);
+                    for sender in channels.values() {
+                        let _ = sender.send(Live::Behind);
+                    }
+                }
+                Err(RecvError::Closed) => return,
+            }
+        }
+    };
+    tokio::spawn(forward).abort_handle()
+}
+
+/// One subscriber of one tree.
+pub struct Watch {
+    store: Arc<dyn Store>,
+    scope: Scope,
+    root: AgentId,
+    last: u64,
+    live: broadcast::Receiver<Live>,
+    page: std::vec::IntoIter<Event>,
+    behind: bool,
+}
+
+impl Watch {
+    /// The next signal. Events come in order, each once, none left out. It waits as long as it
+    /// takes; dropping the future loses nothing.
+    ///
+    /// # Errors
+    /// When the store fails or is closed.
+    pub async fn next(&mut self) -> Result<Signal> {
+        loop {
+            if let Some(event) = self.page.next() {
+                self.last = event.seq;
+                return Ok(Signal::Event(Arc::new(event)));
+            }
+            if self.behind {
+                let page = self.store.events(&self.scope, self.root, self.last, PAGE).await?;
+                self.behind = page.len() == PAGE as usize;
+                self.page = page.into_iter();
+                continue;
+            }
+            match self.live.recv().await {
+                Ok(Live::Signal(Signal::Event(event))) if event.seq <= self.last => {}
+                Ok(Live::Signal(Signal::Event(event))) if event.seq == self.last + 1 => {
+                    self.last = event.seq;
+                    return Ok(Signal::Event(event));
+                }
+                Ok(Live::Signal(Signal::Event(_)) | Live::Behind) | Err(RecvError::Lagged(_)) => {
+                    self.behind = true;
+                }
+                Ok(Live::Signal(delta)) => return Ok(delta),
+                Err(RecvError::Closed) => return Err(entourage_store::Error::Closed.into()),
+            }
+        }
+    }
+
+    /// The number of the last event returned: where to go on from.
+    #[must_use]
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+}

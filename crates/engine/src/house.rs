@@ -1,0 +1,144 @@
+//! The whole: a store, a model, tools, kinds and a clock. It holds no state of its own that matters.
+
+use std::sync::Arc;
+
+use entourage_llm::Model;
+use entourage_store::Store;
+use entourage_tools::{Notes, Toolbox};
+use entourage_types::{Agent, Owner, Time};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Client, Clock, Kinds, SystemClock, feed::Feed, notes::TreeNotes, offer::Offers};
+
+/// A house of agents. Cheap to clone; all clones are the same house.
+#[derive(Clone)]
+pub struct House {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) kinds: Kinds,
+    pub(crate) offers: Offers,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) feed: Feed,
+    /// Set when the process shall end: activations stop at their next step and go on elsewhere.
+    pub(crate) stopping: CancellationToken,
+}
+
+/// Puts a house together.
+#[must_use]
+pub struct Builder {
+    store: Arc<dyn Store>,
+    model: Arc<dyn Model>,
+    kinds: Kinds,
+    tools: Toolbox,
+    clock: Arc<dyn Clock>,
+    stopping: CancellationToken,
+}
+
+impl House {
+    /// Starts to put a house together, with the built-in kinds and no tools.
+    pub fn builder(store: Arc<dyn Store>, model: Arc<dyn Model>) -> Builder {
+        Builder {
+            store,
+            model,
+            kinds: Kinds::builtin(),
+            tools: Toolbox::new(),
+            clock: Arc::new(SystemClock),
+            stopping: CancellationToken::new(),
+        }
+    }
+
+    /// What one owner may see and do.
+    #[must_use]
+    pub fn client(&self, owner: Owner) -> Client {
+        Client::new(self.clone(), owner)
+    }
+
+    /// The kinds of this house.
+    #[must_use]
+    pub fn kinds(&self) -> &Kinds {
+        &self.inner.kinds
+    }
+
+    /// The store, for dispatchers and for upkeep.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.inner.store
+    }
+
+    /// The clock.
+    #[must_use]
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.inner.clock
+    }
+
+    /// What the model says about itself, and what must stand beside each of its answers.
+    #[must_use]
+    pub fn model(&self) -> &Arc<dyn Model> {
+        &self.inner.model
+    }
+
+    /// Cancelled when activations shall stop at their next step.
+    #[must_use]
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.inner.stopping
+    }
+
+    /// The notes of the tree that an agent belongs to.
+    pub(crate) fn notes(&self, agent: &Agent) -> Arc<dyn Notes> {
+        Arc::new(TreeNotes {
+            store: Arc::clone(&self.inner.store),
+            owner: agent.owner.clone(),
+            root: agent.root,
+        })
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.inner.clock.now()
+    }
+}
+
+impl Builder {
+    /// The kinds.
+    pub fn kinds(mut self, kinds: Kinds) -> Self {
+        self.kinds = kinds;
+        self
+    }
+
+    /// The tools.
+    pub fn tools(mut self, tools: Toolbox) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// The clock; the machine's unless a test brings its own.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// The token that stops activations at their next step.
+    pub fn stopping(mut self, stopping: CancellationToken) -> Self {
+        self.stopping = stopping;
+        self
+    }
+
+    /// The house.
+    #[must_use]
+    pub fn build(self) -> House {
+        House {
+            inner: Arc::new(Inner {
+                feed: Feed::new(Arc::clone(&self.store)),
+                offers: Offers::new(self.tools),
+                store: self.store,
+                model: self.model,
+                kinds: self.kinds,
+                clock: self.clock,
+                stopping: self.stopping,
+            }),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What is wrong with kinds, with file and line, and what to do about it.
+
+use std::{collections::HashSet, fmt, sync::Arc};
+
+use entourage_types::Kind;
+use serde::Serialize;
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// The kind is not loaded.
+    Mistake,
+    /// The kind is loaded; something in it has no effect here.
+    Remark,
+}
+
+/// Something that `entourage kinds check` says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The file, or the kind's name where the file is not known.
+    pub file: String,
+    /// The line, from 1; 0 where there is none to name.
+    pub line: usize,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What is wrong, and what to do.
+    pub text: String,
+}
+
+impl Finding {
+    pub(super) fn mistake(file: &str, line: usize, text: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), line, severity: Severity::Mistake, text: text.into() }
+    }
+
+    pub(super) fn remark(file: &str, line: usize, text: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), line, severity: Severity::Remark, text: text.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = match self.severity {
+            Severity::Mistake => "error",
+            Severity::Remark => "note",
+        };
+        match self.line {
+            0 => write!(f, "{}: {word}: {}", self.file, self.text),
+            line => write!(f, "{}:{line}: {word}: {}", self.file, self.text),
+        }
+    }
+}
+
+/// Peers that do not exist, and tools that this house does not have.
+pub(super) fn references<'a>(
+    kinds: impl Iterator<Item = &'a Arc<Kind>> + Clone,
+    tools: &[&str],
+) -> Vec<Finding> {
+    let names: HashSet<&str> = kinds.clone().map(|kind| kind.name.as_str()).collect();
+    let mut findings = Vec::new();
+    for kind in kinds {
+        for peer in kind.peers.iter().filter(|peer| !names.contains(peer.as_str())) {
+            let text = format!("peer `{peer}` is no kind of this house; messages to it will be refused");
+            findings.push(Finding::remark(&kind.name, 0, text));
+        }
+        let listed = kind.tools.iter().flatten();
+        for tool in listed.filter(|tool| !tools.contains(&tool.as_str()) && !tool.starts_with("mcp")) {
+            let text = format!("tool `{tool}` is not set up in this house; the kind works without it");
+            findings.push(Finding::remark(&kind.name, 0, text));
+        }
+    }
+    findings
+}

@@ -1,0 +1,251 @@
+//! One kind's file: YAML front matter between two lines of `---`, then the instructions.
+//!
+//! `name`, `description`, `model`, `tools` and the body follow the convention that coding agents use
+//! for their sub-agent files: such a file loads as it is. Keys and values that mean something only
+//! there are remarked upon, not refused.
+
+use entourage_types::{Kind, Limits, Program, Reply};
+use serde::Deserialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::Finding;
+
+/// Tools of coding agents by the names of ours.
+const TOOLS_ELSEWHERE: [(&str, &str); 7] = [
+    ("Read", "read_file"),
+    ("Glob", "list_files"),
+    ("LS", "list_files"),
+    ("WebFetch", "fetch_url"),
+    ("WebSearch", "web_search"),
+    ("Task", "spawn_agent"),
+    ("AskUserQuestion", "ask_user"),
+];
+
+/// Keys of this house; any other is remarked upon.
+const KEYS: [&str; 11] = [
+    "name",
+    "description",
+    "model",
+    "tools",
+    "program",
+    "peers",
+    "conversational",
+    "reply",
+    "limits",
+    "temperature",
+    "output_schema",
+];
+
+#[derive(Deserialize)]
+struct FrontMatter {
+    name: String,
+    #[serde(default)]
+    description: String,
+    model: Option<String>,
+    tools: Option<Names>,
+    program: Option<Program>,
+    #[serde(default)]
+    peers: Names,
+    #[serde(default)]
+    conversational: bool,
+    reply: Option<Reply>,
+    #[serde(default)]
+    limits: Limits,
+    temperature: Option<f64>,
+    output_schema: Option<Value>,
+}
+
+/// Names as a list, or on one line with commas.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Names {
+    List(Vec<String>),
+    Line(String),
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self::List(Vec::new())
+    }
+}
+
+impl Names {
+    fn into_vec(self) -> Vec<String> {
+        let trimmed = |name: &str| name.trim().to_owned();
+        match self {
+            Self::List(names) => names.iter().map(|name| trimmed(name)).collect(),
+            Self::Line(line) => line.split(',').map(trimmed).filter(|name| !name.is_empty()).collect(),
+        }
+    }
+}
+
+/// Reads one file. The kind is none when there is a mistake; remarks leave it whole.
+#[must_use]
+pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
+    let (front, body, body_line) = match split(text) {
+        Ok(parts) => parts,
+        Err((line, why)) => return (None, vec![Finding::mistake(file, line, why)]),
+    };
+    let matter: FrontMatter = match serde_saphyr::from_str(front) {
+        Ok(matter) => matter,
+        Err(error) => {
+            let line = error.location().map_or(1, |at| at.line() as usize) + 1;
+            return (None, vec![Finding::mistake(file, line, plain(&error))]);
+        }
+    };
+    let mut findings = unknown_keys(file, front);
+    if let Some(why) = bad_name(&matter.name) {
+        findings.push(Finding::mistake(file, line_of(front, "name"), why));
+    }
+    if body.trim().is_empty() {
+        let why = "there are no instructions: write them below the second `---`";
+        findings.push(Finding::mistake(file, body_line, why));
+    }
+    if matter.temperature.is_some_and(|t| !(0.0..=2.0).contains(&t)) {
+        let why = "temperature must be between 0 and 2";
+        findings.push(Finding::mistake(file, line_of(front, "temperature"), why));
+    }
+    let tools = matter.tools.map(|names| tools_here(names, file, line_of(front, "tools"), &mut findings));
+    let model = model_here(matter.model, file, line_of(front, "model"), &mut findings);
+    if findings.iter().any(|finding| finding.severity == super::Severity::Mistake) {
+        return (None, findings);
+    }
+    let kind = Kind {
+        description: matter.description.trim().to_owned(),
+        model,
+        tools,
+        program: matter.program.unwrap_or(Program::React),
+        peers: matter.peers.into_vec(),
+        conversational: matter.conversational,
+        reply: matter.reply.unwrap_or(Reply::FinalText),
+        limits: matter.limits,
+        output_schema: matter.output_schema,
+        temperature: matter.temperature,
+        instructions: body.trim().to_owned(),
+        version: version(text),
+        name: matter.name,
+    };
+    (Some(kind), findings)
+}
+
+/// The front matter, the body, and the line the body begins at.
+fn split(text: &str) -> Result<(&str, &str, usize), (usize, String)> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let Some(rest) = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n")) else {
+        return Err((1, "the file must begin with a line of `---`, then `name: …`".into()));
+    };
+    let mut at = 0;
+    for (index, line) in rest.split_inclusive('\n').enumerate() {
+        if line.trim_end() == "---" {
+            return Ok((&rest[..at], &rest[at + line.len()..], index + 3));
+        }
+        at += line.len();
+    }
+    Err((1, "the front matter has no end: close it with a second line of `---`".into()))
+}
+
+/// The first line of a parser's message: the rest draws the file, which we name by line.
+fn plain(error: &serde_saphyr::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or(&text);
+    line.split_once(": ").filter(|(head, _)| head.contains("line ")).map_or(line, |(_, tail)| tail).to_owned()
+}
+
+fn bad_name(name: &str) -> Option<String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
+        return Some(format!("`{name}` is no name for a kind: use 1 to 64 letters, digits, `-` and `_`"));
+    }
+    (name == "user").then(|| "`user` is what agents call the person they talk to; choose another name".into())
+}
+
+fn unknown_keys(file: &str, front: &str) -> Vec<Finding> {
+    let keys = front.lines().enumerate().filter_map(|(index, line)| {
+        let key = line.split_once(':')?.0;
+        let top_level = !key.is_empty() && !key.starts_with([' ', '\t', '#', '-']);
+        (top_level && !KEYS.contains(&key.trim())).then(|| (index + 2, key.trim()))
+    });
+    keys.map(|(line, key)| Finding::remark(file, line, format!("`{key}` means nothing here and is left out")))
+        .collect()
+}
+
+fn line_of(front: &str, key: &str) -> usize {
+    let found = front.lines().position(|line| line.split(':').next() == Some(key));
+    found.map_or(1, |index| index + 2)
+}
+
+fn tools_here(names: Names, file: &str, line: usize, findings: &mut Vec<Finding>) -> Vec<String> {
+    let mut tools = Vec::new();
+    for name in names.into_vec() {
+        let ours =
+            TOOLS_ELSEWHERE.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| (*ours).to_owned());
+        let foreign = name.starts_with(|c: char| c.is_ascii_uppercase());
+        match ours {
+            Some(ours) => tools.push(ours),
+            None if foreign => {
+                let text = format!("tool `{name}` belongs to another program and is left out");
+                findings.push(Finding::remark(file, line, text));
+            }
+            None => tools.push(name),
+        }
+    }
+    tools.dedup();
+    tools
+}
+
+/// Only `provider::name` names a model here; other programs' short names mean the house's choice.
+fn model_here(model: Option<String>, file: &str, line: usize, findings: &mut Vec<Finding>) -> Option<String> {
+    let model = model?;
+    if model.contains("::") {
+        return Some(model);
+    }
+    if model != "inherit" {
+        let text = format!("model `{model}` is not of the form `provider::name`; the house's model is used");
+        findings.push(Finding::remark(file, line, text));
+    }
+    None
+}
+
+fn version(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::Severity, *};
+
+    fn only(text: &str) -> Finding {
+        let (kind, findings) = parse("k.md", text);
+        assert_eq!(kind, None, "{findings:?}");
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        findings[0].clone()
+    }
+
+    #[test]
+    fn a_file_written_for_a_coding_agent_loads_unchanged() {
+        let text = "---\nname: code-reviewer\ndescription: Reviews code. Use after edits.\n\
+                    tools: Read, Grep, Glob, Bash, WebFetch\nmodel: sonnet\ncolor: blue\n---\n\nYou review code.\n";
+        let (kind, findings) = parse("code-reviewer.md", text);
+        let kind = kind.expect("loads");
+        assert_eq!(
+            kind.tools.as_deref(),
+            Some(&["read_file", "list_files", "fetch_url"].map(String::from)[..])
+        );
+        assert_eq!((kind.model, kind.instructions.as_str()), (None, "You review code."));
+        assert!(findings.iter().all(|finding| finding.severity == Severity::Remark));
+        assert_eq!(findings.len(), 4, "{findings:?}");
+    }
+
+    #[test]
+    fn every_mistake_names_its_line() {
+        assert_eq!(only("You are helpful.").line, 1);
+        assert!(only("---\nname: a\n").text.contains("no end"));
+        assert_eq!(only("---\nname: a\nconversational: maybe\n---\nDo.").line, 3);
+        assert_eq!(only("---\ndescription: x\nname: a b\n---\nDo.").line, 3);
+        assert_eq!(only("---\nname: a\n---\n\n").line, 4);
+        assert!(only("---\nname: a\nprogram: explode\n---\nDo.").text.contains("react"));
+        assert!(only("---\nname: a\nlimits:\n  max_stepz: 3\n---\nDo.").text.contains("max_stepz"));
+        assert!(only("---\ndescription: nameless\n---\nDo.").text.contains("name"));
+    }
+}

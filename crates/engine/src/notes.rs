@@ -1,0 +1,33 @@
+//! The notes of a tree, for tools to read.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use entourage_store::{EntityQuery, Page, Store};
+use entourage_tools::{Error, Notes, Result};
+use entourage_types::{AgentId, EntityKind, Note, Owner, Record, Scope};
+
+/// The notes of one tree.
+pub(crate) struct TreeNotes {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) owner: Owner,
+    pub(crate) root: AgentId,
+}
+
+#[async_trait]
+impl Notes for TreeNotes {
+    async fn search(&self, text: &str, limit: u32) -> Result<Vec<Note>> {
+        let query = EntityQuery {
+            root: Some(self.root),
+            text: Some(text.to_owned()),
+            page: Page { limit, ..Page::default() },
+            ..EntityQuery::of(EntityKind::Note)
+        };
+        let found = self.store.entities(&Scope::from(&self.owner), query).await;
+        let found = found.map_err(|error| Error::Failed(format!("the notes cannot be read: {error}")))?;
+        found
+            .iter()
+            .map(|entity| Note::from_entity(entity).map_err(|error| Error::Failed(error.to_string())))
+            .collect()
+    }
+}

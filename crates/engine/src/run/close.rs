@@ -1,0 +1,154 @@
+//! The end of an activation: the run ends, or sleeps. Results go to whoever assigned the tasks, in
+//! the same commit.
+
+use entourage_store::{Commit, Error as StoreError, Write};
+use entourage_types::{
+    EntityKind, ItemBody, Level, Notice, Post, PostBody, PostId, Question, QuestionStatus, Record, Scope,
+    Status, StepState, StopReason, Task, TaskResult, Time, ToolCall, WaitingOn, Wakeup, WakeupId,
+};
+use serde_json::Value;
+
+use super::{
+    Interrupt, Run,
+    call_tools::{key, output},
+};
+
+type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+impl Run<'_> {
+    /// Commits how the activation ended.
+    pub(crate) async fn close(&mut self, ended: Result<String, Interrupt>) -> Result<()> {
+        match ended {
+            Ok(text) => self.end(Status::Succeeded, StopReason::Completed, TaskResult::Text(text)).await,
+            Err(Interrupt::Stopped(reason, cause)) => {
+                self.end(Status::Failed, reason, TaskResult::Error(cause)).await
+            }
+            Err(Interrupt::Suspended(on)) => self.sleep(on).await,
+            // The wake-ups stand: the next start goes on from here.
+            Err(Interrupt::Stopping) => Ok(()),
+            Err(Interrupt::Store(error)) => Err(error),
+        }
+    }
+
+    async fn sleep(&mut self, on: WaitingOn) -> Result<()> {
+        let at = self.house.now();
+        let mut commit = Commit::fenced(&self.agent, at);
+        commit.push(self.run_row(Status::Waiting, Some(on)));
+        commit.push(self.agent_row(Status::Waiting, Some(on), at));
+        commit.writes.extend(self.served.drain(..).map(Write::Woken));
+        self.house.inner.store.commit(commit).await.map(|_| ())
+    }
+
+    async fn end(&mut self, status: Status, reason: StopReason, result: TaskResult) -> Result<()> {
+        let at = self.house.now();
+        let mut writes = Vec::new();
+        if !self.opened {
+            self.take_unread(at, &mut writes);
+        } else if !self.inbox.is_empty() {
+            // Posts that came too late for this run are for the next one, whatever became of the
+            // wake-ups they brought.
+            let (agent, owner) = (self.agent.id, self.agent.owner.clone());
+            writes.push(Write::Wake(Wakeup { id: WakeupId::new(), agent, owner, due: at }));
+        }
+        if let TaskResult::Error(cause) = &result {
+            self.answer_for_open_calls(cause, &mut writes).await?;
+            let notice =
+                Notice { level: Level::Error, code: reason.as_str().to_owned(), text: cause.clone() };
+            writes.push(self.item(ItemBody::Notice(notice), at));
+            self.record.error = Some(cause.clone());
+        }
+        self.record.stop_reason = Some(reason);
+        self.record.ended = Some(at);
+        for id in self.record.tasks.clone() {
+            self.report(id, status, &result, &mut writes).await?;
+        }
+        writes.push(self.run_row(status, None));
+        writes.push(self.agent_row(status, None, at));
+        writes.extend(self.served.drain(..).map(Write::Woken));
+        let commit = Commit { writes, ..Commit::fenced(&self.agent, at) };
+        self.house.inner.store.commit(commit).await.map(|_| ())
+    }
+
+    /// A run that failed before it read anything takes its messages with it, so that they are
+    /// answered for and do not fail again and again.
+    fn take_unread(&mut self, at: Time, writes: &mut Vec<Write>) {
+        for post in std::mem::take(&mut self.inbox) {
+            writes.push(self.read(&post));
+            if let Some(message) = self.heard(&post) {
+                writes.push(self.item(ItemBody::Message(message), at));
+            }
+        }
+    }
+
+    /// Every call has its output before the transcript goes on, also when the run ended early.
+    async fn answer_for_open_calls(&mut self, cause: &str, writes: &mut Vec<Write>) -> Result<()> {
+        let last = self.items.iter().rev().find_map(|item| match &item.body {
+            ItemBody::Turn(turn) => Some(turn.calls.clone()),
+            _ => None,
+        });
+        let at = self.house.now();
+        let open: Vec<ToolCall> =
+            last.unwrap_or_default().into_iter().filter(|call| !self.answered.contains(&call.id)).collect();
+        for call in open {
+            let step = self.steps.get(&key(&call)).cloned();
+            if let Some(id) = step.as_ref().and_then(|step| step.value["question"].as_str()) {
+                self.expire(id, writes).await?;
+            }
+            let kept = step
+                .filter(|step| step.state == StepState::Done)
+                .and_then(|step| serde_json::from_value(step.value).ok());
+            let body =
+                kept.unwrap_or_else(|| output(&call, format!("not answered: the run ended ({cause})"), true));
+            writes.push(Write::Step(self.step(&key(&call), StepState::Done, Value::Null, at)));
+            writes.push(self.item(ItemBody::Output(body), at));
+        }
+        Ok(())
+    }
+
+    /// A question whose run has ended is not asked any more.
+    async fn expire(&self, id: &str, writes: &mut Vec<Write>) -> Result<()> {
+        let scope = Scope::from(&self.agent.owner);
+        let found = self.house.inner.store.entity(&scope, EntityKind::Question, id).await?;
+        let Some(mut question) = found.map(|entity| Question::from_entity(&entity)).transpose()? else {
+            return Ok(());
+        };
+        if question.status == QuestionStatus::Open {
+            question.status = QuestionStatus::Expired;
+            question.updated = self.house.now();
+            writes.push(Write::Question(question));
+        }
+        Ok(())
+    }
+
+    /// Ends a task and tells its assigner.
+    async fn report(
+        &self,
+        id: entourage_types::TaskId,
+        status: Status,
+        result: &TaskResult,
+        writes: &mut Vec<Write>,
+    ) -> Result<()> {
+        let scope = Scope::from(&self.agent.owner);
+        let found = self.house.inner.store.entity(&scope, EntityKind::Task, &id.to_string()).await?;
+        let Some(mut task) = found.map(|entity| Task::from_entity(&entity)).transpose()? else {
+            return Ok(());
+        };
+        let at = self.house.now();
+        let mut commit = Commit::new(at);
+        let done = PostBody::Done {
+            task: id,
+            call: task.call,
+            from: self.agent.id,
+            kind: self.agent.kind.clone(),
+            result: result.clone(),
+        };
+        let post = Post { id: PostId::new(), agent: task.from, at, wakeup: WakeupId::new(), body: done };
+        commit.post(post, &self.agent.owner);
+        writes.append(&mut commit.writes);
+        task.status = status;
+        task.result = Some(result.clone());
+        task.updated = at;
+        writes.push(Write::Task(task));
+        Ok(())
+    }
+}

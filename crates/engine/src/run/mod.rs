@@ -1,0 +1,254 @@
+//! A run under way: what one activation knows and does. It lives for one activation only; whatever
+//! it has not committed never happened.
+//!
+//! One file per thing that can happen: [`receive`], [`call_model`], [`call_tools`], [`delegate`],
+//! [`ask`], [`close`], [`limits`].
+
+mod ask;
+mod call_model;
+mod call_tools;
+mod close;
+mod delegate;
+mod limits;
+mod receive;
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use entourage_store::{Claim, Commit, Error as StoreError, Write};
+use entourage_types::{
+    Agent, CallId, Item, ItemBody, Kind, Post, Run as Record, RunId, Status, Step, StepState, StopReason,
+    Time, WaitingOn, WakeupId,
+};
+use serde_json::Value;
+
+use crate::{House, offer::Offer};
+
+/// Why a program did not come to its end in this activation.
+#[derive(Debug)]
+pub enum Interrupt {
+    /// It sleeps on disk until what it waits on happens.
+    Suspended(WaitingOn),
+    /// The process ends; the run goes on at the next start.
+    Stopping,
+    /// It was ended, with an honest reason.
+    Stopped(StopReason, String),
+    /// The store failed, or another activation has taken the agent.
+    Store(StoreError),
+}
+
+impl Interrupt {
+    /// The kind, a tool or the house itself is at fault.
+    pub(crate) fn failed(cause: impl Into<String>) -> Self {
+        Self::Stopped(StopReason::Error, cause.into())
+    }
+}
+
+impl From<StoreError> for Interrupt {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<serde_json::Error> for Interrupt {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+type Result<T, E = Interrupt> = std::result::Result<T, E>;
+
+/// A run under way.
+pub struct Run<'h> {
+    house: &'h House,
+    kind: Arc<Kind>,
+    offer: Arc<Offer>,
+    agent: Agent,
+    record: Record,
+    /// Whether the record has been committed.
+    opened: bool,
+    steps: HashMap<String, Step>,
+    items: Vec<Item>,
+    /// The calls of this session that have their output.
+    answered: HashSet<CallId>,
+    inbox: Vec<Post>,
+    /// Whether the inbox has posts that are not in memory.
+    inbox_grew: bool,
+    /// Wake-ups that this activation serves; consumed when it stops.
+    served: Vec<WakeupId>,
+    /// How many model calls the program has come by.
+    turns: u32,
+    /// How many finished model calls lie ahead: until then the program runs over finished steps
+    /// and must not read anything new.
+    ahead: u32,
+    began: Time,
+}
+
+impl<'h> Run<'h> {
+    /// Goes on with the agent's open run, or begins one.
+    pub(crate) fn open(house: &'h House, claim: Claim) -> Self {
+        let now = house.now();
+        let Claim { agent, run, steps, items, inbox, wakeups } = claim;
+        let kind = house.kinds().get(&agent.kind).unwrap_or_else(|| Arc::new(Kind::bare(&agent.kind)));
+        let offer = house.inner.offers.of(&kind, agent.parent.is_none(), house.kinds());
+        let opened = run.is_some();
+        let record = run.unwrap_or_else(|| Record {
+            id: RunId::new(),
+            agent: agent.id,
+            owner: agent.owner.clone(),
+            status: Status::Running,
+            waiting_on: None,
+            stop_reason: None,
+            error: None,
+            kind_version: kind.version.clone(),
+            tasks: Vec::new(),
+            model_calls: 0,
+            usage: entourage_types::Usage::default(),
+            cost: entourage_types::Cost::default(),
+            started: now,
+            ended: None,
+        });
+        let finished = |step: &&Step| step.state == StepState::Done && step.key.starts_with("model/");
+        let ahead = steps.iter().filter(finished).count();
+        let answered = items
+            .iter()
+            .filter_map(|item| match &item.body {
+                ItemBody::Output(output) => Some(output.call),
+                _ => None,
+            })
+            .collect();
+        let served = wakeups.iter().filter(|wakeup| wakeup.due <= now).map(|wakeup| wakeup.id).collect();
+        Self {
+            house,
+            kind,
+            offer,
+            agent,
+            record,
+            opened,
+            steps: steps.into_iter().map(|step| (step.key.clone(), step)).collect(),
+            items,
+            answered,
+            inbox,
+            inbox_grew: false,
+            served,
+            turns: 0,
+            ahead: u32::try_from(ahead).unwrap_or(u32::MAX),
+            began: now,
+        }
+    }
+
+    /// Whether the run can be driven at all.
+    pub(crate) fn ready(&self) -> Result<()> {
+        let kinds = self.house.kinds();
+        if kinds.get(&self.agent.kind).is_some() {
+            return Ok(());
+        }
+        let (name, known) = (&self.agent.kind, kinds.names());
+        Err(Interrupt::failed(format!(
+            "there is no kind `{name}` any more; there are: {known}. Bring its file back and write to the agent again"
+        )))
+    }
+
+    /// The agent's kind.
+    #[must_use]
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// The transcript of the current session.
+    #[must_use]
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// Whether the program runs over steps that were finished before.
+    fn replaying(&self) -> bool {
+        self.ahead > 0
+    }
+
+    /// Commits writes of this activation, and takes them over into memory once they are durable.
+    async fn commit(&mut self, writes: Vec<Write>) -> Result<()> {
+        let mut commit = Commit::fenced(&self.agent, self.house.now());
+        commit.writes = writes;
+        self.apply(commit).await
+    }
+
+    async fn apply(&mut self, commit: Commit) -> Result<()> {
+        let steps: Vec<Step> = commit
+            .writes
+            .iter()
+            .filter_map(|write| match write {
+                Write::Step(step) => Some(step.clone()),
+                _ => None,
+            })
+            .collect();
+        let committed = self.house.inner.store.commit(commit).await?;
+        self.inbox_grew = committed.inbox;
+        self.steps.extend(steps.into_iter().map(|step| (step.key.clone(), step)));
+        Ok(())
+    }
+
+    /// The next item of the transcript, with the write that keeps it.
+    fn item(&mut self, body: ItemBody, at: Time) -> Write {
+        let item = Item {
+            agent: self.agent.id,
+            seq: self.agent.items,
+            run: self.record.id,
+            session: self.agent.session,
+            at,
+            body,
+        };
+        self.agent.items += 1;
+        if let ItemBody::Output(output) = &item.body {
+            self.answered.insert(output.call);
+        }
+        self.items.push(item.clone());
+        Write::Item(item)
+    }
+
+    /// The agent's row as it stands now.
+    fn agent_row(&mut self, status: Status, waiting_on: Option<WaitingOn>, at: Time) -> Write {
+        self.agent.status = status;
+        self.agent.waiting_on = waiting_on;
+        self.agent.updated = at;
+        Write::Agent(self.agent.clone())
+    }
+
+    /// The run's row in a status.
+    fn run_row(&mut self, status: Status, waiting_on: Option<WaitingOn>) -> Write {
+        self.record.status = status;
+        self.record.waiting_on = waiting_on;
+        Write::Run(self.record.clone())
+    }
+
+    /// A step in a new state; it keeps its beginning and counts its attempts.
+    fn step(&self, key: &str, state: StepState, value: Value, at: Time) -> Step {
+        let before = self.steps.get(key);
+        Step {
+            run: self.record.id,
+            key: key.to_owned(),
+            state,
+            value,
+            attempt: before.map_or(1, |step| step.attempt),
+            used: None,
+            started: before.map_or(at, |step| step.started),
+            updated: at,
+        }
+    }
+
+    /// Reads the inbox again when the store said that it grew.
+    async fn refresh(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.inbox_grew) {
+            self.inbox = self.house.inner.store.inbox(self.agent.id).await?;
+        }
+        Ok(())
+    }
+
+    /// A post has been read: it goes, and the wake-up it brought is served.
+    fn read(&mut self, post: &Post) -> Write {
+        self.served.push(post.wakeup);
+        Write::Read(post.id)
+    }
+}
