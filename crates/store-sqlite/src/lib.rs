@@ -1,1 +1,204 @@
 //! The embedded Store: SQLite in WAL mode with group commit.
+//!
+//! One thread writes. It takes all commits that wait, up to a bound, into one transaction, so that
+//! one sync of the disk makes them all durable. A few threads read, each on a connection of its
+//! own, and never wait for the writer. One process at a time may have the database open; a person
+//! may look at it with `sqlite3` at any time, where `agent_list`, `run_list`, `transcript`,
+//! `task_list`, `question_list` and `note_list` are there to be read.
+
+mod agents;
+mod apply;
+mod check;
+mod claim;
+mod entities;
+mod events;
+mod fault;
+mod inbox;
+mod items;
+mod lock;
+mod migrate;
+mod open;
+mod readers;
+mod rows;
+mod runs;
+mod select;
+mod writer;
+
+use std::{path::Path, sync::Arc};
+
+use async_trait::async_trait;
+use entourage_store::{
+    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, Error, ItemQuery, Result, RunQuery, Store,
+};
+use entourage_types::{
+    Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, Wakeup, WakeupId,
+};
+use rusqlite::Connection;
+use tempfile::TempDir;
+use tokio::sync::broadcast;
+
+use crate::{lock::Lock, readers::Readers, writer::Writer};
+
+/// Hints kept for a subscriber that is busy; one that falls further behind reads the facts again.
+const HINTS: usize = 1024;
+
+/// What a commit that returned has survived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// The end of this process and a loss of power.
+    #[default]
+    Full,
+    /// The end of this process. A loss of power may take the last commits, whole and in order.
+    Normal,
+}
+
+/// How a database is opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// What a commit that returned has survived.
+    pub durability: Durability,
+    /// How many threads read, each with a connection of its own; at least one.
+    pub readers: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { durability: Durability::Full, readers: 4 }
+    }
+}
+
+/// The embedded store. Dropping it finishes what was asked for, merges the log into the database
+/// file and lets go of it; that may take a moment and blocks the thread.
+// The fields are dropped in this order: the readers let go of the log before the writer merges it,
+// and nobody else may come in before both are done.
+pub struct SqliteStore {
+    readers: Readers,
+    writer: Writer,
+    hints: writer::Hints,
+    _lock: Lock,
+    _temporary: Option<TempDir>,
+}
+
+impl SqliteStore {
+    /// Opens the database at `path`, or makes a new one there, with the directories above it.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] when a process has it open; [`Error::Unusable`] when the file is not a
+    /// database of this program, is of a newer version, or cannot be written.
+    pub fn open(path: impl AsRef<Path>, settings: Settings) -> Result<Self> {
+        Self::start(path.as_ref(), Some(settings.durability), settings.readers, None)
+    }
+
+    /// A store for tests and trials, gone when dropped: a database in a temporary directory whose
+    /// writes are never synced, and in all else the same.
+    ///
+    /// # Errors
+    /// [`Error::Unusable`] when the system's temporary directory cannot be written.
+    pub fn in_memory() -> Result<Self> {
+        let directory = TempDir::with_prefix("entourage-").map_err(|error| Error::Unusable {
+            path: std::env::temp_dir().display().to_string(),
+            why: format!("no directory can be made in it: {error}"),
+        })?;
+        let path = directory.path().join("entourage.db");
+        Self::start(&path, None, 2, Some(directory))
+    }
+
+    fn start(
+        path: &Path,
+        durability: Option<Durability>,
+        readers: usize,
+        temporary: Option<TempDir>,
+    ) -> Result<Self> {
+        let unusable = |error: std::io::Error, what: &str| Error::Unusable {
+            path: path.display().to_string(),
+            why: format!("{what}: {error}"),
+        };
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory)
+                .map_err(|error| unusable(error, "its directory cannot be made"))?;
+        }
+        let lock = lock::take(path)?;
+        let writer = open::writer(path, durability)?;
+        let readers = (0..readers.max(1)).map(|_| open::reader(path)).collect::<Result<Vec<_>>>()?;
+        let hints = broadcast::Sender::new(HINTS);
+        let no_thread = |error| unusable(error, "a thread cannot be started");
+        Ok(Self {
+            readers: Readers::start(readers).map_err(no_thread)?,
+            writer: Writer::start(writer, hints.clone()).map_err(no_thread)?,
+            hints,
+            _lock: lock,
+            _temporary: temporary,
+        })
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> fault::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.readers.read(read).await
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn agent(&self, scope: &Scope, id: AgentId) -> Result<Option<Agent>> {
+        let scope = scope.clone();
+        self.read(move |on| Ok(agents::get(on, id)?.filter(|agent| scope.sees(&agent.owner)))).await
+    }
+
+    async fn agents(&self, scope: &Scope, query: AgentQuery) -> Result<Vec<Agent>> {
+        let scope = scope.clone();
+        self.read(move |on| agents::list(on, &scope, &query)).await
+    }
+
+    async fn items(&self, scope: &Scope, query: ItemQuery) -> Result<Vec<Item>> {
+        let scope = scope.clone();
+        self.read(move |on| items::list(on, &scope, &query)).await
+    }
+
+    async fn runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<Run>> {
+        let scope = scope.clone();
+        self.read(move |on| runs::list(on, &scope, &query)).await
+    }
+
+    async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
+        let scope = scope.clone();
+        self.read(move |on| runs::steps(on, &scope, run)).await
+    }
+
+    async fn entity(&self, scope: &Scope, kind: EntityKind, id: &str) -> Result<Option<Entity>> {
+        let (scope, id) = (scope.clone(), id.to_owned());
+        self.read(move |on| entities::get(on, &scope, kind, &id)).await
+    }
+
+    async fn entities(&self, scope: &Scope, query: EntityQuery) -> Result<Vec<Entity>> {
+        let scope = scope.clone();
+        self.read(move |on| entities::list(on, &scope, &query)).await
+    }
+
+    async fn events(&self, scope: &Scope, root: AgentId, after: u64, limit: u32) -> Result<Vec<Event>> {
+        let scope = scope.clone();
+        self.read(move |on| events::list(on, &scope, root, after, limit)).await
+    }
+
+    async fn due(&self, until: Time, after: Option<(Time, WakeupId)>, limit: u32) -> Result<Vec<Wakeup>> {
+        self.read(move |on| inbox::due(on, until, after, limit)).await
+    }
+
+    async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>> {
+        self.read(move |on| inbox::posts(on, agent)).await
+    }
+
+    async fn claim(&self, agent: AgentId) -> Result<Option<Claim>> {
+        let Some(epoch) = self.writer.claim(agent).await? else { return Ok(None) };
+        self.read(move |on| claim::read(on, agent, epoch)).await
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<Committed> {
+        self.writer.commit(commit).await
+    }
+
+    fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
+        self.hints.subscribe()
+    }
+}

@@ -18,6 +18,12 @@ pub enum Error {
         /// Which agent.
         agent: AgentId,
     },
+    /// An agent that a commit makes is there already, by its id or by its key in the tree.
+    #[error("agent {agent} exists already")]
+    AgentExists {
+        /// The one that is there.
+        agent: AgentId,
+    },
     /// A record that a commit expects to be new is there already.
     #[error("{} `{id}` exists already", kind.as_str())]
     Exists {

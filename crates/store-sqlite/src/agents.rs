@@ -1,0 +1,138 @@
+//! Agents.
+
+use entourage_store::{AgentQuery, Error};
+use entourage_types::{Agent, AgentId, Scope};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::{
+    fault::Result,
+    rows::{count, int, time, word, word_if_any},
+    select::Select,
+};
+
+const COLUMNS: &str = "id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, \
+                       session, items, created, updated";
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Agent> {
+    Ok(Agent {
+        id: word(row, 0)?,
+        owner: entourage_types::Owner::new(row.get::<_, String>(1)?),
+        root: word(row, 2)?,
+        parent: word_if_any(row, 3)?,
+        depth: row.get(4)?,
+        kind: row.get(5)?,
+        key: row.get(6)?,
+        title: row.get(7)?,
+        status: word(row, 8)?,
+        waiting_on: word_if_any(row, 9)?,
+        epoch: count(row, 10)?,
+        session: row.get(11)?,
+        items: count(row, 12)?,
+        created: time(row, 13)?,
+        updated: time(row, 14)?,
+    })
+}
+
+/// The agent, whoever's it is.
+pub(crate) fn get(connection: &Connection, id: AgentId) -> Result<Option<Agent>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, \
+         items, created, updated FROM agents WHERE id = ?1",
+    )?;
+    Ok(statement.query_row([id.to_string()], read).optional()?)
+}
+
+/// Agents by query.
+pub(crate) fn list(connection: &Connection, scope: &Scope, query: &AgentQuery) -> Result<Vec<Agent>> {
+    let mut select = Select::new(&format!("SELECT {COLUMNS} FROM agents WHERE true"))
+        .seen_by(scope, "owner")
+        .only("root = ?", query.root)
+        .only("parent = ?", query.parent)
+        .only("key = ?", query.key.as_deref())
+        .only("status = ?", query.status);
+    if query.roots {
+        select = select.and("parent IS NULL");
+    }
+    select.page("agents", None, scope, &query.page).rows(connection, read)
+}
+
+/// Whether there is such an agent.
+pub(crate) fn exists(connection: &Connection, id: AgentId) -> Result<bool> {
+    Ok(connection.prepare_cached("SELECT 1 FROM agents WHERE id = ?1")?.exists([id.to_string()])?)
+}
+
+/// The agent in whose place a new one would be: of the same id, or of the same key in the tree.
+pub(crate) fn in_place_of(connection: &Connection, new: &Agent) -> Result<Option<AgentId>> {
+    if exists(connection, new.id)? {
+        return Ok(Some(new.id));
+    }
+    let Some(key) = &new.key else { return Ok(None) };
+    let mut statement = connection.prepare_cached("SELECT id FROM agents WHERE root = ?1 AND key = ?2")?;
+    Ok(statement.query_row(params![new.root.to_string(), key], |row| word(row, 0)).optional()?)
+}
+
+/// Refuses when the tree has `limit` agents or more.
+pub(crate) fn expect_room(connection: &Connection, root: AgentId, limit: u32) -> Result<()> {
+    let mut statement = connection.prepare_cached("SELECT count(*) FROM agents WHERE root = ?1")?;
+    let found: u32 = statement.query_row([root.to_string()], |row| row.get(0))?;
+    if found < limit { Ok(()) } else { Err(Error::TreeFull { root, found, limit }.into()) }
+}
+
+/// Writes a new agent.
+pub(crate) fn insert(connection: &Connection, agent: &Agent) -> Result<()> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO agents (id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, \
+         session, items, created, updated) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+    )?;
+    statement.execute(params![
+        agent.id.to_string(),
+        agent.owner.as_str(),
+        agent.root.to_string(),
+        agent.parent.map(|parent| parent.to_string()),
+        agent.depth,
+        agent.kind,
+        agent.key,
+        agent.title,
+        agent.status.as_str(),
+        agent.waiting_on.map(|what| what.as_str()),
+        int(agent.epoch),
+        agent.session,
+        int(agent.items),
+        agent.created.micros(),
+        agent.updated.micros(),
+    ])?;
+    Ok(())
+}
+
+/// Writes what an activation may change of its agent.
+pub(crate) fn update(connection: &Connection, agent: &Agent) -> Result<()> {
+    let mut statement = connection.prepare_cached(
+        "UPDATE agents SET title = ?2, status = ?3, waiting_on = ?4, session = ?5, items = ?6, updated = ?7 \
+         WHERE id = ?1",
+    )?;
+    statement.execute(params![
+        agent.id.to_string(),
+        agent.title,
+        agent.status.as_str(),
+        agent.waiting_on.map(|what| what.as_str()),
+        agent.session,
+        int(agent.items),
+        agent.updated.micros(),
+    ])?;
+    Ok(())
+}
+
+/// Notes how many items the transcript has.
+pub(crate) fn set_items(connection: &Connection, id: AgentId, items: u64) -> Result<()> {
+    let mut statement = connection.prepare_cached("UPDATE agents SET items = ?2 WHERE id = ?1")?;
+    statement.execute(params![id.to_string(), int(items)])?;
+    Ok(())
+}
+
+/// Raises the epoch and returns it; none when there is no such agent.
+pub(crate) fn raise_epoch(connection: &Connection, id: AgentId) -> Result<Option<u64>> {
+    let mut statement =
+        connection.prepare_cached("UPDATE agents SET epoch = epoch + 1 WHERE id = ?1 RETURNING epoch")?;
+    Ok(statement.query_row([id.to_string()], |row| count(row, 0)).optional()?)
+}

@@ -1,0 +1,114 @@
+//! Entities and the words they are found by.
+
+use entourage_store::{EntityQuery, Error};
+use entourage_types::{Entity, EntityKind, Owner, Scope};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::{
+    fault::Result,
+    rows::{time, word, word_if_any},
+    select::Select,
+};
+
+const COLUMNS: &str = "entities.kind, entities.id, entities.owner, entities.root, entities.parent, \
+                       entities.status, entities.created, entities.updated, entities.text, entities.body";
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Entity> {
+    Ok(Entity {
+        kind: word(row, 0)?,
+        id: row.get(1)?,
+        owner: Owner::new(row.get::<_, String>(2)?),
+        root: word_if_any(row, 3)?,
+        parent: word_if_any(row, 4)?,
+        status: row.get(5)?,
+        created: time(row, 6)?,
+        updated: time(row, 7)?,
+        text: row.get(8)?,
+        body: row.get(9)?,
+    })
+}
+
+/// One entity, if the scope sees it.
+pub(crate) fn get(
+    connection: &Connection,
+    scope: &Scope,
+    kind: EntityKind,
+    id: &str,
+) -> Result<Option<Entity>> {
+    let found = Select::new(&format!("SELECT {COLUMNS} FROM entities WHERE kind = ? AND id = ?"))
+        .bind(kind.as_str().to_owned())
+        .bind(id.to_owned())
+        .seen_by(scope, "owner")
+        .rows(connection, read)?;
+    Ok(found.into_iter().next())
+}
+
+/// Entities by query; with words, the best matches first.
+pub(crate) fn list(connection: &Connection, scope: &Scope, query: &EntityQuery) -> Result<Vec<Entity>> {
+    let kind = query.kind.as_str();
+    let select = match &query.text {
+        None => Select::new(&format!("SELECT {COLUMNS} FROM entities WHERE true")),
+        Some(text) => {
+            let Some(words) = words(text) else { return Ok(Vec::new()) };
+            let from = "entity_text JOIN entities ON entities.n = entity_text.rowid";
+            Select::new(&format!("SELECT {COLUMNS} FROM {from} WHERE entity_text MATCH ?")).bind(words)
+        }
+    };
+    let select = select
+        .only("kind = ?", Some(kind))
+        .seen_by(scope, "owner")
+        .only("root = ?", query.root)
+        .only("parent = ?", query.parent)
+        .only("status = ?", query.status.as_deref());
+    match query.text {
+        None => select.page("entities", Some(kind), scope, &query.page),
+        Some(_) => select.end("ORDER BY rank LIMIT ?").bind(query.page.limit),
+    }
+    .rows(connection, read)
+}
+
+/// A full-text query for entities with all of these words, the last of which may go on; none when
+/// there are no words. Each is quoted, so that no text is query syntax.
+fn words(text: &str) -> Option<String> {
+    let mut words = text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| word.contains(char::is_alphanumeric))
+        .map(|word| format!("\"{}\"", word.replace('"', "\"\"")))
+        .collect::<Vec<_>>()
+        .join(" ");
+    words.push('*');
+    (words.len() > 1).then_some(words)
+}
+
+/// The status of an entity, whoever's it is.
+pub(crate) fn status(connection: &Connection, kind: EntityKind, id: &str) -> Result<Option<String>> {
+    let mut statement =
+        connection.prepare_cached("SELECT status FROM entities WHERE kind = ?1 AND id = ?2")?;
+    Ok(statement.query_row([kind.as_str(), id], |row| row.get(0)).optional()?)
+}
+
+/// Writes an entity, new or changed. It never passes to another owner.
+pub(crate) fn upsert(connection: &Connection, entity: &Entity) -> Result<()> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO entities (kind, id, owner, root, parent, status, created, updated, text, body) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
+         ON CONFLICT (kind, id) DO UPDATE SET root = ?4, parent = ?5, status = ?6, created = ?7, \
+         updated = ?8, text = ?9, body = ?10 WHERE owner = ?3",
+    )?;
+    let written = statement.execute(params![
+        entity.kind.as_str(),
+        entity.id,
+        entity.owner.as_str(),
+        entity.root.map(|root| root.to_string()),
+        entity.parent.map(|parent| parent.to_string()),
+        entity.status,
+        entity.created.micros(),
+        entity.updated.micros(),
+        entity.text,
+        entity.body,
+    ])?;
+    if written == 0 {
+        return Err(Error::Exists { kind: entity.kind, id: entity.id.clone() }.into());
+    }
+    Ok(())
+}

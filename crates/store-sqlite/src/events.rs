@@ -1,0 +1,93 @@
+//! Events: numbered in the transaction that they tell of.
+
+use entourage_types::{AgentId, Event, EventBody, Scope, Time};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::{
+    fault::Result,
+    items,
+    rows::{count, int, json, time, word},
+    select::Select,
+};
+
+/// Events of one tree above a number, in order, items joined in.
+pub(crate) fn list(
+    connection: &Connection,
+    scope: &Scope,
+    root: AgentId,
+    after: u64,
+    limit: u32,
+) -> Result<Vec<Event>> {
+    let root = root.to_string();
+    Select::new(
+        "SELECT e.root, e.seq, e.agent, e.at, e.item_seq, e.body, \
+         i.agent, i.seq, i.run, i.session, i.at, i.type, i.body \
+         FROM events e LEFT JOIN items i ON i.agent = e.agent AND i.seq = e.item_seq \
+         WHERE e.root = ? AND e.seq > ?",
+    )
+    .bind(root.clone())
+    .bind(int(after))
+    .and("EXISTS (SELECT 1 FROM agents WHERE id = ?")
+    .bind(root)
+    .seen_by(scope, "owner")
+    .end(") ORDER BY e.seq LIMIT ?")
+    .bind(limit)
+    .rows(connection, read)
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Event> {
+    let body = match row.get::<_, Option<i64>>(4)? {
+        Some(_) => {
+            let item = items::read(row, 6)?;
+            EventBody::Item { item_seq: item.seq, item: Some(item) }
+        }
+        None => json(row, 5)?,
+    };
+    Ok(Event { root: word(row, 0)?, seq: count(row, 1)?, agent: word(row, 2)?, at: time(row, 3)?, body })
+}
+
+/// Numbers what a commit tells, writes it, and returns it as subscribers get it.
+pub(crate) fn append(
+    connection: &Connection,
+    at: Time,
+    told: Vec<(AgentId, AgentId, EventBody)>,
+) -> Result<Vec<Event>> {
+    let mut events: Vec<Event> = Vec::with_capacity(told.len());
+    for (root, agent, body) in told {
+        let before = match events.iter().rev().find(|event| event.root == root) {
+            Some(event) => event.seq,
+            None => last(connection, root)?,
+        };
+        let event = Event { root, seq: before + 1, agent, at, body };
+        insert(connection, &event)?;
+        events.push(event);
+    }
+    Ok(events)
+}
+
+/// The number of the tree's last event, 0 when it has none.
+fn last(connection: &Connection, root: AgentId) -> Result<u64> {
+    let mut statement =
+        connection.prepare_cached("SELECT seq FROM events WHERE root = ?1 ORDER BY seq DESC LIMIT 1")?;
+    Ok(statement.query_row([root.to_string()], |row| count(row, 0)).optional()?.unwrap_or(0))
+}
+
+fn insert(connection: &Connection, event: &Event) -> Result<()> {
+    let (item_seq, body) = match &event.body {
+        EventBody::Item { item_seq, .. } => (Some(int(*item_seq)), None),
+        other => (None, Some(serde_json::to_string(other)?)),
+    };
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO events (root, seq, agent, at, name, item_seq, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    statement.execute(params![
+        event.root.to_string(),
+        int(event.seq),
+        event.agent.to_string(),
+        event.at.micros(),
+        event.body.name(),
+        item_seq,
+        body,
+    ])?;
+    Ok(())
+}

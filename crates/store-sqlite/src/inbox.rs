@@ -1,0 +1,108 @@
+//! Inboxes and wake-ups: what is here is still to be done.
+
+use entourage_types::{AgentId, Owner, Post, PostId, Time, Wakeup, WakeupId};
+use rusqlite::{Connection, Row, params};
+
+use crate::{
+    fault::Result,
+    rows::{json, time, word},
+};
+
+/// The posts in an agent's inbox, in the order of their ids.
+pub(crate) fn posts(connection: &Connection, agent: AgentId) -> Result<Vec<Post>> {
+    let mut statement = connection
+        .prepare_cached("SELECT id, agent, at, wakeup, body FROM inbox WHERE agent = ?1 ORDER BY id")?;
+    let posts = statement.query_map([agent.to_string()], |row| {
+        Ok(Post {
+            id: word(row, 0)?,
+            agent: word(row, 1)?,
+            at: time(row, 2)?,
+            wakeup: word(row, 3)?,
+            body: json(row, 4)?,
+        })
+    })?;
+    Ok(posts.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Whether an agent's inbox has posts.
+pub(crate) fn has_posts(connection: &Connection, agent: AgentId) -> Result<bool> {
+    Ok(connection.prepare_cached("SELECT 1 FROM inbox WHERE agent = ?1")?.exists([agent.to_string()])?)
+}
+
+/// Puts a post into an inbox.
+pub(crate) fn put(connection: &Connection, post: &Post) -> Result<()> {
+    let mut statement = connection.prepare_cached(
+        "INSERT OR REPLACE INTO inbox (agent, id, at, wakeup, body) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    statement.execute(params![
+        post.agent.to_string(),
+        post.id.to_string(),
+        post.at.micros(),
+        post.wakeup.to_string(),
+        serde_json::to_string(&post.body)?,
+    ])?;
+    Ok(())
+}
+
+/// Takes a post out of the agent's inbox.
+pub(crate) fn take(connection: &Connection, agent: AgentId, post: PostId) -> Result<()> {
+    let mut statement = connection.prepare_cached("DELETE FROM inbox WHERE agent = ?1 AND id = ?2")?;
+    statement.execute([agent.to_string(), post.to_string()])?;
+    Ok(())
+}
+
+/// The wake-ups of an agent, due or not.
+pub(crate) fn wakeups(connection: &Connection, agent: AgentId) -> Result<Vec<Wakeup>> {
+    let mut statement = connection
+        .prepare_cached("SELECT id, agent, owner, due FROM wakeups WHERE agent = ?1 ORDER BY due, id")?;
+    let wakeups = statement.query_map([agent.to_string()], read_wakeup)?;
+    Ok(wakeups.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The wake-ups due at `until` or before, after the given one, in the order of (due, id).
+pub(crate) fn due(
+    connection: &Connection,
+    until: Time,
+    after: Option<(Time, WakeupId)>,
+    limit: u32,
+) -> Result<Vec<Wakeup>> {
+    let (due, id) = match after {
+        Some((due, id)) => (due.micros(), id.to_string()),
+        None => (i64::MIN, String::new()),
+    };
+    let mut statement = connection.prepare_cached(
+        "SELECT id, agent, owner, due FROM wakeups WHERE due <= ?1 AND (due, id) > (?2, ?3) \
+         ORDER BY due, id LIMIT ?4",
+    )?;
+    let wakeups = statement.query_map(params![until.micros(), due, id, limit], read_wakeup)?;
+    Ok(wakeups.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Writes a wake-up.
+pub(crate) fn wake(connection: &Connection, wakeup: &Wakeup) -> Result<()> {
+    let mut statement = connection
+        .prepare_cached("INSERT OR REPLACE INTO wakeups (agent, id, owner, due) VALUES (?1, ?2, ?3, ?4)")?;
+    statement.execute(params![
+        wakeup.agent.to_string(),
+        wakeup.id.to_string(),
+        wakeup.owner.as_str(),
+        wakeup.due.micros(),
+    ])?;
+    Ok(())
+}
+
+/// Removes a wake-up of the agent.
+pub(crate) fn woken(connection: &Connection, agent: AgentId, wakeup: WakeupId) -> Result<()> {
+    let mut statement = connection.prepare_cached("DELETE FROM wakeups WHERE agent = ?1 AND id = ?2")?;
+    statement.execute([agent.to_string(), wakeup.to_string()])?;
+    Ok(())
+}
+
+fn read_wakeup(row: &Row<'_>) -> rusqlite::Result<Wakeup> {
+    Ok(Wakeup {
+        id: word(row, 0)?,
+        agent: word(row, 1)?,
+        owner: Owner::new(row.get::<_, String>(2)?),
+        due: time(row, 3)?,
+    })
+}

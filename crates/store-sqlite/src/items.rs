@@ -1,0 +1,74 @@
+//! Items.
+
+use entourage_store::ItemQuery;
+use entourage_types::{AgentId, Item, ItemBody, Scope};
+use rusqlite::{Connection, Row, params};
+
+use crate::{
+    fault::Result,
+    rows::{count, int, time, unreadable, word},
+    select::Select,
+};
+
+/// Reads an item whose columns (agent, seq, run, session, at, type, body) begin at `first`.
+pub(crate) fn read(row: &Row<'_>, first: usize) -> rusqlite::Result<Item> {
+    let type_name = row.get_ref(first + 5)?.as_str()?;
+    let json = row.get_ref(first + 6)?.as_str()?;
+    Ok(Item {
+        agent: word(row, first)?,
+        seq: count(row, first + 1)?,
+        run: word(row, first + 2)?,
+        session: row.get(first + 3)?,
+        at: time(row, first + 4)?,
+        body: ItemBody::from_json(type_name, json).map_err(|cause| unreadable(first + 6, cause))?,
+    })
+}
+
+/// Items of one transcript, in order.
+pub(crate) fn list(connection: &Connection, scope: &Scope, query: &ItemQuery) -> Result<Vec<Item>> {
+    let agent = query.agent.to_string();
+    Select::new("SELECT agent, seq, run, session, at, type, body FROM items WHERE agent = ? AND seq >= ?")
+        .bind(agent.clone())
+        .bind(int(query.from))
+        .and("EXISTS (SELECT 1 FROM agents WHERE id = ?")
+        .bind(agent)
+        .seen_by(scope, "owner")
+        .end(") ORDER BY seq LIMIT ?")
+        .bind(query.limit)
+        .rows(connection, |row| read(row, 0))
+}
+
+/// The items of the session, in order. Sessions follow each other, so the transcript is read from
+/// its end and no further than the session goes.
+pub(crate) fn of_session(connection: &Connection, agent: AgentId, session: u32) -> Result<Vec<Item>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT agent, seq, run, session, at, type, body FROM items WHERE agent = ?1 ORDER BY seq DESC",
+    )?;
+    let mut rows = statement.query([agent.to_string()])?;
+    let mut items = Vec::new();
+    while let Some(row) = rows.next()? {
+        if row.get::<_, u32>(3)? != session {
+            break;
+        }
+        items.push(read(row, 0)?);
+    }
+    items.reverse();
+    Ok(items)
+}
+
+/// Writes a new item.
+pub(crate) fn insert(connection: &Connection, item: &Item) -> Result<()> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO items (agent, seq, run, session, at, type, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    statement.execute(params![
+        item.agent.to_string(),
+        int(item.seq),
+        item.run.to_string(),
+        item.session,
+        item.at.micros(),
+        item.body.type_name(),
+        item.body.to_json()?,
+    ])?;
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! One process at a time: a lock on a file beside the database, which ends with its process
+//! however that ends.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    io::{Read, Write},
+    path::{Path, PathBuf},
+};
+
+use entourage_store::{Error, Result};
+
+/// Holds the database for this process until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+/// Takes the lock of the database at `path`, and leaves this process's id in it for whoever comes
+/// second.
+pub(crate) fn take(path: &Path) -> Result<Lock> {
+    let unusable = |why: String| Error::Unusable { path: path.display().to_string(), why };
+    let beside = beside(path);
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&beside)
+        .map_err(|error| unusable(format!("{} cannot be written: {error}", beside.display())))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut holder = String::new();
+            let known = file.read_to_string(&mut holder).is_ok() && !holder.trim().is_empty();
+            let holder = if known { format!(" (pid {})", holder.trim()) } else { String::new() };
+            return Err(Error::InUse { path: path.display().to_string(), holder });
+        }
+        Err(TryLockError::Error(error)) => {
+            return Err(unusable(format!("{} cannot be locked: {error}", beside.display())));
+        }
+    }
+    file.set_len(0)
+        .and_then(|()| writeln!(file, "{}", std::process::id()))
+        .map_err(|error| unusable(format!("{} cannot be written: {error}", beside.display())))?;
+    Ok(Lock { _file: file })
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    name.into()
+}

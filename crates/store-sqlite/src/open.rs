@@ -1,0 +1,105 @@
+//! Opening: is it ours, is it of a version we know, may we write; and only then the settings.
+
+use std::path::Path;
+
+use entourage_store::{Error, Result};
+use rusqlite::{Connection, OpenFlags};
+
+use crate::{Durability, fault::Fault, migrate};
+
+/// Statements kept prepared on each connection: more than there are.
+const STATEMENTS: usize = 128;
+
+/// The writer's connection, on a database that is ours and of the latest version.
+pub(crate) fn writer(path: &Path, durability: Option<Durability>) -> Result<Connection> {
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+    let version = version(&connection).map_err(|fault| match fault {
+        Fault::Told(error) => error,
+        Fault::Sqlite(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) => {
+            unusable(path, "it is not a database. Move it away, or name another --data directory")
+        }
+        Fault::Sqlite(error) => unusable(path, error),
+    })?;
+    let version = match version {
+        Version::Ours(version) => version,
+        Version::Foreign => {
+            return Err(unusable(
+                path,
+                "it is the database of another program. Move it away, or name another --data directory",
+            ));
+        }
+    };
+    if version > migrate::LATEST {
+        let latest = migrate::LATEST;
+        return Err(unusable(
+            path,
+            format!(
+                "it is of version {version}, and this program knows versions up to {latest}. \
+                 Use the program that made it, or a newer one"
+            ),
+        ));
+    }
+    if connection.is_readonly("main").map_err(|error| unusable(path, error))? {
+        return Err(unusable(path, "it is read-only. Make the file and its directory writable"));
+    }
+    configure(connection, version, durability).map_err(Error::from)
+}
+
+fn configure(
+    mut connection: Connection,
+    version: u32,
+    durability: Option<Durability>,
+) -> crate::fault::Result<Connection> {
+    let synchronous = match durability {
+        Some(Durability::Full) => "FULL",
+        Some(Durability::Normal) => "NORMAL",
+        None => "OFF",
+    };
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    // Pages change many times before a checkpoint copies them once; 16 MB of log.
+    connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
+    connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
+    connection.pragma_update(None, "cache_size", -16_000)?;
+    migrate::run(&mut connection, version)?;
+    Ok(connection)
+}
+
+/// A reader's connection.
+pub(crate) fn reader(path: &Path) -> Result<Connection> {
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    connection.pragma_update(None, "temp_store", "MEMORY").map_err(Fault::from)?;
+    Ok(connection)
+}
+
+fn connect(path: &Path, access: OpenFlags) -> Result<Connection> {
+    let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+        .map_err(|error| unusable(path, error))?;
+    // People look at a live database with `sqlite3`: what they hold is waited for.
+    connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(Fault::from)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    Ok(connection)
+}
+
+enum Version {
+    /// Ours, with this many migrations; none for a database that is still empty.
+    Ours(u32),
+    Foreign,
+}
+
+/// Whose the database is. Only reads: a foreign file is left as it is.
+fn version(connection: &Connection) -> crate::fault::Result<Version> {
+    let application: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let tables: u32 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(match (application, tables) {
+        (migrate::APPLICATION, _) => Version::Ours(version),
+        (0, 0) => Version::Ours(0),
+        _ => Version::Foreign,
+    })
+}
+
+fn unusable(path: &Path, why: impl ToString) -> Error {
+    Error::Unusable { path: path.display().to_string(), why: why.to_string() }
+}

@@ -1,0 +1,81 @@
+//! Queries with optional conditions. Their texts are few, so that the statement cache holds them;
+//! every value is bound, none is spliced in.
+
+use entourage_store::Page;
+use entourage_types::Scope;
+use rusqlite::{Connection, Row, params_from_iter, types::Value};
+
+use crate::fault::Result;
+
+/// A query under construction.
+pub(crate) struct Select {
+    sql: String,
+    values: Vec<Value>,
+}
+
+impl Select {
+    /// A query up to and including its first condition.
+    pub(crate) fn new(head: &str) -> Self {
+        Self { sql: head.to_owned(), values: Vec::new() }
+    }
+
+    /// Adds a condition without a value.
+    pub(crate) fn and(mut self, condition: &str) -> Self {
+        self.sql.push_str(" AND ");
+        self.sql.push_str(condition);
+        self
+    }
+
+    /// Binds the next value.
+    pub(crate) fn bind(mut self, value: impl Into<Value>) -> Self {
+        self.values.push(value.into());
+        self
+    }
+
+    /// Adds a condition if there is a value to restrict it by.
+    pub(crate) fn only(self, condition: &str, value: Option<impl ToString>) -> Self {
+        match value {
+            Some(value) => self.and(condition).bind(value.to_string()),
+            None => self,
+        }
+    }
+
+    /// Restricts the query to what the scope sees.
+    pub(crate) fn seen_by(self, scope: &Scope, owner: &str) -> Self {
+        self.only(&format!("{owner} = ?"), scope.owner())
+    }
+
+    /// Adds what follows the conditions.
+    pub(crate) fn end(mut self, tail: &str) -> Self {
+        self.sql.push(' ');
+        self.sql.push_str(tail);
+        self
+    }
+
+    /// Restricts the query to a page of `table`, in the order its rows were made. A `kind` tells ids
+    /// apart where they are not unique by themselves.
+    pub(crate) fn page(self, table: &str, kind: Option<&str>, scope: &Scope, page: &Page) -> Self {
+        let (than, order) = if page.newest_first { ("<", "DESC") } else { (">", "ASC") };
+        let select = match &page.after {
+            Some(after) => self
+                .and(&format!("{table}.n {than} (SELECT n FROM {table} WHERE id = ?"))
+                .bind(after.clone())
+                .only("kind = ?", kind)
+                .seen_by(scope, "owner")
+                .end(")"),
+            None => self,
+        };
+        select.end(&format!("ORDER BY {table}.n {order} LIMIT ?")).bind(page.limit)
+    }
+
+    /// Runs the query.
+    pub(crate) fn rows<T>(
+        self,
+        connection: &Connection,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut statement = connection.prepare_cached(&self.sql)?;
+        let rows = statement.query_map(params_from_iter(self.values), read)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}
