@@ -100,6 +100,12 @@ impl ScriptedModel {
         self.lock().script.push_back(answer);
     }
 
+    /// Takes the script's next answer, for a function that follows a script of its own.
+    #[must_use]
+    pub fn next_answer(&self) -> Option<Result<Script>> {
+        self.lock().script.pop_front()
+    }
+
     /// The requests so far, in order.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {

@@ -1,0 +1,158 @@
+//! Which model stands behind the house.
+
+use std::collections::BTreeMap;
+
+use entourage_llm::{
+    Choice, Connection, Error, Local, Message, Model, NoDeltas, Provider, Request, Settings, choose,
+};
+
+use crate::{
+    server::{Answer, Server},
+    wire::Says,
+};
+
+/// A place where nothing answers.
+async fn nowhere() -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    format!("http://{}", listener.local_addr().expect("an address"))
+}
+
+async fn settings() -> Settings {
+    Settings { local: Local { ollama: nowhere().await, compatible: nowhere().await }, ..Settings::default() }
+}
+
+async fn with(settings: Settings, env: &[(&str, &str)]) -> entourage_llm::Result<Choice> {
+    let env: BTreeMap<_, _> = env.iter().copied().collect();
+    choose(settings, |name| env.get(name).map(|value| (*value).to_owned())).await
+}
+
+async fn ollama() -> Server {
+    let tags = r#"{"models": [{"name": "qwen3:8b"}, {"name": "other"}]}"#;
+    Server::start([Answer::new(tags).header("content-type", "application/json")]).await
+}
+
+async fn llama_cpp() -> Server {
+    let models = r#"{"object": "list", "data": [{"id": "local-8b"}]}"#;
+    Server::start([Answer::new(models).header("content-type", "application/json")]).await
+}
+
+#[tokio::test]
+async fn the_order_is_setting_key_local_rehearsal() {
+    let (ollama, llama_cpp) = (ollama().await, llama_cpp().await);
+    let local = Local { ollama: ollama.url.clone(), compatible: llama_cpp.url.clone() };
+    let all = Settings { default: Some("openai::set".into()), local, ..Settings::default() };
+    let keys = [("ANTHROPIC_API_KEY", "a"), ("OPENAI_API_KEY", "b"), ("OPENROUTER_API_KEY", "c")];
+    let named = [&keys[..], &[("ENTOURAGE_MODEL", "openrouter::named")]].concat();
+
+    let choice = with(all.clone(), &named).await.expect("a choice");
+    assert_eq!(choice.default_model, "openrouter::named");
+    let choice = with(all.clone(), &keys).await.expect("a choice");
+    assert_eq!(choice.default_model, "openai::set");
+
+    let unset = Settings { default: None, ..all };
+    for (first, provider) in [(0, "anthropic::"), (1, "openai::"), (2, "openrouter::")] {
+        let choice = with(unset.clone(), &keys[first..]).await.expect("a choice");
+        assert!(choice.default_model.starts_with(provider), "{}", choice.default_model);
+        assert!(choice.why.contains("key"), "{}", choice.why);
+    }
+    assert!(ollama.seen().is_empty(), "nobody looks for local servers when there is a key");
+
+    let choice = with(unset.clone(), &[("OPENAI_API_KEY", "  ")]).await.expect("a choice");
+    assert_eq!(choice.default_model, "ollama::qwen3:8b", "an empty key is none");
+    let no_ollama = Settings { local: Local { ollama: nowhere().await, ..unset.local.clone() }, ..unset };
+    let choice = with(no_ollama, &[]).await.expect("a choice");
+    assert_eq!(choice.default_model, "compatible::local-8b");
+    let choice = with(settings().await, &[]).await.expect("a choice");
+    assert_eq!(choice.default_model, "rehearsal");
+    assert!(choice.model.disclaimer().is_some());
+}
+
+#[tokio::test]
+async fn everything_that_was_tried_is_told() {
+    let choice = with(settings().await, &[]).await.expect("a choice");
+    let what: Vec<_> = choice.tried.iter().map(|tried| (tried.what.as_str(), tried.found.is_ok())).collect();
+    assert_eq!(what.len(), 7, "{what:?}");
+    for (index, part) in
+        ["ENTOURAGE_MODEL", "ANTHROPIC", "OPENAI", "OPENROUTER", "Ollama", "llama.cpp"].iter().enumerate()
+    {
+        assert!(what[index].0.contains(part) && !what[index].1, "{what:?}");
+    }
+    assert_eq!(what[6], ("rehearsal", true));
+}
+
+#[tokio::test]
+async fn a_local_server_that_hangs_or_is_empty_is_passed_over() {
+    let hangs = Server::start([Answer::mute()]).await;
+    let empty = Server::start([Answer::new(r#"{"data": []}"#)]).await;
+    let local = Local { ollama: hangs.url.clone(), compatible: empty.url.clone() };
+    let choice = with(Settings { local, ..Settings::default() }, &[]).await.expect("a choice");
+    assert_eq!(choice.default_model, "rehearsal");
+    let why: Vec<_> = choice.tried.iter().filter_map(|tried| tried.found.clone().err()).collect();
+    assert!(why.iter().any(|why| why.contains("150 ms")), "{why:?}");
+    assert!(why.iter().any(|why| why.contains("no model yet")), "{why:?}");
+}
+
+#[tokio::test]
+async fn what_is_set_and_cannot_work_is_an_error() {
+    let cases = [
+        ("gpt-4o", "names no provider"),
+        ("nobody::gpt", "unknown provider"),
+        ("anthropic::m", "ANTHROPIC_API_KEY"),
+        ("compatible::m", "base_url"),
+    ];
+    for (model, part) in cases {
+        let error = with(settings().await, &[("ENTOURAGE_MODEL", model)]).await.unwrap_err();
+        assert!(matches!(error, Error::Configuration(_)) && error.to_string().contains(part), "{error}");
+    }
+}
+
+fn ask(model: Option<&str>) -> Request {
+    Request {
+        model: model.map(Into::into),
+        messages: vec![Message::User("Hello?".into())],
+        ..Request::default()
+    }
+}
+
+#[tokio::test]
+async fn the_name_in_a_request_decides_who_answers() {
+    let anthropic = Server::start([Says::text("from Anthropic").answer(Provider::Anthropic)]).await;
+    let compatible = Server::start([Says::text("from the other").answer(Provider::Compatible)]).await;
+    let mut settings = settings().await;
+    let there = |server: &Server| Connection { base_url: Some(server.url.clone()), ..Connection::default() };
+    settings.providers.insert(Provider::Compatible, there(&compatible));
+    let env = [("ANTHROPIC_API_KEY", "k"), ("ANTHROPIC_BASE_URL", anthropic.url.as_str())];
+    let model = with(settings, &env).await.expect("a choice").model;
+
+    let reply = model.call(ask(None), &mut NoDeltas).await.expect("a reply");
+    assert_eq!(reply.text, "from Anthropic");
+    assert!(reply.model.starts_with("anthropic::claude-"), "{}", reply.model);
+    let reply = model.call(ask(Some("compatible::x")), &mut NoDeltas).await.expect("a reply");
+    assert_eq!((reply.text.as_str(), reply.model.as_str()), ("from the other", "compatible::x"));
+    let reply = model.call(ask(Some("rehearsal")), &mut NoDeltas).await.expect("a reply");
+    assert!(reply.text.contains("rehearsal model"), "{}", reply.text);
+    let error = model.call(ask(Some("openrouter::x")), &mut NoDeltas).await.unwrap_err();
+    assert!(error.to_string().contains("OPENROUTER_API_KEY"), "{error}");
+    assert_eq!(model.disclaimer(), None);
+}
+
+#[test]
+fn settings_are_read_and_mistakes_refused() {
+    let given = serde_json::json!({
+        "default": "compatible::x",
+        "providers": {"compatible": {"base_url": "http://127.0.0.1:1/v1", "key": "k", "concurrency": 2},
+                      "openai_resp": {"header_seconds": 1.5}},
+        "prices": {"compatible::x": {"input": 1.0, "output": 2.0}},
+        "profiles": {"compatible::x": {"native_tools": false}},
+    });
+    let settings: Settings = serde_json::from_value(given).expect("settings");
+    assert_eq!(settings.providers[&Provider::Compatible].concurrency, 2);
+    assert_eq!(settings.providers[&Provider::OpenAiResp].header_timeout().as_millis(), 1500);
+    for wrong in [
+        r#"{"defualt": "x"}"#,
+        r#"{"providers": {"openai": {"keys": "x"}}}"#,
+        r#"{"providers": {"gpt": {}}}"#,
+    ] {
+        assert!(serde_json::from_str::<Settings>(wrong).is_err(), "{wrong}");
+    }
+}

@@ -1,0 +1,256 @@
+//! What goes wrong at a provider, and what it is called here.
+
+use std::time::{Duration, SystemTime};
+
+use entourage_llm::{Delta, Error, GenaiModel, Model, NoDeltas, Provider, Reply, Result};
+use jiff::Timestamp;
+
+use crate::{
+    server::{Answer, Server},
+    wire::{Says, Stop, connection, model, request},
+};
+
+async fn call(provider: Provider, answer: Answer) -> Result<Reply> {
+    let server = Server::start([answer]).await;
+    model(provider, &server).call(request(provider), &mut NoDeltas).await
+}
+
+async fn bad_answer(provider: Provider, answer: Answer) -> String {
+    match call(provider, answer).await {
+        Err(error @ Error::BadAnswer { .. }) => {
+            assert!(error.is_retryable());
+            error.to_string()
+        }
+        other => panic!("{provider}: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_early_is_no_answer() {
+    for provider in Provider::ALL {
+        for says in [Says::text("It is"), Says::call("fetch_url", r#"{"url": "a"}"#)] {
+            let error = bad_answer(provider, says.stop(Stop::Never).answer(provider)).await;
+            assert!(error.contains("cut off"), "{provider}: {error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_is_no_answer() {
+    for provider in Provider::ALL {
+        let broken = Says::text("It is").stop(Stop::Never).answer(provider).then_cut();
+        let error = bad_answer(provider, broken).await;
+        assert!(error.contains("cut off"), "{provider}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn an_empty_answer_is_no_answer() {
+    for provider in Provider::ALL {
+        let error = bad_answer(provider, Says::default().answer(provider)).await;
+        assert!(error.contains("empty"), "{provider}: {error}");
+        let error = bad_answer(provider, Answer::new("")).await;
+        assert!(error.contains("cut off"), "{provider}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_at_the_limit_of_tokens_is_no_answer() {
+    for provider in Provider::ALL {
+        for says in [Says::text("It is"), Says::call("fetch_url", r#"{"url": "#)] {
+            let error = bad_answer(provider, says.stop(Stop::Length).answer(provider)).await;
+            assert!(error.contains("limit of tokens"), "{provider}: {error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn garbage_is_no_answer() {
+    for provider in Provider::ALL {
+        let garbage = if provider == Provider::Ollama {
+            "<html>\n".to_owned()
+        } else {
+            "event: content_block_delta\ndata: <html>\n\n".to_owned()
+        };
+        bad_answer(provider, Answer::new(garbage)).await;
+        bad_answer(provider, Answer::new("{\"choices\": 7}\n\n")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_response_that_completes_without_naming_its_model_is_no_answer() {
+    let whole = Says::call("fetch_url", r#"{"url": "a"}"#).stream(Provider::OpenAiResp);
+    let (before, completed) = whole.split_at(whole.rfind("data:").expect("a last event"));
+    let nameless = format!("{before}{}", completed.replace(r#""model":"m","#, ""));
+    assert_ne!(nameless, whole);
+    bad_answer(Provider::OpenAiResp, Answer::new(nameless)).await;
+}
+
+#[tokio::test]
+async fn a_filtered_answer_is_refused() {
+    for provider in [Provider::Anthropic, Provider::OpenAi] {
+        let error = call(provider, Says::text("I").stop(Stop::Filter).answer(provider)).await.unwrap_err();
+        assert!(matches!(&error, Error::Refused { cause, .. } if cause.contains("filter")), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn too_many_requests_say_when_to_come_back() {
+    let body = r#"{"error": {"message": "slow down", "type": "rate_limit_error"}}"#;
+    let in_90_seconds = Timestamp::try_from(SystemTime::now() + Duration::from_secs(90)).expect("a time");
+    let date = in_90_seconds.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+    for provider in Provider::ALL {
+        let cases = [
+            (Answer::status(429, body).header("retry-after", "7"), Some(7)),
+            (Answer::status(429, body).header("retry-after-ms", "2500"), Some(2)),
+            (Answer::status(429, body), None),
+            (Answer::status(429, body).header("retry-after", "soon"), None),
+        ];
+        for (answer, expected) in cases {
+            let error = call(provider, answer).await.unwrap_err();
+            assert!(matches!(error, Error::RateLimited { .. }) && error.is_retryable(), "{error:?}");
+            assert_eq!(error.retry_after().map(|after| after.as_secs()), expected, "{provider}");
+        }
+        let error = call(provider, Answer::status(429, body).header("retry-after", &date)).await.unwrap_err();
+        let seconds = error.retry_after().expect("a date").as_secs();
+        assert!((60..=90).contains(&seconds), "{seconds}");
+    }
+}
+
+#[tokio::test]
+async fn a_failing_provider_is_unavailable() {
+    for provider in Provider::ALL {
+        for status in [500, 502, 503, 529] {
+            let answer = Answer::status(status, r#"{"error": {"message": "overloaded"}}"#);
+            let error = call(provider, answer.header("retry-after", "3")).await.unwrap_err();
+            assert!(matches!(error, Error::Unavailable { .. }) && error.is_retryable(), "{error:?}");
+            assert_eq!(error.retry_after(), Some(Duration::from_secs(3)));
+            let text = error.to_string();
+            assert!(text.contains(&status.to_string()) && text.contains("overloaded"), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_cannot_be_reached_is_unavailable() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    drop(listener);
+    for provider in Provider::ALL {
+        let connection = entourage_llm::Connection {
+            base_url: Some(url.clone()),
+            key: Some("k".into()),
+            ..entourage_llm::Connection::default()
+        };
+        let model = GenaiModel::new(provider, connection, std::sync::Arc::default()).expect("a model");
+        let error = model.call(request(provider), &mut NoDeltas).await.unwrap_err();
+        assert!(
+            matches!(&error, Error::Unavailable { cause, .. } if cause.contains("cannot be reached")),
+            "{error:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_request_at_fault_is_refused_with_advice() {
+    let body = r#"{"error": {"message": "no such thing"}}"#;
+    for provider in Provider::ALL {
+        let setting = format!("providers.{provider}.key");
+        let advice = [
+            (400, "no such thing"),
+            (401, &setting),
+            (403, &setting),
+            (404, "model's name"),
+            (307, "base_url"),
+        ];
+        for (status, advice) in advice {
+            let error =
+                call(provider, Answer::status(status, body).header("location", "/")).await.unwrap_err();
+            assert!(matches!(error, Error::Refused { .. }) && !error.is_retryable(), "{error:?}");
+            let text = error.to_string();
+            assert!(text.contains(advice) && text.contains(&status.to_string()), "{text}");
+        }
+    }
+    let error = call(Provider::OpenAi, Answer::status(401, body)).await.unwrap_err();
+    assert!(error.to_string().contains("OPENAI_API_KEY"), "{error}");
+    let empty = r#"{"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}"#;
+    let error = call(Provider::OpenAi, Answer::status(429, empty)).await.unwrap_err();
+    assert!(matches!(error, Error::Refused { .. }), "more attempts do not pay the bill: {error:?}");
+}
+
+#[tokio::test]
+async fn an_error_in_the_middle_of_a_stream_keeps_its_meaning() {
+    let anthropic = |kind: &str| {
+        let data = format!(r#"{{"type": "error", "error": {{"type": "{kind}", "message": "why"}}}}"#);
+        Answer::new(format!("event: error\ndata: {data}\n\n"))
+    };
+    let chat = |error: &str| Answer::new(format!("data: {{\"error\": {error}}}\n\n"));
+    let responses = |event: &str| Answer::new(format!("data: {event}\n\n"));
+    let failed = r#"{"type": "response.failed", "response": {"id": "r", "model": "m", "status": "failed",
+                     "error": {"code": "server_error", "message": "why"}}}"#
+        .replace('\n', " ");
+
+    let unavailable = [
+        (Provider::Anthropic, anthropic("overloaded_error")),
+        (Provider::OpenAi, chat(r#"{"message": "why", "type": "server_error"}"#)),
+        (Provider::OpenRouter, chat(r#"{"message": "why", "code": 502}"#)),
+        (Provider::OpenAiResp, responses(&failed)),
+        (Provider::OpenAiResp, responses(r#"{"type": "error", "code": "server_error", "message": "why"}"#)),
+    ];
+    for (provider, answer) in unavailable {
+        let error = call(provider, answer).await.unwrap_err();
+        assert!(
+            matches!(&error, Error::Unavailable { cause, .. } if cause == "why"),
+            "{provider}: {error:?}"
+        );
+    }
+    let limited = [
+        (Provider::Anthropic, anthropic("rate_limit_error")),
+        (Provider::OpenRouter, chat(r#"{"message": "why", "code": 429}"#)),
+    ];
+    for (provider, answer) in limited {
+        let error = call(provider, answer).await.unwrap_err();
+        assert!(matches!(error, Error::RateLimited { .. }), "{provider}: {error:?}");
+    }
+    let refused = [
+        (Provider::Anthropic, anthropic("invalid_request_error")),
+        (Provider::OpenRouter, chat(r#"{"message": "why", "code": 402}"#)),
+    ];
+    for (provider, answer) in refused {
+        let error = call(provider, answer).await.unwrap_err();
+        assert!(matches!(error, Error::Refused { .. }), "{provider}: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn silence_ends_the_call_before_the_answer_and_within() {
+    for provider in Provider::ALL {
+        let begun = Says::text("It is").stop(Stop::Never).answer(provider).then_silence();
+        for (answer, limits) in [(Answer::mute(), (0.05, 60.0)), (begun, (60.0, 0.05))] {
+            let server = Server::start([answer]).await;
+            let mut connection = connection(&server);
+            (connection.header_seconds, connection.silence_seconds) = limits;
+            let model = GenaiModel::new(provider, connection, std::sync::Arc::default()).expect("a model");
+            let error = model.call(request(provider), &mut NoDeltas).await.unwrap_err();
+            let Error::TimedOut { after, .. } = error else { panic!("{provider}: {error:?}") };
+            assert_eq!(after, Duration::from_millis(50));
+        }
+    }
+}
+
+#[tokio::test]
+async fn dropping_a_call_cuts_the_request_off() {
+    for provider in Provider::ALL {
+        let begun = Says::text("It is").stop(Stop::Never).answer(provider).then_silence();
+        let server = Server::start([begun]).await;
+        let model = model(provider, &server);
+        let (first, mut received) = tokio::sync::mpsc::unbounded_channel();
+        let mut deltas = move |delta: Delta| drop(first.send(delta));
+        tokio::select! {
+            reply = model.call(request(provider), &mut deltas) => panic!("{reply:?}"),
+            _ = received.recv() => {}
+        }
+        let left = tokio::time::timeout(Duration::from_secs(10), server.left()).await;
+        assert!(left.is_ok(), "{provider}: the connection is still open");
+    }
+}

@@ -1,0 +1,14 @@
+//! The crate from outside: against servers that answer as the providers do, well and badly.
+
+mod choice;
+mod faults;
+mod gate;
+mod next_action;
+mod prices;
+mod profile;
+mod rehearsal;
+mod replies;
+mod requests;
+mod secrets;
+mod server;
+mod wire;

@@ -1,0 +1,171 @@
+//! Weak models use tools without being told that they do.
+
+use std::sync::Arc;
+
+use entourage_llm::{
+    Connection, Delta, Error, Message, Model, NextAction, NoDeltas, Provider, Request, Router, Script,
+    ScriptedModel, Settings,
+};
+use entourage_types::{CallId, ToolCall, ToolSpec};
+use serde_json::json;
+
+use crate::{server::Server, wire::Says};
+
+fn tools() -> Arc<[ToolSpec]> {
+    let parameters =
+        json!({"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]});
+    [ToolSpec { name: "fetch_url".into(), description: "Reads a page.".into(), parameters }].into()
+}
+
+fn ask(messages: Vec<Message>) -> Request {
+    Request { system: "You are an agent.".into(), messages, tools: tools(), ..Request::default() }
+}
+
+async fn answer(text: &str) -> entourage_llm::Result<entourage_llm::Reply> {
+    let model = NextAction::new(ScriptedModel::new([Script::text(text)]));
+    model.call(ask(vec![Message::User("Go.".into())]), &mut NoDeltas).await
+}
+
+#[tokio::test]
+async fn tools_are_offered_as_a_schema_and_used_like_any_other() {
+    let scripted = ScriptedModel::new([
+        Script::text(r#"{"action": "fetch_url", "arguments": {"url": "https://a.example"}}"#),
+        Script::text(r#"{"action": "final_answer", "text": "It says A."}"#),
+    ]);
+    let model = NextAction::new(scripted.clone());
+    let mut deltas = Vec::new();
+    let mut messages = vec![Message::User("What does it say?".into())];
+
+    let first = model.call(ask(messages.clone()), &mut |delta| deltas.push(delta)).await.expect("a reply");
+    assert_eq!(first.text, "");
+    assert_eq!(
+        (first.calls[0].tool.as_str(), &first.calls[0].arguments),
+        ("fetch_url", &json!({"url": "https://a.example"}))
+    );
+    let call = first.calls[0].clone();
+    messages.push(Message::Assistant { text: String::new(), calls: vec![call.clone()] });
+    messages.push(Message::Output { call: call.id.to_string(), tool: call.tool, text: "A".into() });
+    let second = model.call(ask(messages), &mut |delta| deltas.push(delta)).await.expect("a reply");
+    assert_eq!((second.text.as_str(), second.calls.len()), ("It says A.", 0));
+    let shown = [Delta::Call { tool: "fetch_url".into() }, Delta::Text("It says A.".into())];
+    assert_eq!(deltas, shown, "no JSON is shown to anybody");
+
+    let requests = scripted.requests();
+    assert!(requests.iter().all(|request| request.tools.is_empty()));
+    assert_eq!(requests[0].system, requests[1].system, "the prefix is stable");
+    assert!(requests[0].system.starts_with("You are an agent.\n\n"));
+    assert!(requests[0].system.contains("- fetch_url(url): Reads a page."));
+    let schema = requests[0].output_schema.as_ref().expect("a schema");
+    assert_eq!(schema["anyOf"][0]["properties"]["action"], json!({"const": "fetch_url"}));
+    assert_eq!(schema["anyOf"][0]["properties"]["arguments"], tools()[0].parameters);
+    assert_eq!(schema["anyOf"][1]["properties"]["action"], json!({"const": "final_answer"}));
+    let told = [
+        Message::User("What does it say?".into()),
+        Message::Assistant {
+            text: r#"{"action":"fetch_url","arguments":{"url":"https://a.example"}}"#.into(),
+            calls: Vec::new(),
+        },
+        Message::User("Result of fetch_url:\nA".into()),
+    ];
+    assert_eq!(requests[1].messages, told);
+}
+
+#[tokio::test]
+async fn several_calls_of_one_turn_are_told_one_after_the_other() {
+    let scripted = ScriptedModel::new([Script::text(r#"{"action": "final_answer", "text": "Done."}"#)]);
+    let call = |tool: &str| ToolCall { id: CallId::new(), tool: tool.into(), arguments: json!({}) };
+    let (a, b) = (call("a"), call("b"));
+    let output = |call: &ToolCall| Message::Output {
+        call: call.id.to_string(),
+        tool: call.tool.clone(),
+        text: "ok".into(),
+    };
+    let messages = vec![
+        Message::User("Go.".into()),
+        Message::Assistant { text: "Both.".into(), calls: vec![a.clone(), b.clone()] },
+        output(&a),
+        output(&b),
+        Message::Assistant { text: "So far.".into(), calls: Vec::new() },
+        Message::User("And?".into()),
+    ];
+    NextAction::new(scripted.clone()).call(ask(messages), &mut NoDeltas).await.expect("a reply");
+    let told: Vec<String> = scripted.requests()[0]
+        .messages
+        .iter()
+        .map(|message| match message {
+            Message::User(text) => format!("user: {text}"),
+            Message::Assistant { text, calls } if calls.is_empty() => format!("model: {text}"),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let expected = [
+        "user: Go.",
+        "model: Both.",
+        r#"model: {"action":"a","arguments":{}}"#,
+        "user: Result of a:\nok",
+        r#"model: {"action":"b","arguments":{}}"#,
+        "user: Result of b:\nok",
+        r#"model: {"action":"final_answer","text":"So far."}"#,
+        "user: And?",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
+async fn answers_are_read_with_some_patience() {
+    let fenced =
+        answer("```json\n{\"action\": \"final_answer\", \"text\": \"Hi.\"}\n```").await.expect("a reply");
+    assert_eq!(fenced.text, "Hi.");
+    let words = answer("I would say so.").await.expect("a reply");
+    assert_eq!(words.text, "I would say so.");
+    let unknown = answer(r#"{"action": "fly", "arguments": {}}"#).await.expect("a reply");
+    assert_eq!(unknown.calls[0].tool, "fly", "the house says that there is no such tool");
+    let bare = answer(r#"{"action": "fetch_url"}"#).await.expect("a reply");
+    assert_eq!(bare.calls[0].arguments, json!({}));
+    for bad in [
+        r#"{"action": "fetch_url", "arguments": {"url": "#,
+        r#"{"action": "final_answer", "text": " "}"#,
+        r#"{"action": "final_answer"}"#,
+        r#"{"text": "Hi."}"#,
+    ] {
+        let error = answer(bad).await.unwrap_err();
+        assert!(matches!(error, Error::BadAnswer { .. }), "{bad}: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_schema_of_the_callers_own_is_left_alone() {
+    let scripted = ScriptedModel::new([Script::text(r#"{"yes": true}"#), Script::text("Plain words.")]);
+    let model = NextAction::new(scripted.clone());
+    let own = Arc::new(json!({"type": "object"}));
+    let request = Request { output_schema: Some(Arc::clone(&own)), ..ask(vec![Message::User("Go.".into())]) };
+    let reply = model.call(request, &mut NoDeltas).await.expect("a reply");
+    assert_eq!(reply.text, r#"{"yes": true}"#);
+    let mut shown = Vec::new();
+    let no_tools = Request { tools: Arc::default(), ..ask(vec![Message::User("Go.".into())]) };
+    let reply = model.call(no_tools, &mut |delta| shown.push(delta)).await.expect("a reply");
+    assert_eq!(reply.text, "Plain words.");
+    assert_eq!(shown, [Delta::Text("Plain words.".into())]);
+    let requests = scripted.requests();
+    assert_eq!(requests[0].output_schema, Some(own));
+    assert_eq!(requests[1].output_schema, None);
+}
+
+#[tokio::test]
+async fn the_router_knows_who_is_weak() {
+    let says = Says::text(r#"{"action": "fetch_url", "arguments": {"url": "a"}}"#);
+    let server = Server::start([says.answer(Provider::Compatible)]).await;
+    let mut settings = Settings::default();
+    let connection = Connection { base_url: Some(server.url.clone()), ..Connection::default() };
+    settings.providers.insert(Provider::Compatible, connection);
+    let router = Router::new(settings, "compatible::tiny-1b").expect("a router");
+    let go = || ask(vec![Message::User("Go.".into())]);
+    let reply = router.call(go(), &mut NoDeltas).await.expect("a reply");
+    assert_eq!((reply.calls[0].tool.as_str(), reply.model.as_str()), ("fetch_url", "compatible::tiny-1b"));
+    let strong = Request { model: Some("compatible::large-70b".into()), ..go() };
+    let reply = router.call(strong, &mut NoDeltas).await.expect("a reply");
+    assert!(reply.calls.is_empty(), "a strong model's words are its words");
+    let bodies: Vec<String> = server.seen().into_iter().map(|seen| seen.body).collect();
+    assert!(bodies[0].contains("anyOf") && !bodies[0].contains(r#""tools""#));
+    assert!(!bodies[1].contains("anyOf") && bodies[1].contains(r#""tools""#));
+}

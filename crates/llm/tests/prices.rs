@@ -1,0 +1,68 @@
+//! What calls cost.
+
+use std::collections::BTreeMap;
+
+use entourage_llm::{Price, Prices};
+use entourage_types::Usage;
+
+const MILLION: u64 = 1_000_000;
+
+fn nanos(prices: &Prices, model: &str, usage: Usage) -> Option<u64> {
+    prices.cost(model, &usage).map(|cost| cost.nanos())
+}
+
+#[test]
+fn the_table_knows_caches_and_tiers() {
+    let prices = Prices::default();
+    let model = "anthropic::claude-sonnet-4-5";
+    let usage =
+        |input, output, cached, cache_written| Usage { input, output, cached, cache_written, reasoning: 0 };
+    assert_eq!(nanos(&prices, model, usage(1000, 0, 0, 0)), Some(3_000_000));
+    assert_eq!(nanos(&prices, model, usage(0, 1000, 0, 0)), Some(15_000_000));
+    assert_eq!(nanos(&prices, model, usage(1000, 0, 1000, 0)), Some(300_000));
+    assert_eq!(nanos(&prices, model, usage(1000, 0, 0, 1000)), Some(3_750_000));
+    assert_eq!(nanos(&prices, model, usage(MILLION, 0, 0, 0)), Some(6_000_000_000), "above 200,000 tokens");
+    let gateway = nanos(&prices, "openrouter::anthropic/claude-sonnet-4.5", usage(1000, 0, 0, 0));
+    assert_eq!(gateway, Some(3_000_000));
+}
+
+#[test]
+fn every_default_model_has_a_price() {
+    let prices = Prices::default();
+    for model in entourage_llm::Provider::ALL.into_iter().filter_map(entourage_llm::Provider::default_model) {
+        assert!(prices.cost(model, &Usage { input: 1, ..Usage::default() }).is_some(), "{model}");
+    }
+}
+
+#[test]
+fn the_unknown_has_no_price() {
+    let prices = Prices::default();
+    let usage = Usage { input: 10, output: 10, ..Usage::default() };
+    for model in
+        ["anthropic::nobody", "anthropic::nobody", "ollama::qwen3", "compatible::gpt-5", "gpt-5", "rehearsal"]
+    {
+        assert_eq!(prices.cost(model, &usage), None, "{model}");
+    }
+}
+
+#[test]
+fn the_operators_price_comes_first() {
+    let own = BTreeMap::from([
+        (
+            "compatible::x".to_owned(),
+            Price { input: 1.0, output: 2.0, cached: Some(0.1), cache_written: None },
+        ),
+        (
+            "anthropic::claude-sonnet-4-5".to_owned(),
+            Price { input: 0.0, output: 0.0, cached: None, cache_written: None },
+        ),
+    ]);
+    let prices = Prices::new(own);
+    let usage =
+        Usage { input: 3 * MILLION, output: MILLION, cached: MILLION, cache_written: MILLION, reasoning: 0 };
+    assert_eq!(
+        nanos(&prices, "compatible::x", usage),
+        Some(1_000_000_000 + 100_000_000 + 1_000_000_000 + 2_000_000_000)
+    );
+    assert_eq!(nanos(&prices, "anthropic::claude-sonnet-4-5", usage), Some(0));
+}

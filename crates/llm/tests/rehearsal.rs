@@ -1,0 +1,190 @@
+//! The stand-in that drives the house.
+
+use entourage_llm::{Delta, Message, Model, NoDeltas, Rehearsal, Reply, Request};
+use entourage_types::ToolSpec;
+use serde_json::{Value, json};
+
+fn tool(name: &str, parameters: Value) -> ToolSpec {
+    ToolSpec { name: name.into(), description: String::new(), parameters }
+}
+
+fn send_message(recipients: &[&str]) -> ToolSpec {
+    tool("send_message", json!({"properties": {"recipient": {"enum": recipients}, "message": {}}}))
+}
+
+fn named(names: &[&str]) -> Vec<ToolSpec> {
+    names.iter().map(|name| tool(name, json!({"type": "object"}))).collect()
+}
+
+/// Runs the loop with tools that return what `output` says, and tells the calls made and the end.
+async fn run(
+    tools: Vec<ToolSpec>,
+    messages: &mut Vec<Message>,
+    output: impl Fn(&str, &Value) -> String,
+) -> (Vec<(String, Value)>, Reply) {
+    let mut made = Vec::new();
+    for _ in 0..12 {
+        let request =
+            Request { messages: messages.clone(), tools: tools.clone().into(), ..Request::default() };
+        let reply = Rehearsal.call(request, &mut NoDeltas).await.expect("a reply");
+        messages.push(Message::Assistant { text: reply.text.clone(), calls: reply.calls.clone() });
+        if reply.calls.is_empty() {
+            return (made, reply);
+        }
+        for call in &reply.calls {
+            assert!(tools.iter().any(|tool| tool.name == call.tool), "`{}` was not offered", call.tool);
+            let text = output(&call.tool, &call.arguments);
+            messages.push(Message::Output { call: call.id.to_string(), tool: call.tool.clone(), text });
+            made.push((call.tool.clone(), call.arguments.clone()));
+        }
+    }
+    panic!("it does not end: {made:?}");
+}
+
+fn says(text: &str) -> Vec<Message> {
+    vec![Message::User(text.into())]
+}
+
+#[tokio::test]
+async fn an_orchestrator_delegates_and_quotes_the_result() {
+    let tools =
+        [vec![send_message(&["writer", "researcher"])], named(&["ask_user", "spawn_agent", "create_note"])]
+            .concat();
+    let mut messages = says("What is in the folder?");
+    let (made, reply) = run(tools, &mut messages, |_, _| "Three files, said the peer.".into()).await;
+    assert_eq!(
+        made,
+        [("send_message".into(), json!({"recipient": "researcher", "message": "What is in the folder?"}))]
+    );
+    assert!(reply.text.contains("Three files, said the peer."), "{}", reply.text);
+    assert!(reply.text.starts_with("This is the rehearsal model, not a language model:"), "{}", reply.text);
+    assert_eq!(reply.text.lines().next(), Rehearsal.disclaimer());
+}
+
+#[tokio::test]
+async fn it_asks_the_user_when_told_to_and_passes_the_answer_on() {
+    let tools = || [vec![send_message(&["writer"])], named(&["ask_user"])].concat();
+    let mut messages = says("Ask me about the colour, then paint.");
+    let output =
+        |tool: &str, _: &Value| if tool == "ask_user" { "blue".into() } else { "painted".to_owned() };
+    let (made, _) = run(tools(), &mut messages, output).await;
+    let names: Vec<_> = made.iter().map(|(tool, _)| tool.as_str()).collect();
+    assert_eq!(names, ["ask_user", "send_message"]);
+    assert!(made[1].1["message"].as_str().expect("a text").contains("blue"));
+    // The next request in the same conversation starts afresh.
+    messages.push(Message::User("And now?".into()));
+    let (made, _) = run(tools(), &mut messages, output).await;
+    assert_eq!(made, [("send_message".into(), json!({"recipient": "writer", "message": "And now?"}))]);
+}
+
+#[tokio::test]
+async fn a_researcher_reads_fetches_and_notes() {
+    let tools = named(&["create_note", "fetch_url", "list_files", "read_file", "search_notes", "web_search"]);
+    let output = |tool: &str, arguments: &Value| match tool {
+        "list_files" => {
+            "big.md (900000 bytes)\nnotes.txt (12 bytes)\nREADME.md (300 bytes)\nsrc/\nx.bin (3 bytes)".into()
+        }
+        "read_file" => format!("contents of {}", arguments["path"]),
+        "fetch_url" => format!("page at {}", arguments["url"]),
+        _ => "ok".to_owned(),
+    };
+    let (made, reply) = run(tools, &mut says("See (https://a.example/x?y=1)."), output).await;
+    let names: Vec<_> = made.iter().map(|(tool, _)| tool.as_str()).collect();
+    assert_eq!(names, ["list_files", "read_file", "fetch_url", "create_note"]);
+    assert_eq!(made[1].1, json!({"path": "README.md"}));
+    assert_eq!(made[2].1, json!({"url": "https://a.example/x?y=1"}));
+    assert!(made[3].1["content"].as_str().expect("a text").contains("contents of"));
+    assert!(reply.text.contains("contents of \"README.md\""), "{}", reply.text);
+}
+
+#[tokio::test]
+async fn whatever_the_tools_and_whatever_they_return_it_ends() {
+    let all = [
+        "ask_user",
+        "create_note",
+        "create_task",
+        "fetch_url",
+        "list_files",
+        "mcp__x__y",
+        "read_file",
+        "search_notes",
+        "spawn_agent",
+        "wait",
+        "web_search",
+    ];
+    let outputs = [
+        "",
+        "error: it is broken",
+        "README.md (1 bytes)",
+        "{\"error\": true}",
+        "\u{0}\n(\n((",
+        "ask me ask me https://",
+    ];
+    for without in 0..all.len() {
+        for recipients in [None, Some(&["user"][..]), Some(&["peer", "user"]), Some(&["peer"]), Some(&[])] {
+            for returned in outputs {
+                let mut tools = named(&all[without..]);
+                tools.extend(recipients.map(send_message));
+                let (made, _) = run(tools, &mut says("ask me, see http://"), |_, _| returned.into()).await;
+                assert!(made.len() <= 6, "{made:?}");
+            }
+        }
+    }
+    let (made, reply) = run(Vec::new(), &mut Vec::new(), |_, _| String::new()).await;
+    assert!(made.is_empty() && reply.text.contains("rehearsal model"));
+}
+
+#[tokio::test]
+async fn a_kind_that_speaks_by_messages_is_spoken_for() {
+    let user_only = tool("send_message", json!({"properties": {"message": {}}}));
+    for tools in [vec![user_only], vec![send_message(&["peer", "user"])]] {
+        let mut messages = says("Hello?");
+        let (made, _) = run(tools, &mut messages, |_, _| "delivered".into()).await;
+        let (tool, arguments) = made.last().expect("a call");
+        assert_eq!(tool, "send_message");
+        assert!(arguments["message"].as_str().expect("a text").contains("rehearsal model"));
+        assert!(arguments.get("recipient").is_none_or(|recipient| recipient == "user"));
+    }
+}
+
+#[tokio::test]
+async fn the_text_streams_word_by_word_and_is_the_same_each_time() {
+    let mut pieces = Vec::new();
+    let request = Request { messages: says("Hello?"), ..Request::default() };
+    let mut collect = |delta| match delta {
+        Delta::Text(piece) => pieces.push(piece),
+        other => panic!("{other:?}"),
+    };
+    let first = Rehearsal.call(request.clone(), &mut collect).await.expect("a reply");
+    assert!(pieces.len() > 10);
+    assert_eq!(pieces.concat(), first.text);
+    assert_eq!(Rehearsal.call(request, &mut NoDeltas).await.expect("a reply"), first);
+}
+
+#[tokio::test]
+async fn a_schema_is_met() {
+    let schema = json!({
+        "type": "object",
+        "required": ["kind", "text", "items", "count", "sure", "one_of", "nested"],
+        "properties": {
+            "kind": {"enum": ["a", "b"]},
+            "text": {"type": "string"},
+            "items": {"type": "array", "items": {"type": "integer", "minimum": 3}, "minItems": 2},
+            "count": {"type": ["integer", "null"]},
+            "sure": {"type": "boolean"},
+            "one_of": {"anyOf": [{"const": 7}, {"type": "null"}]},
+            "nested": {"$ref": "#/$defs/nested"},
+            "optional": {"type": "string"},
+        },
+        "$defs": {"nested": {"type": "object", "required": ["x"], "properties": {"x": {"type": "null"}}}},
+    });
+    let request =
+        Request { messages: says("Decide."), output_schema: Some(schema.into()), ..Request::default() };
+    let reply = Rehearsal.call(request, &mut NoDeltas).await.expect("a reply");
+    let value: Value = serde_json::from_str(&reply.text).expect("JSON");
+    assert_eq!(
+        value,
+        json!({"kind": "a", "text": Rehearsal.disclaimer(), "items": [3, 3], "count": 0, "sure": false,
+               "one_of": 7, "nested": {"x": null}})
+    );
+}

@@ -1,0 +1,108 @@
+//! What each provider's stream becomes.
+
+use entourage_llm::{Delta, Model, NoDeltas, Provider};
+use entourage_types::Usage;
+use serde_json::json;
+
+use crate::{
+    server::Server,
+    wire::{Says, model, request},
+};
+
+#[tokio::test]
+async fn text_arrives_in_pieces_and_once_more_whole() {
+    for provider in Provider::ALL {
+        let says = Says { reasoning: "Hm.", text: "Hello to you, Grüße.", ..Says::default() };
+        let server = Server::start([says.answer(provider)]).await;
+        let mut deltas = Vec::new();
+        let mut collect = |delta| deltas.push(delta);
+        let reply = model(provider, &server).call(request(provider), &mut collect).await.expect("a reply");
+
+        assert_eq!(reply.text, "Hello to you, Grüße.", "{provider}");
+        assert!(reply.calls.is_empty());
+        assert_eq!(reply.model, format!("{provider}::m"));
+        let pieces = ["Hello ", "to ", "you, ", "Grüße."].map(|piece| Delta::Text(piece.into()));
+        assert_eq!(deltas[0], Delta::Reasoning("Hm.".into()), "{provider}");
+        assert_eq!(deltas[1..], pieces, "{provider}");
+    }
+}
+
+#[tokio::test]
+async fn parallel_calls_keep_their_order_and_get_ids_of_our_own() {
+    for provider in Provider::ALL {
+        let says = Says {
+            calls: vec![("web_fetch", r#"{"url": "a", "n": 1}"#), ("list_files", "{}")],
+            ..Says::default()
+        };
+        let server = Server::start([says.answer(provider)]).await;
+        let mut deltas = Vec::new();
+        let mut collect = |delta| deltas.push(delta);
+        let reply = model(provider, &server).call(request(provider), &mut collect).await.expect("a reply");
+
+        let calls: Vec<_> =
+            reply.calls.iter().map(|call| (call.tool.as_str(), call.arguments.clone())).collect();
+        assert_eq!(
+            calls,
+            [("web_fetch", json!({"url": "a", "n": 1})), ("list_files", json!({}))],
+            "{provider}"
+        );
+        assert_ne!(reply.calls[0].id, reply.calls[1].id);
+        assert_eq!(reply.text, "");
+        let begun = ["web_fetch", "list_files"].map(|tool| Delta::Call { tool: tool.into() });
+        assert_eq!(deltas, begun, "{provider}: each call is announced once");
+    }
+}
+
+#[tokio::test]
+async fn a_call_without_arguments_has_an_empty_object() {
+    for provider in [Provider::Anthropic, Provider::OpenAi, Provider::OpenAiResp, Provider::OpenRouter] {
+        let server = Server::start([Says::call("list_files", "").answer(provider)]).await;
+        let reply = model(provider, &server).call(request(provider), &mut NoDeltas).await.expect("a reply");
+        assert_eq!(reply.calls[0].arguments, json!({}), "{provider}");
+    }
+}
+
+#[tokio::test]
+async fn arguments_that_are_not_json_stay_as_the_model_wrote_them() {
+    for provider in Provider::ALL {
+        let server = Server::start([Says::call("fetch_url", r#"{"url": "#).answer(provider)]).await;
+        let reply = model(provider, &server).call(request(provider), &mut NoDeltas).await.expect("a reply");
+        assert_eq!(reply.calls[0].arguments, json!(r#"{"url": "#), "{provider}");
+    }
+}
+
+#[tokio::test]
+async fn our_web_search_is_not_taken_for_the_providers_own() {
+    for provider in [Provider::Anthropic, Provider::OpenAiResp] {
+        let server =
+            Server::start([Says::call("web_search_tool", r#"{"query": "q"}"#).answer(provider)]).await;
+        let reply = model(provider, &server).call(request(provider), &mut NoDeltas).await.expect("a reply");
+        assert_eq!(reply.calls[0].tool, "web_search", "{provider}");
+    }
+}
+
+#[tokio::test]
+async fn usage_counts_the_whole_prompt_and_says_what_the_cache_did() {
+    for provider in Provider::ALL {
+        let server = Server::start([Says::text("Hi.").answer(provider)]).await;
+        let reply = model(provider, &server).call(request(provider), &mut NoDeltas).await.expect("a reply");
+        let (cache_written, reasoning) = match provider {
+            // Ollama's wire has no words for them; Anthropic's reasoning is not in its stream.
+            Provider::Ollama => (0, 0),
+            Provider::Anthropic => (50, 0),
+            _ => (50, 5),
+        };
+        let expected = Usage { input: 1050, output: 20, cached: 900, cache_written, reasoning };
+        assert_eq!(reply.usage, expected, "{provider}");
+    }
+}
+
+#[tokio::test]
+async fn a_known_model_has_a_price() {
+    let server = Server::start([Says::text("Hi.").answer(Provider::Anthropic)]).await;
+    let mut request = request(Provider::Anthropic);
+    request.model = Some("anthropic::claude-sonnet-4-5".into());
+    let reply = model(Provider::Anthropic, &server).call(request, &mut NoDeltas).await.expect("a reply");
+    // 100 tokens at $3, 900 at $0.30, 50 at $3.75 and 20 at $15 a million.
+    assert_eq!(reply.cost.map(|cost| cost.nanos()), Some(300_000 + 270_000 + 187_500 + 300_000));
+}

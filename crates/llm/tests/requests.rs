@@ -1,0 +1,230 @@
+//! What goes over the wire: the right thing, and the same bytes for the same thing.
+
+use std::sync::Arc;
+
+use entourage_llm::{Error, GenaiModel, Message, Model, NoDeltas, Provider, Request};
+use entourage_types::{CallId, ToolCall, ToolSpec};
+use serde_json::{Value, json};
+
+use crate::{
+    server::{Seen, Server},
+    wire::{Says, connection, model, request},
+};
+
+fn call(number: u32, tool: &str, arguments: Value) -> ToolCall {
+    let id: CallId = format!("cal_{number:032}").parse().expect("an id");
+    ToolCall { id, tool: tool.into(), arguments }
+}
+
+fn output(number: u32, tool: &str, text: &str) -> Message {
+    Message::Output { call: format!("cal_{number:032}"), tool: tool.into(), text: text.into() }
+}
+
+fn tool(name: &str, parameters: Value) -> ToolSpec {
+    ToolSpec { name: name.into(), description: format!("Does {name}."), parameters }
+}
+
+/// A conversation with everything in it, up to two outputs.
+fn conversation(provider: Provider) -> Request {
+    let calls =
+        vec![call(1, "web_search", json!({"query": "q"})), call(2, "list_files", json!("{\"path\": "))];
+    let options =
+        json!({"type": "object", "properties": {"path": {"type": "string"}}, "additionalProperties": false});
+    Request {
+        system: "You are an agent.".into(),
+        messages: vec![
+            Message::User("Find it.".into()),
+            Message::Assistant { text: "Looking.".into(), calls },
+            output(1, "web_search", "found"),
+            output(2, "list_files", "not JSON"),
+        ],
+        tail: Some("<now>12:00</now>".into()),
+        tools: [tool("web_search", json!({"type": "object"})), tool("list_files", options)].into(),
+        ..request(provider)
+    }
+}
+
+async fn send(provider: Provider, request: Request) -> Seen {
+    let server = Server::start([Says::text("Hi.").answer(provider)]).await;
+    model(provider, &server).call(request, &mut NoDeltas).await.expect("a reply");
+    server.seen().remove(0)
+}
+
+async fn body(provider: Provider, request: Request) -> Value {
+    serde_json::from_str(&send(provider, request).await.body).expect("JSON")
+}
+
+#[tokio::test]
+async fn each_wire_is_sent_what_it_expects() {
+    for provider in Provider::ALL {
+        let seen = send(provider, conversation(provider)).await;
+        let path = seen.head.split(' ').nth(1).expect("a path").to_owned();
+        let body: Value = serde_json::from_str(&seen.body).expect("JSON");
+        insta::assert_json_snapshot!(format!("request_{provider}"), json!({"path": path, "body": body}));
+    }
+}
+
+#[tokio::test]
+async fn equal_requests_are_equal_bytes() {
+    for provider in Provider::ALL {
+        let first = send(provider, conversation(provider)).await;
+        let second = send(provider, conversation(provider)).await;
+        assert_eq!(first.body, second.body, "{provider}");
+    }
+}
+
+/// What providers cache is a prefix: everything up to the last message but the tail must be the
+/// same bytes one turn later.
+#[tokio::test]
+async fn a_longer_conversation_begins_with_the_shorter_one() {
+    for provider in Provider::ALL {
+        let mut longer = conversation(provider);
+        longer.messages.push(Message::Assistant { text: "Found it.".into(), calls: Vec::new() });
+        longer.messages.push(Message::User("Go on.".into()));
+        longer.tail = Some("<now>12:01</now>".into());
+        let short = send(provider, conversation(provider)).await.body;
+        let long = send(provider, longer).await.body;
+        // The mark of Anthropic's cache moves on; it is no part of what is cached.
+        let unmarked = |body: &str| body.replace(r#","cache_control":{"type":"ephemeral"}"#, "");
+        let (short, long) = (unmarked(&short), unmarked(&long));
+        let common = short.bytes().zip(long.bytes()).take_while(|(a, b)| a == b).count();
+        let last_output = short.find("not JSON").expect("the last output");
+        assert!(common > last_output, "{provider}: equal only up to\n{}", &short[..common]);
+    }
+}
+
+#[tokio::test]
+async fn the_tail_joins_a_user_message_and_parts_no_output_from_its_call() {
+    for provider in Provider::ALL {
+        let after_user = Request { tail: Some("TAIL".into()), ..request(provider) };
+        let sent = body(provider, after_user).await;
+        let messages =
+            sent.get("messages").or(sent.get("input")).and_then(Value::as_array).expect("messages");
+        let last = messages.last().expect("a last message");
+        let text = last["content"].as_str().unwrap_or_default();
+        if provider == Provider::Anthropic {
+            assert_eq!((messages.len(), text), (2, "TAIL"), "{provider}: apart from what is cached");
+        } else {
+            assert_eq!((messages.len(), text), (1, "Hello?\n\nTAIL"), "{provider}");
+        }
+
+        let sent = body(provider, conversation(provider)).await;
+        let messages =
+            sent.get("messages").or(sent.get("input")).and_then(Value::as_array).expect("messages");
+        let last = messages.last().expect("a last message");
+        assert_eq!(
+            (&last["role"], &last["content"]),
+            (&json!("user"), &json!("<now>12:00</now>")),
+            "{provider}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_schema_reaches_every_provider() {
+    let schema = json!({"type": "object", "properties": {"yes": {"type": "boolean"}, "why": {"type": "string"}},
+                        "required": ["yes"], "additionalProperties": false});
+    for provider in Provider::ALL {
+        let request = Request { output_schema: Some(Arc::new(schema.clone())), ..request(provider) };
+        // With a schema, Ollama is spoken to as OpenAI is.
+        let says = Says::text(r#"{"yes": true}"#);
+        let wire = if provider == Provider::Ollama { Provider::OpenAi } else { provider };
+        let server = Server::start([says.answer(wire)]).await;
+        let reply = model(provider, &server).call(request, &mut NoDeltas).await.expect("a reply");
+        assert_eq!(reply.text, r#"{"yes": true}"#);
+        let seen = server.seen().remove(0);
+        let body: Value = serde_json::from_str(&seen.body).expect("JSON");
+        let place = match provider {
+            Provider::Anthropic => "/output_config/format/schema",
+            Provider::OpenAiResp => "/text/format/schema",
+            _ => "/response_format/json_schema/schema",
+        };
+        let sent = body.pointer(place).expect("the schema");
+        assert_eq!(sent["properties"], schema["properties"], "{provider}");
+        if matches!(provider, Provider::Ollama | Provider::Compatible) {
+            assert_eq!(sent, &schema, "{provider}: untouched");
+            assert!(seen.head.starts_with("post /v1/chat/completions "), "{}", seen.head);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_sent_as_it_is_and_asks_for_nothing_else() {
+    for provider in Provider::ALL {
+        for name in ["qwen-max", "gpt-6.1-sol", "a::b-high"] {
+            if provider == Provider::Anthropic && name != "gpt-6.1-sol" {
+                continue; // No model of theirs is called so.
+            }
+            let sent =
+                body(provider, Request { model: Some(format!("{provider}::{name}")), ..request(provider) })
+                    .await;
+            assert_eq!(sent["model"], name, "{provider}");
+            for field in
+                ["reasoning", "reasoning_effort", "prompt_cache_options", "prompt_cache_retention", "think"]
+            {
+                assert_eq!(sent.get(field), None, "{provider}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn settings_of_the_request_are_sent() {
+    for provider in Provider::ALL {
+        let request = Request { temperature: Some(0.5), max_tokens: Some(77), ..request(provider) };
+        let sent = body(provider, request).await.to_string();
+        assert!(sent.contains(r#""temperature":0.5"#) && sent.contains(":77"), "{sent}");
+    }
+}
+
+#[tokio::test]
+async fn addresses_are_taken_as_people_write_them() {
+    let cases = [
+        (Provider::Anthropic, "", "/v1/messages"),
+        (Provider::Anthropic, "/gateway", "/gateway/v1/messages"),
+        (Provider::Anthropic, "/v1/", "/v1/messages"),
+        (Provider::OpenAi, "/v1", "/v1/chat/completions"),
+        (Provider::OpenAiResp, "/v1", "/v1/responses"),
+        (Provider::OpenRouter, "/api/v1/", "/api/v1/chat/completions"),
+        (Provider::Compatible, "", "/v1/chat/completions"),
+        (Provider::Ollama, "/v1", "/api/chat"),
+        (Provider::Ollama, "/", "/api/chat"),
+    ];
+    for (provider, given, path) in cases {
+        let server = Server::start([Says::text("Hi.").answer(provider)]).await;
+        let mut connection = connection(&server);
+        connection.base_url = Some(format!("{}{given}", server.url.trim_start_matches("http://")));
+        let model = GenaiModel::new(provider, connection, Arc::default()).expect("a model");
+        model.call(request(provider), &mut NoDeltas).await.expect("a reply");
+        let head = server.seen().remove(0).head;
+        assert!(head.starts_with(&format!("post {path} ")), "{provider} {given}: {head}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_guessed_from_a_name() {
+    let server = Server::start([Says::text("Hi.").answer(Provider::Ollama)]).await;
+    let model = model(Provider::Ollama, &server);
+    for name in ["gpt-4o", "mini-max", "gemini::flash", "openai::gpt-4o", "ollama::", ""] {
+        let request = Request { model: Some(name.into()), ..request(Provider::Ollama) };
+        let error = model.call(request, &mut NoDeltas).await.unwrap_err();
+        assert!(matches!(error, Error::Configuration(_)), "{name}: {error:?}");
+    }
+    assert!(server.seen().is_empty(), "nothing was sent");
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    for provider in Provider::ALL {
+        let made = GenaiModel::new(provider, Default::default(), Arc::default());
+        match (provider, made) {
+            (Provider::Ollama, made) => assert!(made.is_ok()),
+            (Provider::Compatible, Err(error)) => assert!(error.to_string().contains("base_url"), "{error}"),
+            (_, Err(error)) => {
+                let variable = provider.key_variable().expect("needs a key");
+                assert!(error.to_string().contains(variable), "{error}");
+            }
+            (_, Ok(_)) => panic!("{provider} was made without a key"),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! A key is seen by its provider and by nobody else.
+
+use std::sync::Arc;
+
+use entourage_llm::{Connection, GenaiModel, Model, NoDeltas, Provider, Router, Settings, choose};
+
+use crate::{
+    server::{Answer, Server},
+    wire::{connection, model, request},
+};
+
+/// What must never be shown.
+pub(crate) const KEY: &str = "sk-canary-4f1d9c";
+
+#[tokio::test]
+async fn a_key_that_a_server_repeats_is_struck_out() {
+    for provider in Provider::ALL {
+        for status in [400, 401, 429, 500] {
+            let repeats = format!(r#"{{"error": {{"message": "wrong key {KEY} given"}}}}"#);
+            let server = Server::start([Answer::status(status, repeats)]).await;
+            let error = model(provider, &server).call(request(provider), &mut NoDeltas).await.unwrap_err();
+            assert!(!format!("{error} {error:?}").contains(KEY), "{error:?}");
+        }
+        let server = Server::start([Answer::new(format!("data: {{\"error\": \"{KEY}\"}}\n\n{KEY}\n"))]).await;
+        let error = model(provider, &server).call(request(provider), &mut NoDeltas).await.unwrap_err();
+        assert!(!format!("{error} {error:?}").contains(KEY), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_provider_gets_the_key_in_its_header() {
+    for provider in Provider::ALL {
+        let server = Server::start([Answer::status(500, "")]).await;
+        let _ = model(provider, &server).call(request(provider), &mut NoDeltas).await;
+        let head = &server.seen()[0].head;
+        let header = match provider {
+            Provider::Anthropic => Some(format!("x-api-key: {KEY}")),
+            Provider::Ollama => None,
+            _ => Some(format!("authorization: bearer {KEY}")),
+        };
+        assert_eq!(header.as_ref().is_some_and(|header| head.contains(header)), header.is_some(), "{head}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_that_is_shown_shows_a_key() {
+    let server = Server::start([Answer::status(500, "")]).await;
+    let url = server.url.replace("http://", &format!("http://me:{KEY}@"));
+    let connection = Connection { base_url: Some(url), ..connection(&server) };
+    let mut settings = Settings::default();
+    for provider in Provider::ALL {
+        let model = GenaiModel::new(provider, connection.clone(), Arc::default()).expect("a model");
+        let error = model.call(request(provider), &mut NoDeltas).await.unwrap_err();
+        let shown = format!("{model:?} {} {error} {error:?}", model.describe());
+        assert!(!shown.contains(KEY), "{shown}");
+        settings.providers.insert(provider, Connection { base_url: None, ..connection.clone() });
+    }
+    settings.providers.remove(&Provider::Compatible);
+    let router = Router::new(settings.clone(), "anthropic::m").expect("a router");
+    let choice = choose(settings.clone(), |name| (name == "ANTHROPIC_API_KEY").then(|| KEY.to_owned()));
+    let choice = choice.await.expect("a choice");
+    let shown =
+        format!("{settings:?} {router:?} {} {choice:?} {}", router.describe(), choice.model.describe());
+    assert!(!shown.contains(KEY), "{shown}");
+}
+
+#[test]
+fn an_address_that_is_none_is_refused_without_repeating_it() {
+    for address in [format!("http://me:{KEY}@:bad"), format!("ftp://me:{KEY}@host/")] {
+        let connection = Connection { base_url: Some(address), ..Connection::default() };
+        let error = GenaiModel::new(Provider::Compatible, connection, Arc::default()).unwrap_err();
+        assert!(error.to_string().contains("base_url") && !error.to_string().contains(KEY), "{error}");
+    }
+}
