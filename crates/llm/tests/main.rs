@@ -1,4 +1,5 @@
 //! The crate from outside: against servers that answer as the providers do, well and badly.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot go on says so by ending")]
 
 mod choice;
 mod faults;
