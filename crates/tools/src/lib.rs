@@ -26,7 +26,7 @@ pub use mcp::{McpServer, McpSettings, McpTransport, Problem, connect_all};
 pub use notes::{CreateNote, SearchNotes};
 pub use outcome::{Ask, Delegate, Done, Outcome, Target};
 pub use tool::{Caller, Effect, Tool, Toolbox};
-pub use web::{AllowedHost, FetchSettings, FetchUrl, SearchBackend, SearchSettings, WebSearch, refused};
+pub use web::{AllowedHost, FetchSettings, FetchUrl, SearchBackend, SearchSettings, WebSearch};
 
 /// What every call returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -13,12 +13,9 @@ const CONNECT: Duration = Duration::from_secs(10);
 pub(super) type Lazy = LazyLock<Result<Client>>;
 
 /// What all clients have in common.
-pub(super) fn builder(total: Duration) -> ClientBuilder {
+pub(super) fn builder() -> ClientBuilder {
     crate::tls::ensure_provider();
-    Client::builder()
-        .user_agent(concat!("entourage/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT)
-        .timeout(total)
+    Client::builder().user_agent(concat!("entourage/", env!("CARGO_PKG_VERSION"))).connect_timeout(CONNECT)
 }
 
 /// The built client.

@@ -25,8 +25,6 @@ use crate::{Caller, Context, Done, Effect, Error, Outcome, Result, Tool, parse, 
 
 const NAME: &str = "fetch_url";
 const MOST_REDIRECTS: usize = 5;
-/// From the first request to the last byte, redirects included.
-const TOTAL: Duration = Duration::from_secs(30);
 const ACCEPTED: &str = "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, \
                         application/xml;q=0.9, */*;q=0.1";
 
@@ -38,11 +36,13 @@ pub struct FetchSettings {
     pub allow: Vec<AllowedHost>,
     /// The largest page, in bytes once decompressed.
     pub max_bytes: usize,
+    /// The seconds from the first request to the readable text, redirects included.
+    pub max_seconds: u64,
 }
 
 impl Default for FetchSettings {
     fn default() -> Self {
-        Self { allow: Vec::new(), max_bytes: 5_000_000 }
+        Self { allow: Vec::new(), max_bytes: 5_000_000, max_seconds: 30 }
     }
 }
 
@@ -56,7 +56,7 @@ pub struct FetchUrl {
 /// Redirects are followed by hand, so that each one is checked. No proxy: it would resolve names
 /// itself, out of the guard's sight.
 fn plain() -> ClientBuilder {
-    builder(TOTAL).redirect(Policy::none()).no_proxy()
+    builder().redirect(Policy::none()).no_proxy()
 }
 
 impl FetchUrl {
@@ -175,9 +175,10 @@ impl Tool for FetchUrl {
                 "`{url}` is not an address ({error}); write it in full, like https://example.com/page"
             ),
         })?;
-        let (url, page) = tokio::time::timeout(TOTAL, self.fetch(url.clone()))
+        let limit = Duration::from_secs(self.settings.max_seconds);
+        let (url, page) = tokio::time::timeout(limit, self.fetch(url.clone()))
             .await
-            .unwrap_or_else(|_| Err(Error::Failed(format!("`{url}` took longer than {TOTAL:?}"))))?;
+            .unwrap_or_else(|_| Err(Error::Failed(format!("`{url}` takes longer than {limit:?}"))))?;
         Ok(Outcome::Done(Done {
             text: rendered(&url, &page, max_chars),
             details: Some(json!({ "url": url.as_str(), "title": page.title })),

@@ -18,8 +18,7 @@ use crate::{Error, Result};
 ///
 /// Everything that is not plainly a global unicast address is refused, also what only wraps an
 /// IPv4 address: whoever serves the public has no need of those.
-#[must_use]
-pub fn refused(address: IpAddr) -> Option<&'static str> {
+fn refused(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => refused_v4(address),
         IpAddr::V6(address) => refused_v6(address),
@@ -199,5 +198,107 @@ impl Resolve for GuardedResolver {
             }
             Ok(Box::new(addresses.into_iter()) as Addrs)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_public_internet_is_let_through() {
+        let public = [
+            "1.1.1.1",
+            "8.8.8.8",
+            "9.255.255.255",
+            "11.0.0.0",
+            "100.63.255.255",
+            "100.128.0.0",
+            "128.0.0.1",
+            "169.253.255.255",
+            "172.15.255.255",
+            "172.32.0.0",
+            "192.167.255.255",
+            "198.17.255.255",
+            "198.20.0.0",
+            "223.255.255.255",
+            "2001:200::1",
+            "2606:4700:4700::1111",
+            "2a00:1450:4001::8a",
+        ];
+        for address in public {
+            assert_eq!(refused(address.parse().unwrap()), None, "{address}");
+        }
+        let not_public = [
+            ("0.0.0.0", "unspecified"),
+            ("0.1.2.3", "unspecified"),
+            ("10.0.0.0", "private"),
+            ("10.255.255.255", "private"),
+            ("100.64.0.0", "carrier-grade NAT"),
+            ("100.127.255.255", "carrier-grade NAT"),
+            ("127.0.0.1", "loopback"),
+            ("127.255.255.254", "loopback"),
+            ("168.63.129.16", "cloud metadata"),
+            ("169.254.169.254", "link-local"),
+            ("172.16.0.0", "private"),
+            ("172.31.255.255", "private"),
+            ("192.0.0.8", "reserved"),
+            ("192.0.2.1", "documentation"),
+            ("192.88.99.1", "reserved"),
+            ("192.168.0.1", "private"),
+            ("198.18.0.1", "benchmarking"),
+            ("198.51.100.1", "documentation"),
+            ("203.0.113.1", "documentation"),
+            ("224.0.0.1", "multicast"),
+            ("239.255.255.255", "multicast"),
+            ("240.0.0.1", "reserved"),
+            ("255.255.255.255", "reserved"),
+            ("::", "unspecified"),
+            ("::1", "loopback"),
+            ("::ffff:8.8.8.8", "IPv4-mapped"),
+            ("::127.0.0.1", "IPv4-compatible or translated"),
+            ("::ffff:0:127.0.0.1", "IPv4-compatible or translated"),
+            ("64:ff9b::7f00:1", "NAT64"),
+            ("64:ff9b:1::1", "NAT64"),
+            ("100::1", "reserved"),
+            ("2001::1", "Teredo"),
+            ("2001:10::1", "reserved"),
+            ("2001:db8::1", "documentation"),
+            ("2002:7f00:1::", "6to4"),
+            ("3fff::1", "documentation"),
+            ("4000::1", "reserved"),
+            ("5f00::1", "reserved"),
+            ("fc00::1", "unique-local"),
+            ("fd00:ec2::254", "unique-local"),
+            ("fe80::1", "link-local"),
+            ("fec0::1", "site-local"),
+            ("ff02::1", "multicast"),
+        ];
+        for (address, why) in not_public {
+            assert_eq!(refused(address.parse().unwrap()), Some(why), "{address}");
+        }
+    }
+
+    #[test]
+    fn an_allowed_host_is_that_host_and_that_port() {
+        let allowed =
+            |host: &str, url: &str| host.parse::<AllowedHost>().unwrap().allows(&url.parse().unwrap());
+        assert!(allowed("localhost", "http://localhost:8080/x"));
+        assert!(allowed("localhost:8080", "http://LOCALHOST:8080/x"));
+        assert!(allowed("wiki.internal:443", "https://wiki.internal/"));
+        assert!(allowed("[::1]:9", "http://[0:0:0::1]:9/"));
+        assert!(allowed("127.0.0.1", "http://0x7f.1/"));
+        assert!(!allowed("localhost:8080", "http://localhost:8081/"));
+        assert!(!allowed("localhost", "http://127.0.0.1/"));
+        assert!(!allowed("wiki.internal", "http://wiki.internal.example.com/"));
+        for text in ["", "a b", "http://x", "x:port", "x:70000", "::1"] {
+            assert!(text.parse::<AllowedHost>().is_err(), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_leads_to_loopback_is_refused_where_the_connection_resolves_it() {
+        let error = GuardedResolver.resolve("localhost".parse().unwrap()).await.err().unwrap();
+        assert_eq!(refusal(error.as_ref()).unwrap().why, "loopback");
     }
 }

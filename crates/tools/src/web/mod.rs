@@ -9,5 +9,5 @@ mod readable;
 mod search;
 
 pub use fetch_url::{FetchSettings, FetchUrl};
-pub use guard::{AllowedHost, refused};
+pub use guard::AllowedHost;
 pub use search::{SearchBackend, SearchSettings, WebSearch};

@@ -23,8 +23,13 @@ use crate::{Error, Result};
 const MOST_NODES: usize = 200_000;
 /// Elements inside elements, at most.
 const DEEPEST: usize = 256;
-/// How long parsing may take: its work can grow with the square of the page.
-const LONGEST: Duration = Duration::from_secs(10);
+/// New nodes after which the depth is measured again.
+const LOOK_AFTER: usize = 2_000;
+/// How long parsing may take: there are more ways than depth to make its work grow with the square
+/// of the page.
+const LONGEST: Duration = Duration::from_secs(3);
+/// Above this many elements the article is not looked for, which takes longer than parsing.
+const MOST_ELEMENTS: usize = 50_000;
 /// What the parser is given between two looks at its tree, in bytes: small, because each of its
 /// tags may copy all elements that are still open.
 const SPOON: usize = 64;
@@ -39,24 +44,21 @@ pub(super) struct Page {
 /// The readable part of an HTML page; all of it where no article can be told from the rest.
 pub(super) fn page(html: &str, url: &str) -> Result<Page> {
     let document = parse(html)?;
-    if is_deeper_than(&document, DEEPEST) {
-        return Err(too_much("its elements are nested too deeply"));
-    }
-    let title = document.select("title").text().trim().to_owned();
     document.select("script, style, noscript, template").remove();
     let whole = document.html();
-    let article = Readability::with_document(document, Some(url), Some(Config::default()))
-        .and_then(|mut reader| reader.parse())
-        .ok()
-        .filter(|article| !article.text_content.trim().is_empty());
+    let config = Config { max_elements_to_parse: MOST_ELEMENTS, ..Config::default() };
+    let mut reader = Readability::with_document(document, Some(url), Some(config))
+        .map_err(|error| Error::Failed(format!("the page cannot be read: {error}")))?;
+    let title = reader.get_article_title();
+    let article = reader.parse().ok().filter(|article| !article.text_content.trim().is_empty());
     let (title, html) = match &article {
-        Some(article) if !article.title.is_empty() => (article.title.clone(), &article.content),
-        Some(article) => (title, &article.content),
-        None => (title, &whole),
+        Some(article) => (article.title.as_str(), &article.content),
+        None => (&*title, &whole),
     };
     let converter = HtmlToMarkdown::builder().skip_tags(vec!["head", "title", "svg"]).build();
     let text =
         converter.convert(html).map_err(|error| Error::Failed(format!("the page has no text: {error}")))?;
+    let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
     Ok(Page { title, text: text.trim().to_owned() })
 }
 
@@ -65,47 +67,56 @@ fn parse(html: &str) -> Result<Document> {
     let options = ParseOpts { tree_builder, ..ParseOpts::default() };
     let mut parser = html5ever::parse_document(Document::default(), options);
     let started = Instant::now();
+    let mut next_look = LOOK_AFTER;
     let mut rest = html;
     while !rest.is_empty() {
         let (spoonful, tail) = rest.split_at(rest.floor_char_boundary(SPOON));
         parser.process(StrTendril::from(spoonful));
-        if parser.tokenizer.sink.sink.tree.len() > MOST_NODES {
+        let document = &parser.tokenizer.sink.sink;
+        let nodes = document.tree.len();
+        if nodes > MOST_NODES {
             return Err(too_much("it has too many elements"));
         }
         if started.elapsed() > LONGEST {
             return Err(too_much("it takes too long to read"));
         }
+        if nodes > next_look {
+            check_depth(document)?;
+            next_look = nodes + LOOK_AFTER;
+        }
         rest = tail;
     }
-    Ok(parser.finish())
+    let document = parser.finish();
+    check_depth(&document)?;
+    Ok(document)
 }
 
 fn too_much(why: &str) -> Error {
     Error::Failed(format!("the page is not made for reading: {why}. Try another address"))
 }
 
-/// Whether the tree has more levels than this. Walks without recursion.
-fn is_deeper_than(document: &Document, most: usize) -> bool {
+/// Refuses a tree with too many levels. Walks without recursion.
+fn check_depth(document: &Document) -> Result<()> {
     let mut node = document.root();
     let mut depth = 0;
     loop {
         if let Some(child) = node.first_child() {
             depth += 1;
-            if depth > most {
-                return true;
+            if depth > DEEPEST {
+                return Err(too_much("its elements are nested too deeply"));
             }
             node = child;
             continue;
         }
         loop {
             if depth == 0 {
-                return false;
+                return Ok(());
             }
             if let Some(sibling) = node.next_sibling() {
                 node = sibling;
                 break;
             }
-            let Some(parent) = node.parent() else { return false };
+            let Some(parent) = node.parent() else { return Ok(()) };
             depth -= 1;
             node = parent;
         }

@@ -1,5 +1,6 @@
 //! Brave Search.
 
+use dom_query::Document;
 use reqwest::{Client, RequestBuilder};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
@@ -34,9 +35,17 @@ impl Service for Brave {
 
     fn hits(&self, mut answer: Value) -> serde_json::Result<Vec<Hit>> {
         // An answer without web results has no `web` at all.
-        match answer["web"]["results"].take() {
-            Value::Null => Ok(Vec::new()),
-            results => read(results),
-        }
+        let hits: Vec<Hit> = match answer["web"]["results"].take() {
+            Value::Null => Vec::new(),
+            results => read(results)?,
+        };
+        let plain =
+            |hit: Hit| Hit { title: text(&hit.title), snippet: hit.snippet.as_deref().map(text), ..hit };
+        Ok(hits.into_iter().map(plain).collect())
     }
+}
+
+/// What the service marks up, without the marks.
+fn text(html: &str) -> String {
+    Document::fragment(html).text().to_string()
 }

@@ -127,7 +127,7 @@ impl WebSearch {
     /// to set up.
     #[must_use]
     pub fn new(settings: &SearchSettings) -> Self {
-        Self { service: settings.service(), client: LazyLock::new(|| build(builder(TOTAL))) }
+        Self { service: settings.service(), client: LazyLock::new(|| build(builder().timeout(TOTAL))) }
     }
 
     /// Whether a search service is set up: for a check at start-up.

@@ -1,0 +1,121 @@
+//! Reaching others: the user, peers, new agents, and oneself later.
+
+use std::time::Duration;
+
+use entourage_tools::{Ask, AskUser, Delegate, Done, Error, Outcome, SendMessage, SpawnAgent, Target, Wait};
+use serde_json::{Value, json};
+
+use crate::support::{call, call_in, context, fails, kind, offered, speaker};
+
+fn said(text: &str) -> Outcome {
+    let said = Some(text.to_owned());
+    Outcome::Done(Done { text: "delivered".to_owned(), said, ..Done::default() })
+}
+
+fn asked(peer: &str, text: &str) -> Outcome {
+    let to = Target::Peer(peer.to_owned());
+    Outcome::Delegate(Delegate { to, text: text.to_owned(), wait: true })
+}
+
+#[tokio::test]
+async fn one_tool_writes_to_peers_and_to_the_user() {
+    let boss = context(speaker(&["researcher", "writer"]), true);
+    let send = async |arguments| call_in(&boss, &SendMessage, arguments).await;
+    assert_eq!(send(json!({ "recipient": "user", "message": "hello" })).await, Ok(said("hello")));
+    assert_eq!(
+        send(json!({ "recipient": "writer", "message": "write" })).await,
+        Ok(asked("writer", "write"))
+    );
+    assert_eq!(send(json!({ "recipient_agent": "writer", "message": "w" })).await, Ok(asked("writer", "w")));
+    for unknown in [
+        json!({ "recipient": "plumber", "message": "hello" }),
+        json!({ "recipient_agent": "plumber", "message": "hello" }),
+        json!({ "message": "to nobody" }),
+    ] {
+        let why = send(unknown.clone()).await.unwrap_err().to_string();
+        for name in ["researcher", "writer", "user"] {
+            assert!(why.contains(name), "{unknown}: {why}");
+        }
+    }
+    assert!(matches!(
+        send(json!({ "recipient": "user", "message": " " })).await,
+        Err(Error::Arguments { .. })
+    ));
+}
+
+#[tokio::test]
+async fn who_has_only_one_to_write_to_need_not_name_them() {
+    let alone = context(speaker(&[]), true);
+    for arguments in [json!({ "message": "hi" }), json!({ "text": "hi" })] {
+        assert_eq!(call_in(&alone, &SendMessage, arguments).await, Ok(said("hi")));
+    }
+    assert!(call_in(&alone, &SendMessage, json!({})).await.is_err());
+    let pair = context(kind("pair", &["writer"]), true);
+    assert_eq!(call_in(&pair, &SendMessage, json!({ "message": "w" })).await, Ok(asked("writer", "w")));
+    let to_user = json!({ "recipient_agent": "user", "message": "hi" });
+    assert!(matches!(call_in(&pair, &SendMessage, to_user).await, Err(Error::NotAllowed(_))));
+}
+
+#[test]
+fn send_message_is_offered_to_those_who_have_somebody_to_write_to() {
+    let recipients = |kind, is_root| {
+        offered(&SendMessage, &kind, is_root)
+            .map(|spec| spec.parameters["properties"]["recipient"]["enum"].clone())
+    };
+    assert_eq!(recipients(kind("hermit", &[]), true), None);
+    assert_eq!(recipients(speaker(&[]), false), None, "below the root there is no user");
+    assert_eq!(recipients(speaker(&[]), true), Some(Value::Null), "one recipient needs no choice");
+    assert_eq!(recipients(speaker(&["writer"]), true), Some(json!(["writer", "user"])));
+    assert_eq!(recipients(speaker(&["writer"]), false), Some(json!(["writer"])));
+    let mut chatty = kind("chatty", &["writer"]);
+    chatty.conversational = true;
+    assert_eq!(recipients(chatty, true), Some(json!(["writer", "user"])));
+    let spec = offered(&SendMessage, &speaker(&["writer"]), true).unwrap();
+    assert!(spec.description.contains("- writer: does what a writer does"), "{}", spec.description);
+}
+
+#[tokio::test]
+async fn a_new_agent_works_in_the_background() {
+    let boss = context(kind("boss", &["researcher"]), true);
+    let outcome = call_in(&boss, &SpawnAgent, json!({ "kind": "researcher", "task": "look" })).await;
+    let new = |title: &str, text: &str| {
+        let to = Target::New { kind: "researcher".to_owned(), title: title.to_owned() };
+        Ok(Outcome::Delegate(Delegate { to, text: text.to_owned(), wait: false }))
+    };
+    assert_eq!(outcome, new("look", "look"));
+    let long = format!("{}\nand more", "word ".repeat(40));
+    let outcome = call_in(&boss, &SpawnAgent, json!({ "kind": "researcher", "task": long })).await;
+    assert_eq!(outcome, new(&format!("{}…", "word ".repeat(12).trim_end()), &long));
+    let titled = json!({ "kind": "researcher", "task": "look", "title": "Looking" });
+    assert_eq!(call_in(&boss, &SpawnAgent, titled).await, new("Looking", "look"));
+    let stranger = call_in(&boss, &SpawnAgent, json!({ "kind": "plumber", "task": "x" })).await;
+    assert!(stranger.unwrap_err().to_string().contains("researcher"));
+    assert_eq!(offered(&SpawnAgent, &kind("hermit", &[]), true), None);
+}
+
+#[tokio::test]
+async fn a_question_waits_for_a_person() {
+    let asked = |options: &[&str]| {
+        let options = options.iter().map(|&option| option.to_owned()).collect();
+        Ok(Outcome::Ask(Ask { text: "Which?".to_owned(), options }))
+    };
+    assert_eq!(call(&AskUser, json!({ "question": "Which?" })).await, asked(&[]));
+    assert_eq!(call(&AskUser, json!({ "question": "Which?", "options": null })).await, asked(&[]));
+    assert_eq!(
+        call(&AskUser, json!({ "question": "Which?", "options": ["a", "", "b"] })).await,
+        asked(&["a", "b"])
+    );
+    assert!(matches!(fails(&AskUser, json!({ "question": "" })).await, Error::Arguments { .. }));
+}
+
+#[tokio::test]
+async fn waiting_is_for_a_day_at_most() {
+    let day = Duration::from_secs(86_400);
+    assert_eq!(call(&Wait, json!({ "seconds": 86_400 })).await, Ok(Outcome::Await(day)));
+    for seconds in [json!(0), json!(86_401), json!(-1), json!(1.5), json!("5")] {
+        assert!(
+            matches!(fails(&Wait, json!({ "seconds": seconds })).await, Error::Arguments { .. }),
+            "{seconds}"
+        );
+    }
+}

@@ -1,0 +1,118 @@
+//! An MCP server with a tool for everything that can go well or wrong with one.
+
+use std::{fs, future::pending, process::Stdio, sync::Arc};
+
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    model::{
+        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject, ListToolsResult,
+        PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    },
+    service::RequestContext,
+};
+use serde_json::{Value, json};
+
+/// The server.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Everything;
+
+/// A tool that takes one optional text.
+fn tool(name: &'static str, annotations: ToolAnnotations) -> Tool {
+    let Value::Object(schema) = json!({
+        "type": "object",
+        "properties": { "text": { "type": "string" } },
+        "additionalProperties": false,
+    }) else {
+        unreachable!("an object")
+    };
+    Tool::new(name, format!("The {name} tool."), Arc::new(schema)).with_annotations(annotations)
+}
+
+impl ServerHandler for Everything {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let plain = ToolAnnotations::new;
+        let mut broken = tool("broken", plain());
+        let mut schema = JsonObject::new();
+        schema.insert("type".to_owned(), json!("nonsense"));
+        broken.input_schema = Arc::new(schema);
+        Ok(ListToolsResult::with_all_items(vec![
+            tool("echo", plain().read_only(true)),
+            tool("structured", plain()),
+            tool("picture", plain()),
+            tool("nothing", plain()),
+            tool("fail", plain()),
+            tool("refuse", plain()),
+            tool("life", plain().read_only(true)),
+            tool("variable", plain()),
+            tool("die", plain().idempotent(true)),
+            tool("die once", plain().read_only(true)),
+            tool("spawn", plain()),
+            tool("hang", plain()),
+            broken,
+        ]))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
+        let text = arguments.get("text").and_then(Value::as_str).unwrap_or_default();
+        let says = |text: String| CallToolResult::success(vec![ContentBlock::text(text)]);
+        let result = match request.name.as_ref() {
+            "echo" => says(text.to_owned()),
+            "structured" => {
+                let mut result = CallToolResult::structured(json!({ "length": text.len() }));
+                result.content.clear();
+                result
+            }
+            "picture" => CallToolResult::success(vec![
+                ContentBlock::text("look"),
+                ContentBlock::image("aGk=", "image/png"),
+                ContentBlock::embedded_text("memo://1", "a memo"),
+            ]),
+            "nothing" => CallToolResult::success(vec![]),
+            "fail" => CallToolResult::error(vec![ContentBlock::text("the disk is full")]),
+            "refuse" => return Err(ErrorData::invalid_params("no such thing", None)),
+            "life" => says(std::process::id().to_string()),
+            "variable" => says(std::env::var(text).unwrap_or_else(|_| "[unset]".to_owned())),
+            "die" => std::process::exit(1),
+            "die once" => match fs::File::create_new(text) {
+                Ok(_) => std::process::exit(1),
+                Err(_) => says("a second life".to_owned()),
+            },
+            "spawn" => says(spawn(text).map_err(|error| ErrorData::internal_error(error.to_string(), None))?),
+            "hang" => {
+                // Begun, then cancelled: each is a file that the test waits for.
+                let _ = fs::write(format!("{text}/begun"), "");
+                context.ct.cancelled().await;
+                let _ = fs::write(format!("{text}/cancelled"), "");
+                pending().await
+            }
+            _ => return Err(ErrorData::invalid_params("unknown tool", None)),
+        };
+        Ok(CallToolResponse::Complete(result))
+    }
+}
+
+/// Starts a grandchild that outlives everybody who does not kill it, and that holds the pipe at
+/// this path open for as long as it lives.
+fn spawn(pipe: &str) -> std::io::Result<String> {
+    let pipe = fs::File::options().write(true).open(pipe)?;
+    let child = std::process::Command::new("sleep")
+        .arg("1000")
+        .stdin(Stdio::null())
+        .stdout(Stdio::from(pipe))
+        .stderr(Stdio::null())
+        .spawn()?;
+    Ok(child.id().to_string())
+}

@@ -1,0 +1,14 @@
+//! What the first tools do, each seen from where the house stands.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at what it did not expect")]
+
+mod agents;
+mod everything;
+mod fetch;
+mod files;
+mod mcp;
+mod mcp_http;
+mod notes;
+mod offers;
+mod search;
+mod support;

@@ -1,0 +1,190 @@
+//! MCP servers that are our children.
+
+use std::{collections::BTreeMap, io::Read, path::PathBuf, process::Command, sync::Arc, time::Duration};
+
+use entourage_tools::{
+    Effect, Error, McpServer, McpSettings, McpTransport, Outcome, Problem, Tool, connect_all,
+};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::time::timeout;
+
+use crate::support::{call, done, fails, kind, offered};
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// The example that cargo builds along with the tests.
+fn server_program() -> String {
+    let tests = std::env::current_exe().unwrap();
+    let program: PathBuf = tests.ancestors().nth(2).unwrap().join("examples/mcp_server");
+    assert!(program.exists(), "build it: cargo build -p entourage-tools --example mcp_server");
+    program.to_str().unwrap().to_owned()
+}
+
+fn command(name: &str, command: &str, args: &[&str]) -> McpSettings {
+    let (args, env) = (args.iter().map(|&arg| arg.to_owned()).collect(), BTreeMap::new());
+    McpSettings::new(name, McpTransport::Command { command: command.to_owned(), args, env, cwd: None })
+}
+
+fn everything() -> McpSettings {
+    command("all", &server_program(), &[])
+}
+
+fn named<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> &'a dyn Tool {
+    tools.iter().find(|tool| tool.name() == name).unwrap_or_else(|| panic!("no {name}")).as_ref()
+}
+
+async fn connected() -> Vec<Arc<dyn Tool>> {
+    connect_all(vec![everything()]).await.0
+}
+
+#[tokio::test]
+async fn a_servers_tools_become_tools_and_a_broken_one_is_named() {
+    let (tools, problems) = connect_all(vec![everything()]).await;
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
+    assert!(names.contains(&"all__echo") && names.contains(&"all__die_once"), "{names:?}");
+    assert!(!names.contains(&"all__broken"));
+    assert!(
+        matches!(problems.as_slice(), [Problem { server, message }] if server == "all" && message.contains("all__broken"))
+    );
+    let echo = named(&tools, "all__echo");
+    let spec = offered(echo, &kind("x", &[]), true).unwrap();
+    assert_eq!((spec.name.as_str(), spec.description.as_str()), ("all__echo", "The echo tool."));
+    assert_eq!(spec.parameters["properties"]["text"]["type"], "string");
+    assert_eq!(echo.effect(), Effect::Pure, "read-only");
+    assert_eq!(named(&tools, "all__die").effect(), Effect::Unsafe, "idempotent has no key");
+    assert_eq!(named(&tools, "all__fail").effect(), Effect::Unsafe, "nothing said");
+}
+
+#[tokio::test]
+async fn results_are_text_with_the_rest_named_or_beside() {
+    let tools = connected().await;
+    assert_eq!(done(named(&tools, "all__echo"), json!({ "text": "hello" })).await.text, "hello");
+    let structured = done(named(&tools, "all__structured"), json!({ "text": "four" })).await;
+    assert_eq!(structured.text, r#"{"length":4}"#);
+    assert_eq!(structured.details, Some(json!({ "length": 4 })));
+    let picture = done(named(&tools, "all__picture"), json!({})).await.text;
+    assert_eq!(picture, "look\n\n[an image, image/png]\n\nmemo://1\na memo");
+    assert_eq!(done(named(&tools, "all__nothing"), json!({})).await.text, "[done; no output]");
+    assert_eq!(
+        fails(named(&tools, "all__fail"), json!({})).await,
+        Error::Failed("the disk is full".to_owned())
+    );
+    assert_eq!(
+        fails(named(&tools, "all__refuse"), json!({})).await,
+        Error::Failed("no such thing".to_owned())
+    );
+    assert!(matches!(
+        fails(named(&tools, "all__echo"), json!({ "txet": "x" })).await,
+        Error::Arguments { .. }
+    ));
+}
+
+#[tokio::test]
+async fn a_child_gets_no_environment_but_its_own() {
+    // Cargo sets it for the tests, so it stands for a key of ours.
+    assert!(std::env::var("CARGO_MANIFEST_DIR").is_ok() || std::env::var("CARGO").is_ok());
+    let mut settings = everything();
+    let McpTransport::Command { env, .. } = &mut settings.transport else { unreachable!() };
+    env.insert("TOKEN".to_owned(), "given".into());
+    let (tools, _) = connect_all(vec![settings]).await;
+    let variable =
+        async |name: &str| done(named(&tools, "all__variable"), json!({ "text": name })).await.text;
+    assert_eq!(variable("TOKEN").await, "given");
+    assert_eq!(variable("PATH").await, std::env::var("PATH").unwrap());
+    for ours in ["CARGO_MANIFEST_DIR", "CARGO", "USER", "PWD"] {
+        assert_eq!(variable(ours).await, "[unset]", "{ours}");
+    }
+}
+
+#[tokio::test]
+async fn the_whole_group_dies_with_the_last_tool() {
+    let dir = TempDir::new().unwrap();
+    let pipe = dir.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let tools = connected().await;
+    // Reads to the end of the pipe, which comes when the grandchild that holds it is gone.
+    let path = pipe.clone();
+    let gone = tokio::task::spawn_blocking(move || {
+        std::fs::File::open(path).unwrap().read_to_end(&mut Vec::new()).unwrap();
+    });
+    done(named(&tools, "all__spawn"), json!({ "text": pipe })).await;
+    done(named(&tools, "all__echo"), json!({ "text": "still here" })).await;
+    assert!(!gone.is_finished());
+    drop(tools);
+    timeout(SOON, gone).await.expect("the grandchild lives").unwrap();
+}
+
+#[tokio::test]
+async fn a_closed_server_is_gone_and_comes_back_when_needed() {
+    let server = Arc::new(McpServer::new(everything()));
+    let (tools, _) = server.tools().await.unwrap();
+    let first = done(named(&tools, "all__life"), json!({})).await.text;
+    server.close().await;
+    assert!(!PathBuf::from(format!("/proc/{first}/exe")).exists(), "the server has ended");
+    assert_ne!(done(named(&tools, "all__life"), json!({})).await.text, first);
+}
+
+#[tokio::test]
+async fn a_server_that_died_is_started_again_for_the_next_call() {
+    let tools = connected().await;
+    let life = async || done(named(&tools, "all__life"), json!({})).await.text;
+    let first = life().await;
+    kill_process(Pid::from_raw(first.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
+    assert_ne!(life().await, first);
+}
+
+#[tokio::test]
+async fn only_a_call_that_may_be_repeated_is() {
+    let tools = connected().await;
+    let dir = TempDir::new().unwrap();
+    let marker = dir.path().join("died");
+    let again = done(named(&tools, "all__die_once"), json!({ "text": marker })).await;
+    assert_eq!(again.text, "a second life");
+    let error = fails(named(&tools, "all__die"), json!({})).await.to_string();
+    assert!(error.contains("is not known"), "{error}");
+    done(named(&tools, "all__echo"), json!({ "text": "back" })).await;
+}
+
+#[tokio::test]
+async fn dropping_a_call_tells_the_server_to_stop() {
+    let tools = connected().await;
+    let dir = TempDir::new().unwrap();
+    let appears = async |name: &str| {
+        while !dir.path().join(name).exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let arguments = json!({ "text": dir.path() });
+    {
+        let call = call(named(&tools, "all__hang"), arguments);
+        tokio::select! {
+            outcome = call => panic!("it does not end by itself: {outcome:?}"),
+            () = appears("begun") => {}
+        }
+    }
+    timeout(SOON, appears("cancelled")).await.expect("the server was not told");
+    assert!(matches!(call(named(&tools, "all__echo"), json!({ "text": "x" })).await, Ok(Outcome::Done(_))));
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_reached_costs_only_its_own_tools() {
+    let mut silent = command("silent", "sleep", &["1000"]);
+    silent.connect_timeout = Duration::from_millis(200);
+    let settings = vec![
+        command("missing", "/nowhere/server", &[]),
+        command("ends", "false", &[]),
+        silent,
+        everything(),
+        command("all", "another", &[]),
+    ];
+    let (tools, problems) = timeout(SOON, connect_all(settings)).await.unwrap();
+    assert!(tools.iter().all(|tool| tool.name().starts_with("all__")) && !tools.is_empty());
+    let problem =
+        |server: &str| problems.iter().find(|problem| problem.server == server).unwrap().to_string();
+    assert!(problem("missing").contains("does not start"), "{}", problem("missing"));
+    assert!(problem("ends").contains("standard error"), "{}", problem("ends"));
+    assert!(problem("silent").contains("did not answer within"), "{}", problem("silent"));
+    assert!(problem("all").contains("taken"), "{}", problem("all"));
+}

@@ -1,0 +1,130 @@
+//! MCP servers elsewhere, over streamable HTTP.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use axum::{
+    Router,
+    extract::{Request, State},
+    http::{HeaderMap, StatusCode, header},
+    middleware::{Next, from_fn_with_state},
+    response::{IntoResponse, Response},
+};
+use entourage_tools::{McpSettings, McpTransport, connect_all};
+use rmcp::transport::{
+    StreamableHttpServerConfig, StreamableHttpService,
+    streamable_http_server::session::local::LocalSessionManager,
+};
+use serde_json::json;
+use tokio::{net::TcpListener, task::JoinHandle};
+
+use crate::{
+    everything::Everything,
+    support::{done, fails},
+};
+
+/// A server that can be restarted at the same address, and told to refuse requests.
+struct Remote {
+    port: u16,
+    refusals: Arc<AtomicUsize>,
+    serving: JoinHandle<()>,
+}
+
+impl Remote {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let refusals = Arc::default();
+        Self { port, serving: serve(listener, Arc::clone(&refusals)), refusals }
+    }
+
+    /// All sessions are lost.
+    async fn restart(&mut self) {
+        self.serving.abort();
+        let _ = (&mut self.serving).await;
+        let listener = TcpListener::bind(("127.0.0.1", self.port)).await.unwrap();
+        self.serving = serve(listener, Arc::clone(&self.refusals));
+    }
+
+    fn settings(&self, token: &str) -> McpSettings {
+        let headers = BTreeMap::from([("authorization".to_owned(), format!("Bearer {token}").into())]);
+        let url = format!("http://127.0.0.1:{}/mcp?key=hush", self.port);
+        McpSettings::new("far", McpTransport::Url { url, headers })
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+fn serve(listener: TcpListener, refusals: Arc<AtomicUsize>) -> JoinHandle<()> {
+    let service = StreamableHttpService::new(
+        || Ok(Everything),
+        Arc::new(LocalSessionManager::default()),
+        StreamableHttpServerConfig::default(),
+    );
+    let router = Router::new().nest_service("/mcp", service).layer(from_fn_with_state(refusals, gate));
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() })
+}
+
+/// Wants the right token, and refuses it as well for as often as told.
+async fn gate(
+    State(refusals): State<Arc<AtomicUsize>>,
+    headers: HeaderMap,
+    request: Request,
+    next: Next,
+) -> Response {
+    let refused =
+        refusals.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+    if refused || headers.get("authorization").is_none_or(|token| token != "Bearer right") {
+        return (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Bearer")]).into_response();
+    }
+    next.run(request).await
+}
+
+#[tokio::test]
+async fn a_remote_server_is_called_with_its_headers() {
+    let remote = Remote::start().await;
+    let (tools, _) = connect_all(vec![remote.settings("right")]).await;
+    let echo = tools.iter().find(|tool| tool.name() == "far__echo").unwrap();
+    assert_eq!(done(echo.as_ref(), json!({ "text": "hello" })).await.text, "hello");
+    let (tools, problems) = connect_all(vec![remote.settings("wrong")]).await;
+    assert!(tools.is_empty());
+    let problem = problems[0].to_string();
+    assert!(
+        problem.contains("Auth required") && !problem.contains("wrong") && !problem.contains("hush"),
+        "{problem}"
+    );
+}
+
+#[tokio::test]
+async fn a_restart_of_the_server_goes_unnoticed() {
+    let mut remote = Remote::start().await;
+    let (tools, _) = connect_all(vec![remote.settings("right")]).await;
+    let find = |name: &str| tools.iter().find(|tool| tool.name() == name).unwrap().as_ref();
+    for name in ["far__echo", "far__structured"] {
+        remote.restart().await;
+        assert!(!done(find(name), json!({ "text": "hello" })).await.text.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_is_refused_is_made_anew_once() {
+    let remote = Remote::start().await;
+    let (tools, _) = connect_all(vec![remote.settings("right")]).await;
+    let structured = tools.iter().find(|tool| tool.name() == "far__structured").unwrap().as_ref();
+    remote.refusals.store(1, Ordering::SeqCst);
+    assert_eq!(done(structured, json!({ "text": "four" })).await.text, r#"{"length":4}"#);
+    remote.refusals.store(usize::MAX, Ordering::SeqCst);
+    let error = fails(structured, json!({ "text": "four" })).await.to_string();
+    assert!(error.contains("`far`") && !error.contains("hush"), "{error}");
+    remote.refusals.store(0, Ordering::SeqCst);
+    done(structured, json!({ "text": "four" })).await;
+}

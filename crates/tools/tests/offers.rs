@@ -1,0 +1,74 @@
+//! What the box holds and how it is offered.
+
+use entourage_tools::{Checker, Effect, Settings, builtin};
+use serde_json::json;
+
+use crate::support::{offered, speaker};
+
+#[test]
+fn the_box_holds_the_first_tools_and_file_tools_only_with_a_directory() {
+    let names = |settings| builtin(settings).names().map(str::to_owned).collect::<Vec<_>>();
+    let always = [
+        "ask_user",
+        "create_note",
+        "fetch_url",
+        "search_notes",
+        "send_message",
+        "spawn_agent",
+        "wait",
+        "web_search",
+    ];
+    assert_eq!(names(Settings::default()), always);
+    let more = names(serde_json::from_value(json!({ "files": "/srv/docs" })).unwrap());
+    assert!(more.contains(&"list_files".to_owned()) && more.contains(&"read_file".to_owned()));
+    assert_eq!(more.len(), always.len() + 2);
+}
+
+#[test]
+fn every_offer_is_a_plain_schema_that_a_weak_model_can_follow() {
+    let settings: Settings = serde_json::from_value(json!({ "files": "/srv/docs" })).unwrap();
+    let kind = speaker(&["writer"]);
+    for tool in builtin(settings).iter() {
+        let spec =
+            offered(tool.as_ref(), &kind, true).unwrap_or_else(|| panic!("{} is not offered", tool.name()));
+        assert_eq!(spec.name, tool.name());
+        assert_eq!(spec, offered(tool.as_ref(), &kind, true).unwrap(), "the same caller gets the same offer");
+        assert_eq!(spec.parameters["type"], "object", "{}", spec.name);
+        Checker::new(&spec).unwrap();
+        let text = spec.parameters.to_string();
+        assert!(!text.contains("$ref") && !text.contains("anyOf"), "{text}");
+        let properties = spec.parameters["properties"].as_object().unwrap();
+        assert!(!properties.is_empty());
+        for (name, property) in properties {
+            assert!(property["description"].is_string(), "{}: `{name}` has no description", spec.name);
+        }
+        assert!(spec.description.len() < 400 && text.len() < 900, "{} is long", spec.name);
+        assert_eq!(tool.effect(), Effect::Pure, "{} writes only through its outcome", spec.name);
+    }
+}
+
+#[test]
+fn settings_that_are_not_known_or_not_sound_are_refused() {
+    let refused =
+        |settings: serde_json::Value| serde_json::from_value::<Settings>(settings).unwrap_err().to_string();
+    assert!(refused(json!({ "serach": {} })).contains("serach"));
+    assert!(refused(json!({ "fetch": { "allow": ["http://x"] } })).contains("is not a host to allow"));
+    let server = |settings: serde_json::Value| refused(json!({ "mcp": [settings] }));
+    assert!(server(json!({ "name": "a b", "command": "x" })).contains("letters, digits"));
+    assert!(server(json!({ "name": "x" })).contains("either `command`"));
+    assert!(server(json!({ "name": "x", "command": "x", "url": "http://x" })).contains("either `command`"));
+    assert!(server(json!({ "name": "x", "url": "http://x", "args": ["y"] })).contains("either `command`"));
+}
+
+#[test]
+fn settings_do_not_show_their_keys() {
+    let settings: Settings = serde_json::from_value(json!({
+        "search": { "tavily_api_key": "hush-1", "brave_api_key": "hush-2" },
+        "mcp": [
+            { "name": "a", "command": "x", "env": { "TOKEN": "hush-3" } },
+            { "name": "b", "url": "http://x", "headers": { "authorization": "hush-4" } },
+        ],
+    }))
+    .unwrap();
+    assert!(!format!("{settings:?}").contains("hush"));
+}

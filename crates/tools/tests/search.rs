@@ -1,0 +1,138 @@
+//! Searching the web by each of the services.
+
+use entourage_tools::{Error, SearchSettings, WebSearch};
+use serde_json::{Value, json};
+use wiremock::{
+    Mock, MockServer, ResponseTemplate,
+    matchers::{bearer_token, body_json, header, method, path, query_param},
+};
+
+use crate::support::{done, fails};
+
+fn search(settings: Value) -> WebSearch {
+    WebSearch::new(&serde_json::from_value::<SearchSettings>(settings).unwrap())
+}
+
+fn two_hits() -> Value {
+    json!([
+        { "title": "Port of [Riga]", "url": "https://riga.example/", "content": "A port\n  in Latvia.", "score": 1 },
+        { "title": "Oslo", "url": "https://oslo.example/", "content": null },
+    ])
+}
+
+const LISTED: &str = "1. [Port of  Riga](https://riga.example/)\n   A port in Latvia.\n\
+                      2. [Oslo](https://oslo.example/)";
+
+#[tokio::test]
+async fn tavily_is_asked_with_its_key() {
+    let server = MockServer::start().await;
+    Mock::given(method("POST"))
+        .and(path("/search"))
+        .and(bearer_token("key-1"))
+        .and(body_json(json!({ "query": "ports", "max_results": 5 })))
+        .respond_with(ResponseTemplate::new(200).set_body_json(json!({ "results": two_hits() })))
+        .mount(&server)
+        .await;
+    let tool = search(json!({ "tavily_api_key": "key-1", "tavily_url": server.uri() }));
+    let done = done(&tool, json!({ "query": "ports" })).await;
+    assert_eq!(done.text.trim_end(), LISTED);
+    assert_eq!(done.details.unwrap()["results"][1]["url"], "https://oslo.example/");
+}
+
+#[tokio::test]
+async fn searxng_is_asked_for_json_and_cut_to_the_limit() {
+    let server = MockServer::start().await;
+    Mock::given(method("GET"))
+        .and(path("/searx/search"))
+        .and(query_param("q", "ports & harbours"))
+        .and(query_param("format", "json"))
+        .respond_with(ResponseTemplate::new(200).set_body_json(json!({ "results": two_hits() })))
+        .mount(&server)
+        .await;
+    let tool = search(json!({ "searxng_url": format!("{}/searx/", server.uri()) }));
+    let text = done(&tool, json!({ "query": "ports & harbours", "limit": 1 })).await.text;
+    assert!(text.contains("Riga") && !text.contains("Oslo"), "{text}");
+}
+
+#[tokio::test]
+async fn brave_is_asked_with_its_key() {
+    let server = MockServer::start().await;
+    let hit = json!({ "title": "<strong>Ports</strong>", "url": "https://x.example/", "description": "the <strong>best</strong> ports &amp; more" });
+    Mock::given(method("GET"))
+        .and(path("/res/v1/web/search"))
+        .and(header("x-subscription-token", "key-2"))
+        .and(query_param("q", "ports"))
+        .and(query_param("count", "7"))
+        .respond_with(ResponseTemplate::new(200).set_body_json(json!({ "web": { "results": [hit] } })))
+        .mount(&server)
+        .await;
+    let tool = search(json!({ "brave_api_key": "key-2", "brave_url": server.uri() }));
+    let text = done(&tool, json!({ "query": "ports", "limit": 7 })).await.text;
+    assert_eq!(text, "1. [Ports](https://x.example/)\n   the best ports & more");
+}
+
+#[tokio::test]
+async fn the_first_service_set_up_is_used_unless_one_is_named() {
+    let (first, named) = (MockServer::start().await, MockServer::start().await);
+    let nothing = ResponseTemplate::new(200).set_body_json(json!({ "results": [] }));
+    for server in [&first, &named] {
+        Mock::given(path("/search")).respond_with(nothing.clone()).mount(server).await;
+    }
+    let mut settings = json!({
+        "tavily_api_key": "key", "tavily_url": first.uri(), "searxng_url": named.uri(),
+    });
+    assert!(done(&search(settings.clone()), json!({ "query": "x" })).await.text.contains("Nothing found"));
+    settings["backend"] = json!("searxng");
+    done(&search(settings.clone()), json!({ "query": "x" })).await;
+    assert_eq!(first.received_requests().await.unwrap().len(), 1);
+    assert_eq!(named.received_requests().await.unwrap().len(), 1);
+    settings["backend"] = json!("brave");
+    assert!(matches!(fails(&search(settings), json!({ "query": "x" })).await, Error::NotConfigured(_)));
+}
+
+#[tokio::test]
+async fn without_a_service_the_call_names_the_settings() {
+    let tool = search(json!({}));
+    assert!(tool.check().is_err());
+    let error = fails(&tool, json!({ "query": "x" })).await;
+    assert!(matches!(error, Error::NotConfigured(_)));
+    for name in ["TAVILY_API_KEY", "SEARXNG_URL", "BRAVE_API_KEY"] {
+        assert!(error.to_string().contains(name), "{error}");
+    }
+}
+
+#[test]
+fn variables_fill_in_what_the_settings_leave_out() {
+    let variables = |name: &str| match name {
+        "BRAVE_API_KEY" => Some("key".to_owned()),
+        "TAVILY_API_KEY" => Some(" ".to_owned()),
+        _ => None,
+    };
+    let settings = SearchSettings::default().or_variables(variables);
+    assert!(settings.brave_api_key.is_some() && settings.tavily_api_key.is_none());
+    assert_eq!(WebSearch::new(&settings).check(), Ok(()));
+    let given = SearchSettings { searxng_url: Some("http://mine".to_owned()), ..SearchSettings::default() };
+    let kept = given.or_variables(|_| Some("http://other".to_owned()));
+    assert_eq!(kept.searxng_url.as_deref(), Some("http://mine"));
+}
+
+#[tokio::test]
+async fn failures_say_what_to_do_and_never_show_the_key() {
+    for (status, says) in [(401, "TAVILY_API_KEY"), (403, "TAVILY_API_KEY"), (429, "wait"), (500, "500")] {
+        let server = MockServer::start().await;
+        Mock::given(path("/search")).respond_with(ResponseTemplate::new(status)).mount(&server).await;
+        let tool = search(json!({ "tavily_api_key": "hush", "tavily_url": server.uri() }));
+        let error = fails(&tool, json!({ "query": "x" })).await.to_string();
+        assert!(error.contains(says) && !error.contains("hush"), "{error}");
+    }
+    for body in ["<html>", "{}", r#"{"results": 5}"#] {
+        let server = MockServer::start().await;
+        let answer = ResponseTemplate::new(200).set_body_string(body);
+        Mock::given(path("/search")).respond_with(answer).mount(&server).await;
+        let tool = search(json!({ "searxng_url": server.uri() }));
+        let error = fails(&tool, json!({ "query": "x" })).await.to_string();
+        assert!(error.contains("no valid answer"), "{body}: {error}");
+    }
+    let nowhere = search(json!({ "searxng_url": "not an address" }));
+    assert!(fails(&nowhere, json!({ "query": "x" })).await.to_string().contains("SearXNG"));
+}

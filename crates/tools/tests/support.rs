@@ -1,0 +1,75 @@
+//! A caller, its context, and short ways to call a tool.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use entourage_tools::{Caller, Checker, Context, Done, Error, Notes, Outcome, Result, Tool};
+use entourage_types::{AgentId, CallId, Kind, Note, Owner, Reply, Time, ToolSpec};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+/// Notes that match by containing the words.
+#[derive(Default)]
+pub(crate) struct Shelf(pub(crate) Vec<Note>);
+
+#[async_trait]
+impl Notes for Shelf {
+    async fn search(&self, text: &str, limit: u32) -> Result<Vec<Note>> {
+        let found = self.0.iter().filter(|note| note.content.contains(text));
+        Ok(found.take(limit as usize).cloned().collect())
+    }
+}
+
+pub(crate) fn kind(name: &str, peers: &[&str]) -> Kind {
+    let peers = peers.iter().map(|&peer| peer.to_owned()).collect();
+    Kind { peers, description: format!("does what a {name} does"), ..Kind::bare(name) }
+}
+
+/// A kind that talks to the user by `send_message`.
+pub(crate) fn speaker(peers: &[&str]) -> Kind {
+    Kind { reply: Reply::SendMessage, ..kind("speaker", peers) }
+}
+
+pub(crate) fn context(kind: Kind, is_root: bool) -> Context {
+    let agent = AgentId::new();
+    Context {
+        call: CallId::new(),
+        agent,
+        root: agent,
+        is_root,
+        owner: Owner::local(),
+        kind: Arc::new(kind),
+        now: Time::from_micros(0),
+        notes: Arc::new(Shelf::default()),
+        cancel: CancellationToken::new(),
+    }
+}
+
+pub(crate) fn offered(tool: &dyn Tool, kind: &Kind, is_root: bool) -> Option<ToolSpec> {
+    let peers: Vec<Arc<Kind>> = kind.peers.iter().map(|name| Arc::new(self::kind(name, &[]))).collect();
+    tool.offer(&Caller { kind, peers: &peers, is_root })
+}
+
+/// A call the way the house makes it: only what is offered, only with arguments that fit.
+pub(crate) async fn call_in(context: &Context, tool: &dyn Tool, arguments: Value) -> Result<Outcome> {
+    let spec = offered(tool, &context.kind, context.is_root).expect("the tool is not offered");
+    Checker::new(&spec)?.check(&arguments)?;
+    tool.call(context, arguments).await
+}
+
+pub(crate) async fn call(tool: &dyn Tool, arguments: Value) -> Result<Outcome> {
+    call_in(&context(kind("tester", &[]), true), tool, arguments).await
+}
+
+/// What a call says that is expected to be done.
+pub(crate) async fn done(tool: &dyn Tool, arguments: Value) -> Done {
+    match call(tool, arguments).await {
+        Ok(Outcome::Done(done)) => done,
+        other => panic!("not done: {other:?}"),
+    }
+}
+
+/// Why a call fails that is expected to.
+pub(crate) async fn fails(tool: &dyn Tool, arguments: Value) -> Error {
+    call(tool, arguments).await.expect_err("the call should fail")
+}
