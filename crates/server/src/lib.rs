@@ -1,1 +1,28 @@
 //! The HTTP face of a house.
+//!
+//! Handlers translate, call one intent of a [`Client`](entourage_engine::Client), and translate
+//! back; this crate alone knows HTTP. [`serve`] is the whole, [`openapi`] describes it.
+
+mod auth;
+mod error;
+mod extract;
+mod metrics;
+mod page;
+mod problem;
+mod router;
+mod routes;
+mod serve;
+mod settings;
+mod state;
+mod views;
+
+pub use auth::{Algorithm, Auth, Jwt, mint};
+pub use error::Error;
+pub use problem::Problem;
+pub use router::router;
+pub use routes::openapi::{openapi, openapi_json};
+pub use serve::{bind, serve};
+pub use settings::Settings;
+
+/// What every call returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,71 @@
+//! A house without authentication trusts its machine, not the web pages open on it. A page of
+//! another site may reach a loopback port by its own form or script, or by a name of its own that
+//! it points here (DNS rebinding): both show in headers that a page cannot set.
+
+use axum::{
+    extract::Request,
+    http::{
+        HeaderMap, Uri,
+        header::{HOST, ORIGIN},
+    },
+    middleware::Next,
+    response::Response,
+};
+
+use crate::Problem;
+
+/// Lets a request pass if it names this machine and comes from no other site.
+pub(crate) async fn guard(request: Request, next: Next) -> Result<Response, Problem> {
+    check(request.uri(), request.headers())?;
+    Ok(next.run(request).await)
+}
+
+fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+    let header = |name| headers.get(name).map(|value: &axum::http::HeaderValue| value.to_str().unwrap_or(""));
+    let host = uri.authority().map(|authority| authority.as_str()).or_else(|| header(HOST));
+    if !host.is_some_and(is_loopback) {
+        return Err(Problem::foreign_host(host.unwrap_or("")));
+    }
+    if let Some(origin) = header(ORIGIN)
+        && !origin.split_once("://").is_some_and(|(_, host)| is_loopback(host))
+    {
+        return Err(Problem::foreign_origin(origin));
+    }
+    if headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site") {
+        return Err(Problem::foreign_origin("another site"));
+    }
+    Ok(())
+}
+
+/// Whether an authority, with or without a port, names this machine.
+fn is_loopback(authority: &str) -> bool {
+    let Ok(authority) = authority.parse::<axum::http::uri::Authority>() else { return false };
+    let host = authority.host();
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    host.eq_ignore_ascii_case("localhost")
+        || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_this_machine_are_loopback() {
+        for good in ["localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:4180", "[::1]", "[::1]:4180"] {
+            assert!(is_loopback(good), "{good}");
+        }
+        for bad in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "10.0.0.1",
+            "0.0.0.0",
+            "127.0.0.1@evil.example",
+            "[::ffff:10.0.0.1]",
+        ] {
+            assert!(!is_loopback(bad), "{bad}");
+        }
+    }
+}

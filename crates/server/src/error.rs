@@ -1,0 +1,42 @@
+//! What can keep a server from starting, or end it. Requests fail with a [`Problem`](crate::Problem).
+
+use std::net::SocketAddr;
+
+/// What can go wrong outside requests.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Another process listens there.
+    #[error(
+        "{0} is in use by another process. Stop it, or listen elsewhere: `--bind 127.0.0.1:0` takes any free port"
+    )]
+    InUse(SocketAddr),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {cause}. Give an address of this machine and a port above 1023")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        cause: std::io::Error,
+    },
+    /// Whoever reaches the address could use every agent.
+    #[error(
+        "without authentication only loopback addresses are served, and {0} is not one. Bind 127.0.0.1, or set \
+         `[server.auth.jwt]` with an `algorithm` (HS256, RS256 or EdDSA) and a `key`"
+    )]
+    Unprotected(SocketAddr),
+    /// The key cannot be used.
+    #[error("the key for {algorithm} cannot be used: {cause}")]
+    Key {
+        /// The algorithm it was given for.
+        algorithm: &'static str,
+        /// The cause, and what to do.
+        cause: String,
+    },
+    /// Tokens are made elsewhere.
+    #[error("no token can be made here: {0}")]
+    Mint(String),
+    /// The listener failed.
+    #[error("the server stopped: {0}")]
+    Serve(std::io::Error),
+}

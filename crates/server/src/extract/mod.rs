@@ -1,0 +1,13 @@
+//! What handlers take from a request. Each refuses with a problem.
+
+mod caller;
+mod filter;
+mod id;
+mod json;
+mod key;
+
+pub(crate) use caller::Caller;
+pub(crate) use filter::Filter;
+pub(crate) use id::Id;
+pub(crate) use json::Body;
+pub(crate) use key::IdempotencyKey;

@@ -1,0 +1,127 @@
+//! Pages: lists in parts, newest first, each part with a cursor to the next.
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::Problem;
+
+/// Written into each cursor, so that those of an older server are known as such.
+const VERSION: &str = "1";
+/// How many entries a page has unless the request says.
+const USUAL: u32 = 50;
+/// How many entries a page has at most.
+const MOST: u32 = 200;
+
+/// What a request says about its page, checked.
+#[derive(Debug)]
+pub(crate) struct Paging {
+    /// The id of the last entry already seen.
+    pub(crate) after: Option<String>,
+    /// How many entries the page has.
+    limit: u32,
+}
+
+impl Paging {
+    /// Checks what a request says about its page.
+    pub(crate) fn new(limit: Option<u32>, cursor: Option<&str>) -> Result<Self, Problem> {
+        let after = cursor.map(|cursor| decode(cursor).ok_or_else(bad_cursor)).transpose()?;
+        Ok(Self { after, limit: checked_limit(limit)? })
+    }
+
+    /// How many entries to ask for: one more than shown tells whether there are more.
+    pub(crate) fn asked(&self) -> u32 {
+        self.limit + 1
+    }
+
+    /// The page, from the entries that were asked for.
+    pub(crate) fn page<T, V: From<T>>(&self, mut found: Vec<T>, id: impl Fn(&T) -> String) -> Page<V> {
+        let shown = self.limit as usize;
+        let more = found.len() > shown;
+        found.truncate(shown);
+        let next_cursor = found.last().filter(|_| more).map(|last| encode(&id(last)));
+        Page { data: found.into_iter().map(V::from).collect(), next_cursor }
+    }
+}
+
+/// A number of entries that is neither none nor too many.
+pub(crate) fn checked_limit(limit: Option<u32>) -> Result<u32, Problem> {
+    match limit.unwrap_or(USUAL) {
+        limit @ 1..=MOST => Ok(limit),
+        other => Err(Problem::bad_query(format!("limit: {other} is not within 1 to {MOST}"))),
+    }
+}
+
+/// The engine's page for a checked [`Paging`]: newest first. Its type stands in the store's crate,
+/// which this one does not import; the intent that it is given to settles it.
+macro_rules! newest {
+    ($paging:expr) => {
+        $crate::page::filled(&|page| {
+            page.after.clone_from(&$paging.after);
+            page.limit = $paging.asked();
+            page.newest_first = true;
+        })
+    };
+}
+pub(crate) use newest;
+
+/// A default value, filled in.
+pub(crate) fn filled<P: Default>(fill: &dyn Fn(&mut P)) -> P {
+    let mut page = P::default();
+    fill(&mut page);
+    page
+}
+
+/// A part of a list, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Page<T> {
+    /// The entries.
+    data: Vec<T>,
+    /// The `cursor` of the next page; null on the last one.
+    #[schema(required)]
+    next_cursor: Option<String>,
+}
+
+/// A list that is always whole.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct List<T> {
+    /// The entries.
+    data: Vec<T>,
+}
+
+impl<T> List<T> {
+    /// All of these.
+    pub(crate) fn of<S>(all: impl IntoIterator<Item = S>) -> Self
+    where
+        T: From<S>,
+    {
+        Self { data: all.into_iter().map(T::from).collect() }
+    }
+}
+
+fn encode(id: &str) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{VERSION}:{id}"))
+}
+
+fn decode(cursor: &str) -> Option<String> {
+    let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
+    let (version, id) = text.split_once(':')?;
+    (version == VERSION && !id.is_empty()).then(|| id.to_owned())
+}
+
+fn bad_cursor() -> Problem {
+    Problem::bad_cursor("give `next_cursor` of the page before, as it is, or none for the first page")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_comes_back_as_the_id_and_nothing_else_does() {
+        assert_eq!(decode(&encode("agt_1")).as_deref(), Some("agt_1"));
+        for bad in ["", "!", "agt_1", &URL_SAFE_NO_PAD.encode("2:agt_1"), &URL_SAFE_NO_PAD.encode("1:")] {
+            assert_eq!(decode(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The house's errors as problems.
+
+use entourage_engine::Error;
+
+use super::Problem;
+
+/// How the store's word for a full disk begins.
+const DISK_FULL: &str = "the disk is full";
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        let text = error.to_string();
+        match error {
+            Error::NotFound { .. } => Self::not_found(text),
+            Error::UnknownKind { .. } => Self::unknown_kind(text),
+            Error::Invalid(_) => Self::invalid(text),
+            Error::NotOpen { .. } => Self::not_open(text),
+            Error::Gone(_) => Self::gone(text),
+            Error::KeyReused => Self::key_reused(text),
+            // The person at the other end can do something about a full disk, and nothing about
+            // any other failure: that one is for the log.
+            Error::Store(_) if text.starts_with(DISK_FULL) => Self::disk_full(text),
+            Error::Store(_) => {
+                tracing::error!(error = %text, "the store failed");
+                Self::unavailable("nothing was changed; try again. The server's log has the cause")
+            }
+            _ => {
+                tracing::error!(error = %text, "a request failed");
+                Self::internal("the server's log has the cause, under this answer's x-request-id")
+            }
+        }
+    }
+}

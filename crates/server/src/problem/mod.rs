@@ -1,0 +1,116 @@
+//! What a request is told when it fails: problem documents after RFC 9457.
+
+mod engine;
+mod rejection;
+
+use std::borrow::Cow;
+
+use axum::{
+    Json,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+pub(crate) use rejection::{method_not_allowed, no_route, panicked};
+
+/// Why a request failed, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[non_exhaustive]
+pub struct Problem {
+    /// Which problem: stable, for programs.
+    #[serde(rename = "type")]
+    #[schema(example = "urn:entourage:problem:not-found")]
+    pub kind: Cow<'static, str>,
+    /// The problem in a few words, the same each time.
+    #[schema(example = "Not found")]
+    pub title: Cow<'static, str>,
+    /// The HTTP status.
+    #[schema(example = 404, minimum = 400, maximum = 599)]
+    pub status: u16,
+    /// This case of it: the cause, and the next step.
+    pub detail: String,
+}
+
+/// Every problem: its word, its title and its status.
+macro_rules! problems {
+    ($($name:ident $slug:literal $title:literal $status:ident;)+) => {
+        impl Problem {
+            $(pub(crate) fn $name(detail: impl Into<String>) -> Self {
+                Self {
+                    kind: Cow::Borrowed(concat!("urn:entourage:problem:", $slug)),
+                    title: Cow::Borrowed($title),
+                    status: StatusCode::$status.as_u16(),
+                    detail: detail.into(),
+                }
+            })+
+        }
+    };
+}
+
+problems! {
+    not_found           "not-found"            "Not found"                               NOT_FOUND;
+    unknown_route       "no-route"             "Nothing is served at this path"          NOT_FOUND;
+    wrong_method        "method-not-allowed"   "The path does not take this method"      METHOD_NOT_ALLOWED;
+    bad_path            "invalid-path"         "The path is not well formed"             BAD_REQUEST;
+    bad_query           "invalid-query"        "The query is not well formed"            BAD_REQUEST;
+    bad_cursor          "invalid-cursor"       "The cursor is not one of this server's"  BAD_REQUEST;
+    bad_header          "invalid-header"       "A header is not well formed"             BAD_REQUEST;
+    bad_json            "invalid-json"         "The body is not JSON"                    BAD_REQUEST;
+    bad_body            "invalid-body"         "The body is not what is expected"        UNPROCESSABLE_ENTITY;
+    bad_media_type      "media-type"           "The body must be JSON"                   UNSUPPORTED_MEDIA_TYPE;
+    too_large           "too-large"            "The body is too large"                   PAYLOAD_TOO_LARGE;
+    unauthorized        "unauthorized"         "A valid token is needed"                 UNAUTHORIZED;
+    forbidden           "foreign-site"         "Only this machine is served"             FORBIDDEN;
+    unknown_kind        "unknown-kind"         "There is no such kind"                   UNPROCESSABLE_ENTITY;
+    invalid             "invalid-request"      "The request makes no sense as it is"     UNPROCESSABLE_ENTITY;
+    key_reused          "key-reused"           "The idempotency key stands for another request" UNPROCESSABLE_ENTITY;
+    not_open            "question-not-open"    "The question is not open"                CONFLICT;
+    gone                "agent-cancelled"      "The agent was cancelled"                 CONFLICT;
+    disk_full           "disk-full"            "The disk is full"                        SERVICE_UNAVAILABLE;
+    unavailable         "store-unavailable"    "The store cannot be reached"             SERVICE_UNAVAILABLE;
+    internal            "internal"             "The server is at fault"                  INTERNAL_SERVER_ERROR;
+}
+
+impl Problem {
+    pub(crate) fn no_token() -> Self {
+        Self::unauthorized("send `Authorization: Bearer <token>`; `entourage token` makes one")
+    }
+
+    pub(crate) fn bad_token(why: &str) -> Self {
+        Self::unauthorized(format!("the token is refused: {why}"))
+    }
+
+    pub(crate) fn foreign_host(host: &str) -> Self {
+        Self::forbidden(format!(
+            "the request is for host `{host}`. Without authentication only localhost, 127.0.0.1 and [::1] are served; \
+             configure `[server.auth.jwt]` to serve other names"
+        ))
+    }
+
+    pub(crate) fn foreign_origin(origin: &str) -> Self {
+        Self::forbidden(format!(
+            "the request comes from a page of {origin}. Without authentication only pages of this machine are served"
+        ))
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (status, Json(self)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        match status {
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
+            }
+            _ => {}
+        }
+        response
+    }
+}

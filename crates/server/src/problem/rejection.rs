@@ -1,0 +1,71 @@
+//! What the framework refuses, as problems.
+
+use std::any::Any;
+
+use axum::{
+    extract::rejection::{JsonRejection, PathRejection, QueryRejection},
+    http::{Method, Uri},
+    response::{IntoResponse, Response},
+};
+
+use super::Problem;
+
+impl From<JsonRejection> for Problem {
+    fn from(rejection: JsonRejection) -> Self {
+        let text = rejection.body_text();
+        match rejection {
+            JsonRejection::JsonDataError(error) => Self::bad_body(innermost(&error)),
+            JsonRejection::JsonSyntaxError(error) => Self::bad_json(innermost(&error)),
+            JsonRejection::MissingJsonContentType(_) => {
+                Self::bad_media_type("send the body as `Content-Type: application/json`")
+            }
+            _ if rejection.status().as_u16() == 413 => {
+                Self::too_large("send less; long material belongs into a file that the agent can read")
+            }
+            _ => Self::bad_json(text),
+        }
+    }
+}
+
+impl From<QueryRejection> for Problem {
+    fn from(rejection: QueryRejection) -> Self {
+        Self::bad_query(innermost(&rejection))
+    }
+}
+
+impl From<PathRejection> for Problem {
+    fn from(rejection: PathRejection) -> Self {
+        Self::bad_path(rejection.body_text())
+    }
+}
+
+/// The message of the first cause: what is wrong and where, without the framework's preface.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}
+
+/// Answers for a path that nothing is served at.
+pub(crate) async fn no_route(uri: Uri) -> Problem {
+    Problem::unknown_route(format!("nothing is served at `{}`; GET /openapi.json lists what is", uri.path()))
+}
+
+/// Answers for a method that a path does not take.
+pub(crate) async fn method_not_allowed(method: Method, uri: Uri) -> Problem {
+    Problem::wrong_method(format!(
+        "`{}` does not take {method}; the `Allow` header says what it takes",
+        uri.path()
+    ))
+}
+
+/// Answers for a handler that panicked. What it said is for the log.
+#[allow(clippy::needless_pass_by_value, reason = "the shape that the layer calls")]
+pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> Response {
+    let said =
+        panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    tracing::error!(panic = said.unwrap_or("no message"), "a handler panicked");
+    Problem::internal("the server's log has the cause, under this answer's x-request-id").into_response()
+}

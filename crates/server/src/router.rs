@@ -1,0 +1,75 @@
+//! All routes behind their layers.
+
+use axum::{
+    Router,
+    extract::{DefaultBodyLimit, MatchedPath, Request},
+    http::header::AUTHORIZATION,
+    middleware::{from_fn, from_fn_with_state},
+};
+use entourage_engine::House;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceBuilder;
+use tower_http::{
+    catch_panic::CatchPanicLayer,
+    compression::CompressionLayer,
+    request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer},
+    sensitive_headers::SetSensitiveRequestHeadersLayer,
+    trace::TraceLayer,
+};
+use tracing::field::Empty;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::{
+    Auth, Result, Settings,
+    auth::{Bearer, bearer, guard},
+    metrics::measure,
+    problem::{method_not_allowed, no_route, panicked},
+    routes::{openapi, operations, v1},
+    state::Served,
+};
+
+/// All routes that the description tells of.
+pub(crate) fn described() -> OpenApiRouter<Served> {
+    OpenApiRouter::with_openapi(openapi::Description::openapi())
+        .merge(operations::routes())
+        .merge(v1::routes())
+}
+
+/// All routes of a house, as a service without a listener. Once `shutdown` is cancelled, streams end.
+///
+/// # Errors
+/// [`Error::Key`](crate::Error::Key) when the key of [`Settings::auth`] cannot be used.
+pub fn router(house: House, settings: &Settings, shutdown: CancellationToken) -> Result<Router> {
+    let served = Served { house, heartbeat: settings.heartbeat, shutdown };
+    let bearer_state = Bearer::new(&settings.auth)?;
+    let (v1, _) = v1::routes().split_for_parts();
+    let (operations, _) = operations::routes().split_for_parts();
+    let mut routes = v1
+        .layer(from_fn_with_state(bearer_state, bearer))
+        .merge(operations)
+        .merge(openapi::routes())
+        .fallback(no_route)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(DefaultBodyLimit::max(settings.body_limit));
+    if matches!(settings.auth, Auth::None) {
+        routes = routes.layer(from_fn(guard));
+    }
+    let layers = ServiceBuilder::new()
+        .layer(SetSensitiveRequestHeadersLayer::new([AUTHORIZATION]))
+        .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))
+        .layer(TraceLayer::new_for_http().make_span_with(span))
+        .layer(PropagateRequestIdLayer::x_request_id())
+        .layer(from_fn(measure))
+        // Streams of events are left alone: what waits in a compressor does not arrive.
+        .layer(CompressionLayer::new())
+        .layer(CatchPanicLayer::custom(panicked));
+    Ok(routes.layer(layers).with_state(served))
+}
+
+/// The span of a request: its route, not its query or body, where people's words may stand.
+fn span(request: &Request) -> tracing::Span {
+    let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
+    let request_id = request.headers().get("x-request-id").and_then(|id| id.to_str().ok());
+    tracing::info_span!("request", method = %request.method(), route, request_id, id = Empty)
+}

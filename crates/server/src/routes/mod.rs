@@ -1,0 +1,5 @@
+//! The routes, a file per group.
+
+pub(crate) mod openapi;
+pub(crate) mod operations;
+pub(crate) mod v1;

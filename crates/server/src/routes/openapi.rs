@@ -1,0 +1,77 @@
+//! The description of the API: OpenAPI 3.1, made from the handlers themselves.
+
+use std::sync::OnceLock;
+
+use axum::{
+    http::{HeaderName, header::CONTENT_TYPE},
+    routing::get,
+};
+use utoipa::{
+    Modify, OpenApi,
+    openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
+};
+
+use crate::router;
+
+/// The description without its paths, which the routes bring.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Entourage",
+        description = "Durable LLM agents: talk to one, watch its tree at work, answer its questions, \
+                       read what it did. Requests fail with problem documents (RFC 9457). Lists are newest \
+                       first; `next_cursor` leads to the next page. A POST with an `Idempotency-Key` \
+                       happens once, however often it is sent.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
+    ),
+    tags(
+        (name = "agents", description = "Make agents, talk to them, watch them."),
+        (name = "runs", description = "What agents did, step by step, and what it used."),
+        (name = "questions", description = "What only a person can answer."),
+        (name = "work", description = "What agents gave each other to do, and wrote down."),
+        (name = "kinds", description = "What sorts of agents there are."),
+        (name = "operations", description = "For whoever runs the house."),
+    ),
+    security(("token" = [])),
+    modifiers(&Token),
+)]
+pub(crate) struct Description;
+
+/// The one way to say who asks.
+struct Token;
+
+impl Modify for Token {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        let scheme = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .bearer_format("JWT")
+            .description(Some("`sub` is the owner, `exp` is required. A house on loopback may need none."))
+            .build();
+        let components = openapi.components.get_or_insert_default();
+        components.add_security_scheme("token", SecurityScheme::Http(scheme));
+    }
+}
+
+/// The description of the whole API.
+#[must_use]
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    router::described().into_openapi()
+}
+
+/// The description as `docs/openapi.json` holds it: indented, with a newline at its end.
+#[must_use]
+pub fn openapi_json() -> String {
+    // Only maps with keys other than strings fail to serialise, and there are none.
+    let mut text = openapi().to_pretty_json().unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> axum::Router<S> {
+    axum::Router::new().route("/openapi.json", get(served))
+}
+
+async fn served() -> ([(HeaderName, &'static str); 1], &'static str) {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    ([(CONTENT_TYPE, "application/json")], TEXT.get_or_init(openapi_json))
+}

@@ -1,0 +1,52 @@
+//! For whoever runs the house: is it up, is it ready, what does it do. These routes name no owner
+//! and nobody's data, and need no token.
+
+use axum::{
+    extract::State,
+    http::{HeaderName, StatusCode, header::CONTENT_TYPE},
+};
+use entourage_types::Time;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{Problem, metrics, state::Served};
+
+pub(crate) fn routes() -> OpenApiRouter<Served> {
+    OpenApiRouter::new().routes(routes!(up)).routes(routes!(ready)).routes(routes!(measurements))
+}
+
+/// Whether the process is up
+#[utoipa::path(
+    get, path = "/healthz", tag = "operations", operation_id = "health", security(()),
+    responses((status = 204, description = "It is."))
+)]
+async fn up() -> StatusCode {
+    StatusCode::NO_CONTENT
+}
+
+/// Whether the house can do its work
+#[utoipa::path(
+    get, path = "/readyz", tag = "operations", operation_id = "ready", security(()),
+    responses(
+        (status = 204, description = "The store answers."),
+        (status = 503, description = "It does not.", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+async fn ready(State(served): State<Served>) -> Result<StatusCode, Problem> {
+    if served.shutdown.is_cancelled() {
+        return Err(Problem::unavailable("the server stops"));
+    }
+    // Nothing is due before the beginning of time: the cheapest question there is.
+    match served.house.store().due(Time::from_micros(0), None, 1).await {
+        Ok(_) => Ok(StatusCode::NO_CONTENT),
+        Err(error) => Err(entourage_engine::Error::from(error).into()),
+    }
+}
+
+/// What the process has measured, for Prometheus
+#[utoipa::path(
+    get, path = "/metrics", tag = "operations", operation_id = "metrics", security(()),
+    responses((status = 200, description = "All metrics.", body = String, content_type = "text/plain"))
+)]
+async fn measurements() -> ([(HeaderName, &'static str); 1], String) {
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], metrics::render())
+}

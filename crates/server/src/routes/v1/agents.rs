@@ -1,0 +1,151 @@
+//! Agents: make one, find them, see their tree and their transcript.
+
+use axum::{
+    Json,
+    http::{StatusCode, header::LOCATION},
+    response::{AppendHeaders, IntoResponse},
+};
+use entourage_engine::NewAgent;
+use entourage_types::{AgentId, Status};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Answer, Failures};
+use crate::{
+    Problem,
+    extract::{Body, Caller, Filter, Id, IdempotencyKey},
+    page::{Page, Paging, checked_limit, newest},
+    state::Served,
+    views::{AgentView, ItemView, TreeView, schema},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Served> {
+    OpenApiRouter::new()
+        .routes(routes!(create, list))
+        .routes(routes!(get))
+        .routes(routes!(tree))
+        .routes(routes!(items))
+}
+
+/// What to make.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct CreateAgent {
+    /// The kind of agent; the one that people talk to when none is given.
+    kind: Option<String>,
+    /// What it is for, in a few words; the message's beginning when none is given.
+    title: Option<String>,
+    /// Its first message; it starts to work on it at once.
+    message: Option<String>,
+}
+
+/// Make an agent
+#[utoipa::path(
+    post, path = "/v1/agents", tag = "agents", operation_id = "createAgent",
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes the request happen once.")),
+    request_body = CreateAgent,
+    responses(
+        (status = 201, description = "The agent, at work if it was given a message.", body = AgentView,
+         headers(("Location" = String, description = "Where the agent is found."))),
+        Failures,
+    )
+)]
+async fn create(
+    caller: Caller,
+    key: IdempotencyKey,
+    Body(new): Body<CreateAgent>,
+) -> Result<impl IntoResponse, Problem> {
+    let CreateAgent { kind, title, message } = new;
+    let agent = caller.client.create(NewAgent { kind, title, message }, key.as_deref()).await?;
+    let location = format!("/v1/agents/{}", agent.id);
+    Ok((StatusCode::CREATED, AppendHeaders([(LOCATION, location)]), Json(AgentView::from(agent))))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Agents {
+    /// Only agents that people made.
+    #[serde(default)]
+    #[param(required = false)]
+    roots: bool,
+    /// Only agents in this status.
+    #[param(value_type = Option<schema::Status>)]
+    status: Option<Status>,
+    /// How many; 50 unless given.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// List agents, newest first
+#[utoipa::path(
+    get, path = "/v1/agents", tag = "agents", operation_id = "listAgents", params(Agents),
+    responses((status = 200, description = "A page of agents.", body = Page<AgentView>), Failures)
+)]
+async fn list(caller: Caller, Filter(query): Filter<Agents>) -> Answer<Page<AgentView>> {
+    let paging = Paging::new(query.limit, query.cursor.as_deref())?;
+    let found = caller.client.agents(query.roots, query.status, newest!(paging)).await?;
+    Ok(Json(paging.page(found, |agent| agent.id.to_string())))
+}
+
+/// Get an agent
+#[utoipa::path(
+    get, path = "/v1/agents/{id}", tag = "agents", operation_id = "getAgent",
+    params(("id" = schema::AgentId, Path, description = "The agent.")),
+    responses((status = 200, description = "The agent.", body = AgentView), Failures)
+)]
+async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<AgentView> {
+    Ok(Json(caller.client.agent(id).await?.into()))
+}
+
+/// Get the whole tree that an agent belongs to, with what it used
+#[utoipa::path(
+    get, path = "/v1/agents/{id}/tree", tag = "agents", operation_id = "getTree",
+    params(("id" = schema::AgentId, Path, description = "Any agent of the tree.")),
+    responses((status = 200, description = "The tree.", body = TreeView), Failures)
+)]
+async fn tree(caller: Caller, Id(id): Id<AgentId>) -> Answer<TreeView> {
+    let agents = caller.client.tree(id).await?;
+    let root = agents.first().map_or(id, |agent| agent.root);
+    let runs = caller.client.tree_runs(root).await?;
+    let tree = TreeView::new(agents, &runs);
+    Ok(Json(tree.ok_or_else(|| Problem::not_found(format!("there is no tree of agent `{id}`")))?))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Items {
+    /// The number of the first item; 0 unless given.
+    #[serde(default)]
+    #[param(required = false)]
+    from: u64,
+    /// How many; 50 unless given.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<u32>,
+}
+
+/// A part of a transcript, oldest first.
+#[derive(Debug, Serialize, ToSchema)]
+struct ItemPage {
+    /// The items.
+    data: Vec<ItemView>,
+    /// The `from` of the next part, for when there is more.
+    next_from: u64,
+}
+
+/// Read an agent's transcript as the agent itself has it
+#[utoipa::path(
+    get, path = "/v1/agents/{id}/items", tag = "agents", operation_id = "listItems",
+    params(("id" = schema::AgentId, Path, description = "The agent."), Items),
+    responses((status = 200, description = "Items in their order.", body = ItemPage), Failures)
+)]
+async fn items(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<Items>) -> Answer<ItemPage> {
+    let limit = checked_limit(query.limit)?;
+    let found = caller.client.items(id, query.from, limit).await?;
+    let next_from = found.last().map_or(query.from, |last| last.seq + 1);
+    Ok(Json(ItemPage { data: found.into_iter().map(ItemView::from).collect(), next_from }))
+}

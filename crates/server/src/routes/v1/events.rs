@@ -1,0 +1,130 @@
+//! Events: a tree as it lives. A client that was away says which number it saw last and has
+//! missed nothing; one that reads slowly holds nobody up.
+
+use std::convert::Infallible;
+
+use axum::{
+    extract::{FromRequestParts, State},
+    http::{HeaderName, request::Parts},
+    response::{
+        IntoResponse,
+        sse::{Event as Frame, KeepAlive, Sse},
+    },
+};
+use entourage_engine::{Signal, Watch};
+use entourage_types::{AgentId, Time};
+use futures::{Stream, StreamExt, stream};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::Failures;
+use crate::{
+    Problem,
+    extract::{Caller, Filter, Id},
+    state::Served,
+    views::{DeltaView, EventView, schema},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Served> {
+    OpenApiRouter::new().routes(routes!(follow))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct From {
+    /// Begin after the event with this number; 0, the beginning, unless given. `Last-Event-ID`
+    /// comes first.
+    #[serde(default)]
+    #[param(required = false)]
+    after: u64,
+}
+
+/// The number of the last event that a client which comes back has seen.
+struct LastEventId(Option<u64>);
+
+impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let Some(header) = parts.headers.get("last-event-id") else { return Ok(Self(None)) };
+        let number = header.to_str().ok().and_then(|text| text.trim().parse().ok());
+        let wrong = || Problem::bad_header("`Last-Event-ID` takes the number of the last event seen");
+        Ok(Self(Some(number.ok_or_else(wrong)?)))
+    }
+}
+
+/// Follow the tree that an agent belongs to: what was, then what comes
+///
+/// Server-sent events. A committed fact has its number as `id`, its word as `event` and an `Event`
+/// as `data`; facts come in order, each once, none left out. A piece of an answer under way is
+/// an `event: delta` without an id, with a `Delta` as `data`. The stream ends when the server
+/// stops or the token expires; come back with `Last-Event-ID`.
+#[utoipa::path(
+    get, path = "/v1/agents/{id}/events", tag = "agents", operation_id = "followTree",
+    params(
+        ("id" = schema::AgentId, Path, description = "Any agent of the tree."),
+        From,
+        ("Last-Event-ID" = Option<u64>, Header, description = "Begin after the event with this number."),
+    ),
+    responses(
+        (status = 200, description = "The stream.", content(
+            (EventView = "text/event-stream"),
+        )),
+        Failures,
+    )
+)]
+async fn follow(
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    Filter(from): Filter<From>,
+    LastEventId(last): LastEventId,
+    State(served): State<Served>,
+) -> Result<impl IntoResponse, Problem> {
+    let root = caller.client.agent(id).await?.root;
+    let watch = caller.client.watch(root, last.unwrap_or(from.after)).await?;
+    let keep_alive = KeepAlive::new().interval(served.heartbeat);
+    let ended = ended(caller.until, served);
+    let stream = Sse::new(frames(watch).take_until(Box::pin(ended))).keep_alive(keep_alive);
+    // Proxies of the nginx sort hold answers back unless told not to.
+    Ok(([(HeaderName::from_static("x-accel-buffering"), "no")], stream))
+}
+
+/// Ready once the stream shall end: the server stops, or the caller's token has expired.
+async fn ended(until: Option<Time>, served: Served) {
+    let expired = async {
+        match until {
+            Some(until) => served.house.clock().sleep_until(until).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = served.shutdown.cancelled() => {}
+        () = expired => {}
+    }
+}
+
+/// What is watched, as frames; ends when it cannot be watched any more, so that the client comes back.
+fn frames(watch: Watch) -> impl Stream<Item = Result<Frame, Infallible>> {
+    stream::unfold(watch, |mut watch| async move {
+        let frame = match watch.next().await {
+            Ok(Signal::Event(event)) => Frame::default()
+                .id(event.seq.to_string())
+                .event(event.body.name())
+                .json_data(EventView::from((*event).clone())),
+            Ok(Signal::Delta(delta)) => Frame::default().event("delta").json_data(DeltaView::from(&*delta)),
+            Err(error) => {
+                tracing::warn!(%error, "a stream of events ends");
+                return None;
+            }
+        };
+        match frame {
+            Ok(frame) => Some((Ok(frame), watch)),
+            Err(error) => {
+                tracing::error!(%error, "an event cannot be written");
+                None
+            }
+        }
+    })
+}

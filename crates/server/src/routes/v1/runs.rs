@@ -1,0 +1,77 @@
+//! Runs: what an agent did, step by step, and what its tree used.
+
+use axum::Json;
+use entourage_types::{AgentId, RunId};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Answer, Failures};
+use crate::{
+    extract::{Caller, Filter, Id},
+    page::{List, Page, Paging, newest},
+    state::Served,
+    views::{RunView, StepView, TreeUsageView, schema},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Served> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(get))
+        .routes(routes!(steps))
+        .routes(routes!(usage))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Runs {
+    /// How many; 50 unless given.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// List the runs of an agent, newest first
+#[utoipa::path(
+    get, path = "/v1/agents/{id}/runs", tag = "runs", operation_id = "listRuns",
+    params(("id" = schema::AgentId, Path, description = "The agent."), Runs),
+    responses((status = 200, description = "A page of runs.", body = Page<RunView>), Failures)
+)]
+async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<Runs>) -> Answer<Page<RunView>> {
+    let paging = Paging::new(query.limit, query.cursor.as_deref())?;
+    let found = caller.client.runs(id, newest!(paging)).await?;
+    Ok(Json(paging.page(found, |run| run.id.to_string())))
+}
+
+/// Get a run
+#[utoipa::path(
+    get, path = "/v1/runs/{id}", tag = "runs", operation_id = "getRun",
+    params(("id" = schema::RunId, Path, description = "The run.")),
+    responses((status = 200, description = "The run.", body = RunView), Failures)
+)]
+async fn get(caller: Caller, Id(id): Id<RunId>) -> Answer<RunView> {
+    Ok(Json(caller.client.run(id).await?.into()))
+}
+
+/// List the steps of a run, in the order they were begun
+#[utoipa::path(
+    get, path = "/v1/runs/{id}/steps", tag = "runs", operation_id = "listSteps",
+    params(("id" = schema::RunId, Path, description = "The run.")),
+    responses((status = 200, description = "All steps.", body = List<StepView>), Failures)
+)]
+async fn steps(caller: Caller, Id(id): Id<RunId>) -> Answer<List<StepView>> {
+    Ok(Json(List::of(caller.client.steps(id).await?)))
+}
+
+/// Add up what the whole tree of an agent used
+#[utoipa::path(
+    get, path = "/v1/agents/{id}/usage", tag = "runs", operation_id = "getUsage",
+    params(("id" = schema::AgentId, Path, description = "Any agent of the tree.")),
+    responses((status = 200, description = "The sum.", body = TreeUsageView), Failures)
+)]
+async fn usage(caller: Caller, Id(id): Id<AgentId>) -> Answer<TreeUsageView> {
+    let root = caller.client.agent(id).await?.root;
+    Ok(Json(TreeUsageView::new(root, &caller.client.tree_runs(root).await?)))
+}

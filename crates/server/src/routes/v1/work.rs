@@ -1,0 +1,82 @@
+//! What agents gave each other to do, and what they wrote down.
+
+use axum::Json;
+use entourage_types::{AgentId, Status, TaskId};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Answer, Failures};
+use crate::{
+    extract::{Caller, Filter, Id},
+    page::{Page, Paging, newest},
+    state::Served,
+    views::{NoteView, TaskView, schema},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Served> {
+    OpenApiRouter::new().routes(routes!(tasks)).routes(routes!(task)).routes(routes!(notes))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Tasks {
+    /// Only tasks of the tree with this root.
+    #[param(value_type = Option<schema::AgentId>)]
+    root: Option<AgentId>,
+    /// Only tasks in this status.
+    #[param(value_type = Option<schema::Status>)]
+    status: Option<Status>,
+    /// How many; 50 unless given.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// List tasks, newest first
+#[utoipa::path(
+    get, path = "/v1/tasks", tag = "work", operation_id = "listTasks", params(Tasks),
+    responses((status = 200, description = "A page of tasks.", body = Page<TaskView>), Failures)
+)]
+async fn tasks(caller: Caller, Filter(query): Filter<Tasks>) -> Answer<Page<TaskView>> {
+    let paging = Paging::new(query.limit, query.cursor.as_deref())?;
+    let found = caller.client.tasks(query.root, query.status, newest!(paging)).await?;
+    Ok(Json(paging.page(found, |task| task.id.to_string())))
+}
+
+/// Get a task
+#[utoipa::path(
+    get, path = "/v1/tasks/{id}", tag = "work", operation_id = "getTask",
+    params(("id" = schema::TaskId, Path, description = "The task.")),
+    responses((status = 200, description = "The task.", body = TaskView), Failures)
+)]
+async fn task(caller: Caller, Id(id): Id<TaskId>) -> Answer<TaskView> {
+    Ok(Json(caller.client.task(id).await?.into()))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Notes {
+    /// Only notes of the tree with this root.
+    #[param(value_type = Option<schema::AgentId>)]
+    root: Option<AgentId>,
+    /// How many; 50 unless given.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// List notes, newest first
+#[utoipa::path(
+    get, path = "/v1/notes", tag = "work", operation_id = "listNotes", params(Notes),
+    responses((status = 200, description = "A page of notes.", body = Page<NoteView>), Failures)
+)]
+async fn notes(caller: Caller, Filter(query): Filter<Notes>) -> Answer<Page<NoteView>> {
+    let paging = Paging::new(query.limit, query.cursor.as_deref())?;
+    let found = caller.client.notes(query.root, newest!(paging)).await?;
+    Ok(Json(paging.page(found, |note| note.id.to_string())))
+}

@@ -1,0 +1,15 @@
+//! What handlers share.
+
+use std::time::Duration;
+
+use entourage_engine::House;
+use tokio_util::sync::CancellationToken;
+
+/// What handlers share. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Served {
+    pub(crate) house: House,
+    pub(crate) heartbeat: Duration,
+    /// Cancelled when the server shall stop: streams end, so that it can.
+    pub(crate) shutdown: CancellationToken,
+}

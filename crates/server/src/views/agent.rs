@@ -1,0 +1,92 @@
+//! An agent, as the API shows it.
+
+use entourage_types::{Agent, AgentId, Owner, Status, Time, WaitingOn};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::schema;
+
+/// One living instance of a kind, a node of its tree.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Agent)]
+pub(crate) struct AgentView {
+    /// Its id.
+    #[schema(value_type = schema::AgentId)]
+    id: AgentId,
+    /// Whose it is.
+    #[schema(value_type = String)]
+    owner: Owner,
+    /// The agent at the top of its tree; itself when it has no parent.
+    #[schema(value_type = schema::AgentId)]
+    root: AgentId,
+    /// Who made it; null when a person did.
+    #[schema(value_type = Option<schema::AgentId>, required)]
+    parent: Option<AgentId>,
+    /// How many agents stand above it.
+    depth: u16,
+    /// The name of its kind.
+    kind: String,
+    /// What an agent finds it by when it writes to a peer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    /// What it is for, in a few words.
+    title: String,
+    /// Where it stands.
+    #[schema(value_type = schema::Status)]
+    status: Status,
+    /// What it waits on, when it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::WaitingOn>)]
+    waiting_on: Option<WaitingOn>,
+    /// How many times it has been activated.
+    epoch: u64,
+    /// The number of its current session.
+    session: u32,
+    /// How many items its transcript has.
+    items: u64,
+    /// When it was made.
+    #[schema(value_type = schema::Time)]
+    created: Time,
+    /// When it last changed.
+    #[schema(value_type = schema::Time)]
+    updated: Time,
+}
+
+impl From<Agent> for AgentView {
+    fn from(agent: Agent) -> Self {
+        let Agent {
+            id,
+            owner,
+            root,
+            parent,
+            depth,
+            kind,
+            key,
+            title,
+            status,
+            waiting_on,
+            epoch,
+            session,
+            items,
+            created,
+            updated,
+        } = agent;
+        Self {
+            id,
+            owner,
+            root,
+            parent,
+            depth,
+            kind,
+            key,
+            title,
+            status,
+            waiting_on,
+            epoch,
+            session,
+            items,
+            created,
+            updated,
+        }
+    }
+}

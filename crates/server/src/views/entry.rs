@@ -1,0 +1,78 @@
+//! What a person sees of a conversation, as the API shows it.
+
+use entourage_engine::{Entry, Posted, Role};
+use entourage_types::{AgentId, PostId, QuestionId, TaskId, Time};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::schema;
+
+/// One visible entry of a conversation.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Entry)]
+pub(crate) struct EntryView {
+    /// Who speaks.
+    role: RoleView,
+    /// The text.
+    text: String,
+    /// When.
+    #[schema(value_type = schema::Time)]
+    at: Time,
+    /// The number of the item behind it, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item_seq: Option<u64>,
+    /// The question behind it, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::QuestionId>)]
+    question: Option<QuestionId>,
+    /// The task that a question belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::TaskId>)]
+    task: Option<TaskId>,
+}
+
+/// Who speaks.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Role)]
+#[serde(rename_all = "snake_case")]
+enum RoleView {
+    /// The person.
+    User,
+    /// The agent.
+    Assistant,
+    /// An agent of the tree asks.
+    Question,
+    /// The house remarks.
+    Notice,
+}
+
+impl From<Entry> for EntryView {
+    fn from(entry: Entry) -> Self {
+        let Entry { role, text, at, item_seq, question, task } = entry;
+        let role = match role {
+            Role::User => RoleView::User,
+            Role::Assistant => RoleView::Assistant,
+            Role::Question => RoleView::Question,
+            Role::Notice => RoleView::Notice,
+        };
+        Self { role, text, at, item_seq, question, task }
+    }
+}
+
+/// A message that has been taken; the agent reads it before its next model call.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Posted)]
+pub(crate) struct PostedView {
+    /// Who will read it.
+    #[schema(value_type = schema::AgentId)]
+    agent: AgentId,
+    /// The post in its inbox.
+    #[schema(value_type = schema::PostId)]
+    post: PostId,
+}
+
+impl From<Posted> for PostedView {
+    fn from(Posted { agent, post }: Posted) -> Self {
+        Self { agent, post }
+    }
+}

@@ -1,0 +1,181 @@
+//! Events and deltas, as the API shows them.
+
+use entourage_engine::{AgentDelta, Piece};
+use entourage_types::{AgentId, Event, EventBody, RunId, Status, StepState, StopReason, Time, WaitingOn};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{ItemView, QuestionView, TaskView, UsageView, schema};
+
+/// One numbered fact about a tree. Numbers have no gaps; the number is the SSE id.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Event)]
+pub(crate) struct EventView {
+    /// The tree it happened in, by its root.
+    #[schema(value_type = schema::AgentId)]
+    root: AgentId,
+    /// Its number in that tree, from 1.
+    #[schema(minimum = 1)]
+    seq: u64,
+    /// The agent it is about.
+    #[schema(value_type = schema::AgentId)]
+    agent: AgentId,
+    /// When it was committed.
+    #[schema(value_type = schema::Time)]
+    at: Time,
+    /// What happened.
+    #[serde(flatten)]
+    body: EventBodyView,
+}
+
+/// What happened; `event` is also the SSE event's name.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = EventBody)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum EventBodyView {
+    /// An agent was made.
+    AgentCreated {
+        /// Its parent; null for a root.
+        #[schema(value_type = Option<schema::AgentId>, required)]
+        parent: Option<AgentId>,
+        /// Its kind.
+        kind: String,
+        /// What it is for.
+        title: String,
+    },
+    /// An agent's status changed.
+    AgentStatus {
+        /// The new status.
+        #[schema(value_type = schema::Status)]
+        status: Status,
+        /// What it waits on, when it waits.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<schema::WaitingOn>)]
+        waiting_on: Option<WaitingOn>,
+    },
+    /// A run started, sleeps, goes on or ended.
+    Run {
+        /// Which run.
+        #[schema(value_type = schema::RunId)]
+        run: RunId,
+        /// Where it stands.
+        #[schema(value_type = schema::Status)]
+        status: Status,
+        /// What it waits on, when it waits.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<schema::WaitingOn>)]
+        waiting_on: Option<WaitingOn>,
+        /// Why it stopped.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<schema::StopReason>)]
+        stop_reason: Option<StopReason>,
+        /// What went wrong.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        /// Tokens so far.
+        usage: UsageView,
+        /// Cost so far.
+        #[schema(value_type = schema::Cost)]
+        cost: entourage_types::Cost,
+    },
+    /// A step began, waits or is tried again, and no item says so.
+    Step {
+        /// Whose step.
+        #[schema(value_type = schema::RunId)]
+        run: RunId,
+        /// Its key.
+        key: String,
+        /// How far it got.
+        #[schema(value_type = schema::StepState)]
+        state: StepState,
+    },
+    /// The transcript grew.
+    Item {
+        /// The item's number in the agent's transcript.
+        item_seq: u64,
+        /// The item.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        item: Option<ItemView>,
+    },
+    /// A task changed.
+    Task {
+        /// The task as of then.
+        task: Box<TaskView>,
+    },
+    /// A question was asked, answered, declined or expired.
+    Question {
+        /// The question as of then.
+        question: Box<QuestionView>,
+    },
+}
+
+impl From<Event> for EventView {
+    fn from(event: Event) -> Self {
+        let Event { root, seq, agent, at, body } = event;
+        Self { root, seq, agent, at, body: body.into() }
+    }
+}
+
+impl From<EventBody> for EventBodyView {
+    fn from(body: EventBody) -> Self {
+        match body {
+            EventBody::AgentCreated { parent, kind, title } => Self::AgentCreated { parent, kind, title },
+            EventBody::AgentStatus { status, waiting_on } => Self::AgentStatus { status, waiting_on },
+            EventBody::Run { run, status, waiting_on, stop_reason, error, usage, cost } => {
+                Self::Run { run, status, waiting_on, stop_reason, error, usage: usage.into(), cost }
+            }
+            EventBody::Step { run, key, state } => Self::Step { run, key, state },
+            EventBody::Item { item_seq, item } => Self::Item { item_seq, item: item.map(ItemView::from) },
+            EventBody::Task { task } => Self::Task { task: Box::new((*task).into()) },
+            EventBody::Question { question } => Self::Question { question: Box::new((*question).into()) },
+        }
+    }
+}
+
+/// A piece of an answer under way. It has no number and is never sent again: the whole text
+/// arrives with its item.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Delta)]
+pub(crate) struct DeltaView {
+    /// Whose answer.
+    #[schema(value_type = schema::AgentId)]
+    agent: AgentId,
+    /// In which run.
+    #[schema(value_type = schema::RunId)]
+    run: RunId,
+    /// The number that the item will have.
+    item_seq: u64,
+    /// Where the piece begins, in characters of the text so far.
+    offset: u64,
+    /// The piece.
+    #[serde(flatten)]
+    piece: PieceView,
+}
+
+/// What a piece is of.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Piece)]
+#[serde(rename_all = "snake_case")]
+enum PieceView {
+    /// The answer's text.
+    Text(String),
+    /// The model's reasoning.
+    Reasoning(String),
+    /// A call of this tool has begun.
+    Call(String),
+    /// The attempt failed; what it streamed is void and offsets start anew. Always `true`.
+    Reset(bool),
+}
+
+impl From<&AgentDelta> for DeltaView {
+    fn from(delta: &AgentDelta) -> Self {
+        let AgentDelta { agent, run, item_seq, offset, piece } = delta;
+        let piece = match piece {
+            Piece::Text(text) => PieceView::Text(text.clone()),
+            Piece::Reasoning(text) => PieceView::Reasoning(text.clone()),
+            Piece::Call(tool) => PieceView::Call(tool.clone()),
+            Piece::Reset => PieceView::Reset(true),
+        };
+        Self { agent: *agent, run: *run, item_seq: *item_seq, offset: *offset, piece }
+    }
+}

@@ -1,0 +1,193 @@
+//! An entry of a transcript, as the API shows it.
+
+use entourage_types::{
+    AgentId, Author, CallId, Decision, Item, ItemBody, Level, Message, Notice, Output, RunId, TaskId, Time,
+    ToolCall, Turn,
+};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::schema;
+
+/// One entry of an agent's transcript, written once and never changed.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Item)]
+pub(crate) struct ItemView {
+    /// Whose transcript.
+    #[schema(value_type = schema::AgentId)]
+    agent: AgentId,
+    /// Its number in the transcript, from 0 without gaps.
+    seq: u64,
+    /// The run that wrote it.
+    #[schema(value_type = schema::RunId)]
+    run: RunId,
+    /// The session it belongs to.
+    session: u32,
+    /// When it was committed.
+    #[schema(value_type = schema::Time)]
+    at: Time,
+    /// What it says.
+    #[serde(flatten)]
+    body: ItemBodyView,
+}
+
+/// What an item says.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ItemBody)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ItemBodyView {
+    /// Something said to the agent.
+    Message {
+        /// Who said it.
+        from: AuthorView,
+        /// The text, as given.
+        text: String,
+        /// The task it assigns, or whose result it brings.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<schema::TaskId>)]
+        task: Option<TaskId>,
+    },
+    /// Something the agent said or asked for.
+    Turn {
+        /// The agent's text; left out when there is none.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        #[schema(required = false)]
+        text: String,
+        /// The calls, in the order asked for; left out when there are none.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[schema(required = false)]
+        calls: Vec<ToolCallView>,
+        /// The model that spoke; left out when a program logged its own call.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+    },
+    /// What one call returned.
+    Output {
+        /// The call it answers.
+        #[schema(value_type = schema::CallId)]
+        call: CallId,
+        /// The tool's name.
+        tool: String,
+        /// The text the model reads.
+        text: String,
+        /// Whether the call failed; left out when it did not.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        #[schema(required = false)]
+        error: bool,
+        /// What a screen may show beside the text; the model never sees it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        details: Option<Value>,
+    },
+    /// A structured answer of the model to a named decision.
+    Decision {
+        /// The decision's name.
+        name: String,
+        /// The answer.
+        value: Value,
+    },
+    /// A remark of the house.
+    Notice {
+        /// How serious it is.
+        level: LevelView,
+        /// A stable word for programs.
+        code: String,
+        /// A sentence for people.
+        text: String,
+    },
+}
+
+/// Who said something.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Author)]
+#[serde(tag = "by", rename_all = "snake_case")]
+enum AuthorView {
+    /// The person whose agent it is.
+    User,
+    /// Another agent of the tree.
+    Agent {
+        /// Which.
+        #[schema(value_type = schema::AgentId)]
+        id: AgentId,
+        /// Its kind.
+        kind: String,
+    },
+}
+
+/// A request to use a tool.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ToolCall)]
+struct ToolCallView {
+    /// Its id.
+    #[schema(value_type = schema::CallId)]
+    id: CallId,
+    /// The tool's name.
+    tool: String,
+    /// The arguments as the model gave them.
+    arguments: Value,
+}
+
+/// How serious a notice is.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Level)]
+#[serde(rename_all = "snake_case")]
+enum LevelView {
+    /// Worth knowing.
+    Info,
+    /// Something ended early, or was repaired.
+    Warning,
+    /// Something failed.
+    Error,
+}
+
+impl From<Item> for ItemView {
+    fn from(item: Item) -> Self {
+        let Item { agent, seq, run, session, at, body } = item;
+        Self { agent, seq, run, session, at, body: body.into() }
+    }
+}
+
+impl From<ItemBody> for ItemBodyView {
+    fn from(body: ItemBody) -> Self {
+        match body {
+            ItemBody::Message(Message { from, text, task }) => {
+                Self::Message { from: from.into(), text, task }
+            }
+            ItemBody::Turn(Turn { text, calls, model }) => {
+                Self::Turn { text, calls: calls.into_iter().map(ToolCallView::from).collect(), model }
+            }
+            ItemBody::Output(Output { call, tool, text, error, details }) => {
+                Self::Output { call, tool, text, error, details }
+            }
+            ItemBody::Decision(Decision { name, value }) => Self::Decision { name, value },
+            ItemBody::Notice(Notice { level, code, text }) => {
+                Self::Notice { level: level.into(), code, text }
+            }
+        }
+    }
+}
+
+impl From<Author> for AuthorView {
+    fn from(author: Author) -> Self {
+        match author {
+            Author::User => Self::User,
+            Author::Agent { id, kind } => Self::Agent { id, kind },
+        }
+    }
+}
+
+impl From<ToolCall> for ToolCallView {
+    fn from(ToolCall { id, tool, arguments }: ToolCall) -> Self {
+        Self { id, tool, arguments }
+    }
+}
+
+impl From<Level> for LevelView {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Info => Self::Info,
+            Level::Warning => Self::Warning,
+            Level::Error => Self::Error,
+        }
+    }
+}

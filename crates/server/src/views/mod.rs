@@ -1,0 +1,29 @@
+//! The nouns as the API shows them: its shape is its own, and stands in `docs/openapi.json`.
+//!
+//! Each view has the fields of its noun by the same names, so that a client in Rust reads the
+//! answers with `entourage-types`.
+
+mod agent;
+mod entry;
+mod event;
+mod item;
+mod kind;
+mod note;
+mod question;
+mod run;
+pub(crate) mod schema;
+mod task;
+mod tree;
+mod usage;
+
+pub(crate) use agent::AgentView;
+pub(crate) use entry::{EntryView, PostedView};
+pub(crate) use event::{DeltaView, EventView};
+pub(crate) use item::ItemView;
+pub(crate) use kind::KindView;
+pub(crate) use note::NoteView;
+pub(crate) use question::QuestionView;
+pub(crate) use run::{RunView, StepView};
+pub(crate) use task::TaskView;
+pub(crate) use tree::TreeView;
+pub(crate) use usage::{TreeUsageView, UsageView};

@@ -1,0 +1,151 @@
+//! Runs and their steps, as the API shows them.
+
+use entourage_types::{
+    AgentId, Cost, ModelUse, Owner, Run, RunId, Status, Step, StepState, StopReason, TaskId, Time, WaitingOn,
+};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::{UsageView, schema};
+
+/// From something to read to a stop. It may sleep in between, for as long as it takes.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Run)]
+pub(crate) struct RunView {
+    /// Its id.
+    #[schema(value_type = schema::RunId)]
+    id: RunId,
+    /// Whose run.
+    #[schema(value_type = schema::AgentId)]
+    agent: AgentId,
+    /// The owner of that agent.
+    #[schema(value_type = String)]
+    owner: Owner,
+    /// Where it stands.
+    #[schema(value_type = schema::Status)]
+    status: Status,
+    /// What it waits on, when it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::WaitingOn>)]
+    waiting_on: Option<WaitingOn>,
+    /// Why it stopped, once it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::StopReason>)]
+    stop_reason: Option<StopReason>,
+    /// What went wrong, when something did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    /// The version of the kind it started with and stays with.
+    kind_version: String,
+    /// The tasks whose results it owes.
+    #[schema(value_type = Vec<schema::TaskId>)]
+    tasks: Vec<TaskId>,
+    /// How many model calls it made.
+    model_calls: u32,
+    /// The tokens of those calls.
+    usage: UsageView,
+    /// What they cost, as far as prices are known.
+    #[schema(value_type = schema::Cost)]
+    cost: Cost,
+    /// When it started.
+    #[schema(value_type = schema::Time)]
+    started: Time,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::Time>)]
+    ended: Option<Time>,
+}
+
+impl From<Run> for RunView {
+    fn from(run: Run) -> Self {
+        let Run {
+            id,
+            agent,
+            owner,
+            status,
+            waiting_on,
+            stop_reason,
+            error,
+            kind_version,
+            tasks,
+            model_calls,
+            usage,
+            cost,
+            started,
+            ended,
+        } = run;
+        let usage = usage.into();
+        Self {
+            id,
+            agent,
+            owner,
+            status,
+            waiting_on,
+            stop_reason,
+            error,
+            kind_version,
+            tasks,
+            model_calls,
+            usage,
+            cost,
+            started,
+            ended,
+        }
+    }
+}
+
+/// One durable unit of a run: done once, answered from its checkpoint ever after.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Step)]
+pub(crate) struct StepView {
+    /// Whose step.
+    #[schema(value_type = schema::RunId)]
+    run: RunId,
+    /// Its key in the run.
+    #[schema(example = "model/2")]
+    key: String,
+    /// How far it got.
+    #[schema(value_type = schema::StepState)]
+    state: StepState,
+    /// What it returned, or what it waits for.
+    value: Value,
+    /// How many times it was tried.
+    attempt: u32,
+    /// What the model call used, when the step is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used: Option<ModelUseView>,
+    /// When it was first begun.
+    #[schema(value_type = schema::Time)]
+    started: Time,
+    /// When it got into its state.
+    #[schema(value_type = schema::Time)]
+    updated: Time,
+}
+
+impl From<Step> for StepView {
+    fn from(step: Step) -> Self {
+        let Step { run, key, state, value, attempt, used, started, updated } = step;
+        Self { run, key, state, value, attempt, used: used.map(ModelUseView::from), started, updated }
+    }
+}
+
+/// What one model call used.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ModelUse)]
+struct ModelUseView {
+    /// The model that answered, as `provider::name`.
+    model: String,
+    /// Its tokens.
+    usage: UsageView,
+    /// Its price; left out when none is known for the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::Cost>)]
+    cost: Option<Cost>,
+}
+
+impl From<ModelUse> for ModelUseView {
+    fn from(ModelUse { model, usage, cost }: ModelUse) -> Self {
+        Self { model, usage: usage.into(), cost }
+    }
+}

@@ -1,0 +1,70 @@
+//! Schemas of the small types: ids, words, moments, money. They are read off the types themselves.
+
+use std::borrow::Cow;
+
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        RefOr,
+        schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type},
+    },
+};
+
+/// Names a schema and says what it is.
+macro_rules! schema {
+    ($(#[$doc:meta])* $name:ident = $object:expr) => {
+        $(#[$doc])*
+        pub(crate) enum $name {}
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                $object.build().into()
+            }
+        }
+
+        impl ToSchema for $name {
+            fn name() -> Cow<'static, str> {
+                Cow::Borrowed(stringify!($name))
+            }
+        }
+    };
+}
+
+macro_rules! ids {
+    ($($name:ident)+) => {
+        $(schema! {
+            /// The schema of the id.
+            $name = string().pattern(Some(format!("^{}_[0-9a-f]{{32}}$", entourage_types::$name::PREFIX)))
+        })+
+    };
+}
+
+macro_rules! words {
+    ($($name:ident)+) => {
+        $(schema! {
+            /// The schema of the words.
+            $name = string().enum_values(Some(entourage_types::$name::WORDS.iter().copied()))
+        })+
+    };
+}
+
+ids! { AgentId RunId TaskId QuestionId PostId CallId NoteId }
+words! { Status WaitingOn StopReason StepState QuestionStatus Program Reply }
+
+schema! {
+    /// The schema of a moment.
+    Time = string().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+}
+
+schema! {
+    /// The schema of an amount of money.
+    Cost = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+        .minimum(Some(0))
+        .description(Some("Billionths of a US dollar, so that sums are exact."))
+}
+
+fn string() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
+}

@@ -1,0 +1,56 @@
+//! A tree of agents, nested, as the API shows it.
+
+use std::collections::HashMap;
+
+use entourage_types::{Agent, AgentId, Run};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{AgentView, TreeUsageView};
+
+/// A tree of agents with what it used.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Tree)]
+pub(crate) struct TreeView {
+    /// The agent at the top, with all below it.
+    root: NodeView,
+    /// How many agents the tree has.
+    agents: u64,
+    /// What they used together.
+    total: TreeUsageView,
+}
+
+/// An agent with those it made.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Node)]
+struct NodeView {
+    /// The agent.
+    #[serde(flatten)]
+    agent: AgentView,
+    /// Those it made, in the order it did.
+    #[schema(no_recursion)]
+    children: Vec<NodeView>,
+}
+
+impl TreeView {
+    /// The tree of these agents, parents before children; none when the first is no root.
+    pub(crate) fn new(agents: Vec<Agent>, runs: &[Run]) -> Option<Self> {
+        let count = agents.len() as u64;
+        let mut below: HashMap<AgentId, Vec<NodeView>> = HashMap::new();
+        // From the last to the first: each agent finds its children ready, and joins its parent's.
+        for agent in agents.into_iter().rev() {
+            let (id, parent) = (agent.id, agent.parent);
+            let mut children = below.remove(&id).unwrap_or_default();
+            children.reverse();
+            let node = NodeView { agent: agent.into(), children };
+            match parent {
+                Some(parent) => below.entry(parent).or_default().push(node),
+                None => {
+                    let total = TreeUsageView::new(id, runs);
+                    return Some(Self { root: node, agents: count, total });
+                }
+            }
+        }
+        None
+    }
+}
