@@ -138,13 +138,11 @@ END;
 CREATE TRIGGER entity_text_dropped AFTER DELETE ON entities WHEN old.text IS NOT NULL BEGIN
     INSERT INTO entity_text (entity_text, rowid, text) VALUES ('delete', old.n, old.text);
 END;
-CREATE TRIGGER entity_text_taken AFTER UPDATE ON entities
-WHEN old.text IS NOT new.text AND old.text IS NOT NULL BEGIN
-    INSERT INTO entity_text (entity_text, rowid, text) VALUES ('delete', old.n, old.text);
-END;
-CREATE TRIGGER entity_text_given AFTER UPDATE ON entities
-WHEN old.text IS NOT new.text AND new.text IS NOT NULL BEGIN
-    INSERT INTO entity_text (rowid, text) VALUES (new.n, new.text);
+CREATE TRIGGER entity_text_changed AFTER UPDATE ON entities WHEN old.text IS NOT new.text BEGIN
+    INSERT INTO entity_text (entity_text, rowid, text)
+        SELECT 'delete', old.n, old.text WHERE old.text IS NOT NULL;
+    INSERT INTO entity_text (rowid, text)
+        SELECT new.n, new.text WHERE new.text IS NOT NULL;
 END;
 
 CREATE VIEW agent_list AS

@@ -1,3 +1,4 @@
-//! The embedded store.
+//! The embedded store: the conformance suite, and what is its own: opening, crashes, views.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod smoke;
+mod conformance;

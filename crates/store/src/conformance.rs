@@ -1,1 +1,0 @@
-//! The public conformance suite: a store is what passes it.

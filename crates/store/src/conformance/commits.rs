@@ -1,0 +1,157 @@
+//! A commit happens at once or not at all, and is told once it has happened.
+
+use entourage_types::{Agent, EntityKind, EventBody, Record, Scope, Status};
+use tokio::sync::broadcast::error::TryRecvError;
+
+use super::{
+    Place,
+    sample::{at, claim, new_root, note, owner, post, request, run, say, stranger, wakeup},
+};
+use crate::{AgentQuery, Commit, EntityQuery, Error, Expect, Fence, Result, Store, Write};
+
+/// One write of every sort that leaves a trace, by an outsider.
+fn much(known: &Agent) -> Commit {
+    let new = known.child("digger", "digs", None, at(1));
+    let mut commit = Commit::new(at(1))
+        .write(Write::NewAgent(new))
+        .write(Write::Entity(request(&known.owner, "a request", "done")))
+        .write(Write::Wake(wakeup(known, at(1))));
+    commit.post(post(known.id, "hello"), &known.owner);
+    commit
+}
+
+/// What [`much`] would have left.
+async fn assert_nothing(store: &impl Store, known: &Agent) -> Result<()> {
+    let house = Scope::House;
+    let tree = AgentQuery { root: Some(known.root), ..AgentQuery::default() };
+    assert_eq!(store.agents(&house, tree).await?.len(), 1, "an agent was made");
+    assert_eq!(store.entity(&house, EntityKind::Request, "a request").await?, None);
+    assert_eq!(store.inbox(known.id).await?, []);
+    assert_eq!(store.due(at(1_000_000), None, 10).await?, []);
+    assert_eq!(store.events(&house, known.root, 1, 10).await?, []);
+    Ok(())
+}
+
+/// An expectation that does not hold: none of the commit's writes are there.
+pub async fn a_refused_expectation_leaves_nothing(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let known = new_root(&store, owner()).await?;
+    let refused = store.commit(much(&known).expect(Expect::TreeBelow(known.root, 1))).await;
+    assert!(matches!(refused, Err(Error::TreeFull { .. })), "{refused:?}");
+    assert_nothing(&store, &known).await
+}
+
+/// A fence that another claim has passed: none of the commit's writes are there.
+pub async fn a_refused_fence_leaves_nothing(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let known = new_root(&store, owner()).await?;
+    let old = claim(&store, known.id).await?;
+    claim(&store, known.id).await?;
+    let fence = Fence { agent: known.id, epoch: old.agent.epoch };
+    let refused = store.commit(Commit { fence: Some(fence), ..much(&known) }).await;
+    assert!(matches!(refused, Err(Error::Fenced { agent }) if agent == known.id), "{refused:?}");
+    assert_nothing(&store, &known).await
+}
+
+/// A last write that cannot be: none of those before it are there either.
+pub async fn a_refused_write_leaves_nothing(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let known = new_root(&store, owner()).await?;
+    let theirs = request(&stranger(), "theirs", "done");
+    store.commit(Commit::new(at(1)).write(Write::Entity(theirs))).await?;
+    let stolen = request(&owner(), "theirs", "stolen");
+    for last in [Write::NewAgent(known.clone()), Write::Entity(stolen)] {
+        let refused = store.commit(much(&known).write(last)).await;
+        assert!(refused.is_err());
+        assert_nothing(&store, &known).await?;
+    }
+    Ok(())
+}
+
+/// Every sort of expectation, as it holds and as it does not.
+pub async fn each_expectation_holds_or_refuses(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let known = new_root(&store, owner()).await?;
+    let unknown = Agent::root(owner(), "helper", "never made", at(0));
+    let kind = EntityKind::Request;
+    let (there, not_there) = ("there".to_owned(), "not there".to_owned());
+    store.commit(Commit::new(at(1)).write(Write::Entity(request(&owner(), &there, "open")))).await?;
+
+    for holds in [
+        Expect::Agent(known.id),
+        Expect::Absent(kind, not_there.clone()),
+        Expect::Absent(EntityKind::Note, there.clone()),
+        Expect::Status(kind, there.clone(), "open"),
+        Expect::TreeBelow(known.root, 2),
+    ] {
+        let committed = store.commit(Commit::new(at(1)).expect(holds.clone())).await;
+        assert!(committed.is_ok(), "{holds:?}: {committed:?}");
+    }
+
+    let refusal = async |expected| match store.commit(Commit::new(at(1)).expect(expected)).await {
+        Ok(_) => "nothing".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    assert_eq!(refusal(Expect::Agent(unknown.id)).await, Error::NoAgent { agent: unknown.id }.to_string());
+    assert_eq!(
+        refusal(Expect::Absent(kind, there.clone())).await,
+        Error::Exists { kind, id: there.clone() }.to_string()
+    );
+    let not_in = |id: String, found: &str| {
+        Error::NotInStatus { kind, id, expected: "done".to_owned(), found: found.to_owned() }.to_string()
+    };
+    assert_eq!(refusal(Expect::Status(kind, there.clone(), "done")).await, not_in(there, "open"));
+    assert_eq!(refusal(Expect::Status(kind, not_there.clone(), "done")).await, not_in(not_there, "missing"));
+    assert_eq!(
+        refusal(Expect::TreeBelow(known.root, 1)).await,
+        Error::TreeFull { root: known.root, found: 1, limit: 1 }.to_string()
+    );
+    Ok(())
+}
+
+/// Two writes of one row in one commit: the second stays.
+pub async fn the_last_write_of_a_row_wins(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let known = new_root(&store, owner()).await?;
+    let mut agent = claim(&store, known.id).await?.agent;
+    let mut commit = Commit::fenced(&agent, at(2));
+    for (status, word) in [(Status::Running, "open"), (Status::Failed, "done")] {
+        agent.status = status;
+        commit.push(Write::Agent(agent.clone()));
+        commit.push(Write::Entity(request(&owner(), "twice", word)));
+    }
+    store.commit(commit).await?;
+    assert_eq!(store.agent(&Scope::House, known.id).await?, Some(agent));
+    let twice = EntityQuery::of(EntityKind::Request);
+    let words: Vec<_> = store.entities(&Scope::House, twice).await?.into_iter().map(|e| e.status).collect();
+    assert_eq!(words, ["done"]);
+    Ok(())
+}
+
+/// When a commit returned, its hint has been sent, and what the hint says can be read; a refused
+/// commit sends none.
+pub async fn hints_follow_durability(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let known = new_root(&store, owner()).await?;
+    let mut agent = claim(&store, known.id).await?.agent;
+    let mut hints = store.changed();
+
+    let refused = Commit::new(at(1)).expect(Expect::TreeBelow(known.root, 0));
+    assert!(store.commit(refused.write(Write::Wake(wakeup(&agent, at(1))))).await.is_err());
+    assert_eq!(hints.try_recv().err(), Some(TryRecvError::Empty));
+
+    let (run, wake) = (run(&agent), wakeup(&agent, at(5)));
+    let item = say(&mut agent, run.id, "hello");
+    let commit = Commit::fenced(&agent, at(2))
+        .write(Write::Item(item.clone()))
+        .write(Write::Run(run))
+        .write(Write::Wake(wake.clone()))
+        .write(Write::Entity(note(&agent, "a note", "tells nobody").entity()?));
+    store.commit(commit).await?;
+    let Ok(hint) = hints.try_recv() else { panic!("the commit returned and its hint was not sent") };
+    assert_eq!(hint.wakeups, [wake]);
+    assert!(hint.touches(known.root));
+    assert!(matches!(&hint.events[0].body, EventBody::Item { item: Some(told), .. } if *told == item));
+    assert_eq!(store.events(&Scope::House, known.root, 1, 10).await?, hint.events);
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! Who may write what. A commit that breaks these rules is a fault of its author and is refused
+//! whole, as [`Error::Corrupt`] where no other error names the cause.
+
+use entourage_types::{Agent, AgentId, EntityKind, Owner, RunId, Scope, Status, StepState};
+
+use super::{
+    Place,
+    sample::{at, claim, new_child, new_root, owner, post, request, run, say, step, stranger, wakeup},
+};
+use crate::{Commit, Error, ItemQuery, Result, RunQuery, Store, Write};
+
+/// A second agent of the same id is refused.
+pub async fn an_agent_is_made_once(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let agent = new_root(&store, owner()).await?;
+    let again = Agent { title: "another".to_owned(), ..agent.clone() };
+    let refused = store.commit(Commit::new(at(1)).write(Write::NewAgent(again))).await;
+    assert!(matches!(refused, Err(Error::AgentExists { agent: found }) if found == agent.id), "{refused:?}");
+    assert_eq!(store.agent(&Scope::House, agent.id).await?, Some(agent));
+    Ok(())
+}
+
+/// Two agents of one tree never have the same key; in another tree it is free.
+pub async fn a_key_is_unique_in_its_tree(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let (here, there) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    let keyed = |above: &Agent| above.child("peer", "answers", Some("chat peer".to_owned()), at(1));
+    let first = keyed(&here);
+    store.commit(Commit::new(at(1)).write(Write::NewAgent(first.clone()))).await?;
+    let refused = store.commit(Commit::new(at(1)).write(Write::NewAgent(keyed(&here)))).await;
+    assert!(matches!(refused, Err(Error::AgentExists { agent }) if agent == first.id), "{refused:?}");
+    store.commit(Commit::new(at(1)).write(Write::NewAgent(keyed(&there)))).await?;
+    Ok(())
+}
+
+/// Writing an agent's row never changes its epoch, owner, key or place in the tree.
+pub async fn an_agent_never_moves(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let (root, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    let child = new_child(&store, &root).await?;
+    let agent = claim(&store, child.id).await?.agent;
+
+    let moved: [fn(&mut Agent, &Agent); 5] = [
+        |agent, _| agent.owner = stranger(),
+        |agent, other| agent.root = other.root,
+        |agent, other| agent.parent = Some(other.id),
+        |agent, _| agent.depth = 7,
+        |agent, _| agent.key = Some("a key".to_owned()),
+    ];
+    for change in moved {
+        let mut row = agent.clone();
+        change(&mut row, &other);
+        let refused = store.commit(Commit::fenced(&agent, at(2)).write(Write::Agent(row))).await;
+        assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
+    }
+    let raised = Agent { epoch: 99, status: Status::Running, ..agent.clone() };
+    store.commit(Commit::fenced(&agent, at(2)).write(Write::Agent(raised))).await?;
+    let expected = Agent { status: Status::Running, ..agent };
+    assert_eq!(store.agent(&Scope::House, child.id).await?, Some(expected));
+    assert_eq!(store.events(&Scope::House, other.root, 1, 10).await?, [], "told in another tree");
+    Ok(())
+}
+
+/// The row, the items and the runs that an activation writes are those of its agent.
+pub async fn an_activation_writes_its_own_agent_only(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let (mine, theirs) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    let agent = claim(&store, mine.id).await?.agent;
+    let mut other = theirs.clone();
+    let (their_item, their_run) = (say(&mut other, RunId::new(), "forged"), run(&theirs));
+    for write in [Write::Agent(theirs.clone()), Write::Item(their_item), Write::Run(their_run)] {
+        let commit = Commit::fenced(&agent, at(2))
+            .write(Write::Entity(request(&owner(), "before", "done")))
+            .write(write.clone());
+        let refused = store.commit(commit).await;
+        assert!(matches!(refused, Err(Error::Corrupt(_))), "{write:?}: {refused:?}");
+    }
+    assert_eq!(store.entity(&Scope::House, EntityKind::Request, "before").await?, None);
+    assert_eq!(store.agent(&Scope::House, theirs.id).await?, Some(theirs));
+    Ok(())
+}
+
+/// Without a fence nothing of a transcript, a run or an inbox is written or taken.
+pub async fn an_outsider_writes_no_transcript(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let mut agent = new_root(&store, owner()).await?;
+    let (post, wakeup) = (post(agent.id, "hello"), wakeup(&agent, at(1)));
+    let known = Commit::new(at(1)).write(Write::Post(post.clone())).write(Write::Wake(wakeup.clone()));
+    store.commit(known).await?;
+    let run = run(&agent);
+    for write in [
+        Write::Agent(agent.clone()),
+        Write::Item(say(&mut agent, run.id, "forged")),
+        Write::Step(step(run.id, "model/0", StepState::Done)),
+        Write::Run(run),
+        Write::Read(post.id),
+        Write::Woken(wakeup.id),
+    ] {
+        let refused = store.commit(Commit::new(at(2)).write(write.clone())).await;
+        assert!(matches!(refused, Err(Error::Corrupt(_))), "{write:?}: {refused:?}");
+    }
+    let all = ItemQuery { agent: agent.id, from: 0, limit: 10 };
+    assert_eq!(store.items(&Scope::House, all).await?, []);
+    assert_eq!(store.runs(&Scope::House, RunQuery::default()).await?, []);
+    assert_eq!(store.inbox(agent.id).await?, [post]);
+    assert_eq!(store.due(at(1), None, 10).await?, [wakeup]);
+    Ok(())
+}
+
+/// A post or a wake-up for an agent that is not there is refused; one made in the same commit is.
+pub async fn nothing_is_posted_to_nobody(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let agent = Agent::root(owner(), "helper", "helps", at(0));
+    let (post, wakeup) = (post(agent.id, "hello"), wakeup(&agent, at(1)));
+    for write in [Write::Post(post.clone()), Write::Wake(wakeup)] {
+        let refused = store.commit(Commit::new(at(1)).write(write)).await;
+        assert!(
+            matches!(refused, Err(Error::NoAgent { agent: missing }) if missing == agent.id),
+            "{refused:?}"
+        );
+    }
+    let mut commit = Commit::new(at(1)).write(Write::NewAgent(agent.clone()));
+    commit.post(post.clone(), &agent.owner);
+    store.commit(commit).await?;
+    assert_eq!(store.inbox(agent.id).await?, [post]);
+    let nobody: Vec<AgentId> = store.due(at(1), None, 10).await?.into_iter().map(|w| w.agent).collect();
+    assert_eq!(nobody, [agent.id]);
+    Ok(())
+}
+
+/// An id that another owner uses stays theirs.
+pub async fn an_entity_never_passes_to_another_owner(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let write =
+        |owner: &Owner, status| Commit::new(at(1)).write(Write::Entity(request(owner, "one", status)));
+    store.commit(write(&owner(), "open")).await?;
+    let refused = store.commit(write(&stranger(), "stolen")).await;
+    assert!(matches!(&refused, Err(Error::Exists { id, .. }) if id == "one"), "{refused:?}");
+    let kept = store.entity(&Scope::House, EntityKind::Request, "one").await?;
+    assert_eq!(kept, Some(request(&owner(), "one", "open")));
+    Ok(())
+}

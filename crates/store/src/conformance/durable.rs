@@ -1,0 +1,51 @@
+//! What outlives the process.
+
+use entourage_types::{Agent, EntityKind, Record, RunId, Scope, StepState};
+
+use super::{
+    Place,
+    sample::{at, claim, new_root, note, owner, post, run, say, step, wakeup},
+};
+use crate::{Commit, EntityQuery, Error, Result, Store, Write};
+
+/// Closed and opened again: the same rows, the same numbers, and the old epochs still refused.
+pub async fn what_was_kept_is_there_again(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let known = new_root(&store, owner()).await?;
+    let before = claim(&store, known.id).await?.agent;
+    let mut agent = claim(&store, known.id).await?.agent;
+    let (run, post, wake) = (run(&agent), post(agent.id, "hello"), wakeup(&agent, at(9)));
+    let note = note(&agent, "kept", "a buried chest").entity()?;
+    let item = say(&mut agent, run.id, "hello");
+    let step = step(run.id, "model/0", StepState::Started);
+    let commit = Commit::fenced(&agent, at(2))
+        .write(Write::Item(item.clone()))
+        .write(Write::Run(run.clone()))
+        .write(Write::Step(step.clone()))
+        .write(Write::Post(post.clone()))
+        .write(Write::Wake(wake.clone()))
+        .write(Write::Entity(note.clone()))
+        .write(Write::Agent(agent.clone()));
+    store.commit(commit).await?;
+    let events = store.events(&Scope::House, known.root, 0, 100).await?;
+    drop(store);
+
+    let store = place.open().await?;
+    assert_eq!(store.events(&Scope::House, known.root, 0, 100).await?, events);
+    assert_eq!(store.due(at(9), None, 10).await?, std::slice::from_ref(&wake));
+    let text = Some("chest".to_owned());
+    let query = EntityQuery { text, ..EntityQuery::of(EntityKind::Note) };
+    assert_eq!(store.entities(&Scope::House, query).await?, [note]);
+    let refused = store.commit(Commit::fenced(&before, at(3))).await;
+    assert!(matches!(refused, Err(Error::Fenced { .. })), "{refused:?}");
+    let claim = claim(&store, known.id).await?;
+    assert_eq!(claim.agent, Agent { epoch: agent.epoch + 1, ..agent });
+    assert_eq!((claim.run, claim.steps, claim.items), (Some(run), vec![step], vec![item]));
+    assert_eq!((claim.inbox, claim.wakeups), (vec![post], vec![wake]));
+    let mut agent = claim.agent;
+    let item = say(&mut agent, RunId::new(), "and on");
+    store.commit(Commit::fenced(&agent, at(3)).write(Write::Item(item))).await?;
+    let numbers = store.events(&Scope::House, known.root, 0, 100).await?.into_iter().map(|event| event.seq);
+    assert_eq!(numbers.collect::<Vec<_>>(), (1..=events.len() as u64 + 1).collect::<Vec<_>>());
+    Ok(())
+}

@@ -1,0 +1,197 @@
+//! Entities: written whole, found by what they belong to, by status and by words.
+
+use entourage_types::{Agent, Entity, EntityKind, Note, Owner, Record, Scope, Status, Task};
+
+use super::{
+    Place,
+    sample::{at, new_child, new_root, note, owner, request, stranger, task},
+};
+use crate::{Commit, EntityQuery, Page, Result, Store, Write};
+
+async fn keep(store: &impl Store, entity: &Entity) -> Result<()> {
+    store.commit(Commit::new(at(1)).write(Write::Entity(entity.clone()))).await.map(|_| ())
+}
+
+async fn ids(store: &impl Store, scope: &Scope, query: EntityQuery) -> Result<Vec<String>> {
+    Ok(store.entities(scope, query).await?.into_iter().map(|entity| entity.id).collect())
+}
+
+/// Every field, when new and when changed; the same id of another kind is another row.
+pub async fn an_entity_is_written_whole(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let root = new_root(&store, owner()).await?;
+    let mut entity = Entity {
+        kind: EntityKind::Note,
+        id: "an id ' of any sort".to_owned(),
+        owner: owner(),
+        root: Some(root.id),
+        parent: Some(root.id),
+        status: "kept".to_owned(),
+        created: at(1),
+        updated: at(2),
+        text: Some("some words".to_owned()),
+        body: r#"{"any":["body",null]}"#.to_owned(),
+    };
+    keep(&store, &entity).await?;
+    let same_id = request(&owner(), &entity.id, "done");
+    keep(&store, &same_id).await?;
+    assert_eq!(store.entity(&Scope::House, EntityKind::Note, &entity.id).await?.as_ref(), Some(&entity));
+    entity = Entity { root: None, parent: None, text: None, updated: at(9), ..entity };
+    entity.status = "changed".to_owned();
+    entity.body = "[]".to_owned();
+    keep(&store, &entity).await?;
+    assert_eq!(store.entity(&Scope::House, EntityKind::Note, &entity.id).await?.as_ref(), Some(&entity));
+    assert_eq!(store.entity(&Scope::House, EntityKind::Request, &entity.id).await?, Some(same_id));
+    assert_eq!(store.entity(&Scope::House, EntityKind::Note, "no such id").await?, None);
+    Ok(())
+}
+
+/// By kind, tree, agent and status, alone and together.
+pub async fn queries_restrict(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let (one, two) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    let child = new_child(&store, &one).await?;
+    let [a, b, c] = [task(&one, child.id), task(&child, one.id), task(&two, two.id)];
+    let done = Task { status: Status::Succeeded, ..b.clone() };
+    for task in [&a, &b, &c, &done] {
+        store.commit(Commit::new(at(1)).write(Write::Task(task.clone()))).await?;
+    }
+    let all = EntityQuery::of(EntityKind::Task);
+    let [a, b, c] = [a, b, c].map(|task| task.id.to_string());
+    for (query, expected) in [
+        (all.clone(), vec![&a, &b, &c]),
+        (EntityQuery::of(EntityKind::Note), vec![]),
+        (EntityQuery { root: Some(one.id), ..all.clone() }, vec![&a, &b]),
+        (EntityQuery { parent: Some(child.id), ..all.clone() }, vec![&b]),
+        (EntityQuery { status: Some("queued".to_owned()), ..all.clone() }, vec![&a, &c]),
+        (EntityQuery { root: Some(one.id), status: Some("succeeded".to_owned()), ..all.clone() }, vec![&b]),
+        (EntityQuery { root: Some(two.id), parent: Some(one.id), ..all }, vec![]),
+    ] {
+        let found = ids(&store, &Scope::House, query.clone()).await?;
+        assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{query:?}");
+    }
+    Ok(())
+}
+
+/// Oldest or newest first, in pages that meet without a gap, also while rows change; a page after
+/// a row that is not to be seen is empty.
+pub async fn pages_go_both_ways(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let mut names: Vec<String> = ["m", "z", "a", "q", "b"].map(str::to_owned).to_vec();
+    for (name, made) in names.iter().zip(1..) {
+        keep(&store, &Entity { created: at(made), ..request(&owner(), name, "open") }).await?;
+        keep(&store, &request(&stranger(), &format!("their {name}"), "open")).await?;
+    }
+    keep(&store, &Entity { updated: at(99), ..request(&owner(), "m", "changed") }).await?;
+    let scope = Scope::Owner(owner());
+    for newest_first in [false, true] {
+        for limit in [1, 2, 5, 100] {
+            let (mut seen, mut after) = (Vec::new(), None);
+            loop {
+                let page = Page { after, limit, newest_first };
+                let found =
+                    ids(&store, &scope, EntityQuery { page, ..EntityQuery::of(EntityKind::Request) }).await?;
+                after = found.last().cloned();
+                seen.extend(found);
+                if after.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(seen, names, "newest first {newest_first}, pages of {limit}");
+        }
+        names.reverse();
+    }
+    for hidden in ["their m", "no such row"] {
+        let page = Page { after: Some(hidden.to_owned()), ..Page::default() };
+        let query = EntityQuery { page, ..EntityQuery::of(EntityKind::Request) };
+        assert_eq!(ids(&store, &scope, query).await?, [""; 0], "after `{hidden}`");
+    }
+    Ok(())
+}
+
+async fn search(store: &impl Store, owner: &Owner, text: &str) -> Result<Vec<String>> {
+    let query = EntityQuery { text: Some(text.to_owned()), ..EntityQuery::of(EntityKind::Note) };
+    let notes = store.entities(&Scope::Owner(owner.clone()), query).await?;
+    notes.iter().map(|entity| Ok(Note::from_entity(entity)?.title)).collect()
+}
+
+async fn keep_notes(store: &impl Store, agent: &Agent, notes: &[(&str, &str)]) -> Result<()> {
+    for (title, content) in notes {
+        keep(store, &note(agent, title, content).entity()?).await?;
+    }
+    Ok(())
+}
+
+/// All of the words, in any case and order, the last of them by its beginning; the best match
+/// first; one's own only; together with the other conditions.
+pub async fn search_finds_by_words(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let (agent, other) = (new_root(&store, owner()).await?, new_root(&store, stranger()).await?);
+    let often = "spade spade spade";
+    keep_notes(&store, &agent, &[("Shed", "the spade is in the shed"), ("Spade", often), ("Soil", "clay")])
+        .await?;
+    keep_notes(&store, &other, &[("Theirs", "another spade")]).await?;
+    assert_eq!(search(&store, &owner(), "clay").await?, ["Soil"]);
+    assert_eq!(search(&store, &owner(), "SHED spade").await?, ["Shed"]);
+    assert_eq!(search(&store, &owner(), "spade").await?, ["Spade", "Shed"]);
+    assert_eq!(search(&store, &owner(), "the spa").await?, ["Shed"]);
+    assert_eq!(search(&store, &owner(), "spade clay").await?, [""; 0]);
+    assert_eq!(search(&store, &stranger(), "spade").await?, ["Theirs"]);
+    let query = EntityQuery { text: Some("spade".to_owned()), ..EntityQuery::of(EntityKind::Note) };
+    let first = Page { limit: 1, ..Page::default() };
+    let limited = EntityQuery { page: first, root: Some(agent.id), ..query.clone() };
+    assert_eq!(store.entities(&Scope::House, limited).await?.len(), 1);
+    let elsewhere = EntityQuery { status: Some("gone".to_owned()), ..query };
+    assert_eq!(store.entities(&Scope::House, elsewhere).await?, []);
+    Ok(())
+}
+
+/// No text is query syntax; text without a word finds nothing.
+pub async fn search_text_is_data(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let agent = new_root(&store, owner()).await?;
+    keep_notes(&store, &agent, &[("Quote", "it's 5\" deep AND wide; naïve 漢字")]).await?;
+    for nothing in ["", " ", "\"", "'", "*", "()", "^ - :", "\u{0}", "\" OR \"", "👾"] {
+        assert_eq!(search(&store, &owner(), nothing).await?, [""; 0], "`{nothing}`");
+    }
+    for syntax in [
+        "deep NOT",
+        "OR",
+        "NEAR(deep, 2)",
+        "text: deep",
+        "deep* zebra",
+        "{text} : deep",
+        "a\u{0}\"b",
+        "DROP TABLE",
+    ] {
+        assert_eq!(search(&store, &owner(), syntax).await?, [""; 0], "`{syntax}`");
+    }
+    for words in
+        ["it's", "5\" deep", "AND", "deep AND wide", "(deep)", "-deep", "naïve", "漢字", "deep\u{0}wide"]
+    {
+        assert_eq!(search(&store, &owner(), words).await?, ["Quote"], "`{words}`");
+    }
+    Ok(())
+}
+
+/// What a changed row no longer says, it is no longer found by.
+pub async fn search_follows_changes(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let agent = new_root(&store, owner()).await?;
+    let mut entity = note(&agent, "Shed", "green").entity()?;
+    keep(&store, &entity).await?;
+    entity.text = Some("red".to_owned());
+    keep(&store, &entity).await?;
+    assert_eq!(search(&store, &owner(), "green").await?, [""; 0]);
+    assert_eq!(search(&store, &owner(), "red").await?, ["Shed"]);
+    entity.status = "moved".to_owned();
+    keep(&store, &entity).await?;
+    assert_eq!(search(&store, &owner(), "red").await?, ["Shed"]);
+    entity.text = None;
+    keep(&store, &entity).await?;
+    assert_eq!(search(&store, &owner(), "red").await?, [""; 0]);
+    entity.text = Some("blue".to_owned());
+    keep(&store, &entity).await?;
+    assert_eq!(search(&store, &owner(), "blue").await?, ["Shed"]);
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! Events: each change told once, numbered without gaps in its tree, readable from any cursor.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use entourage_types::{Agent, Event, EventBody, Record, RunId, Scope, Status, StepState, WaitingOn};
+
+use super::{
+    Place,
+    sample::{
+        at, claim, join, new_child, new_root, note, owner, post, question, run, say, step, task, wakeup,
+    },
+};
+use crate::{Commit, Result, Store, Write, derive};
+
+/// A commit of every sort of write tells what the derivation says, under the commit's time, with
+/// its items filled in.
+pub async fn each_change_is_told(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let known = new_root(&store, owner()).await?;
+    let mut agent = claim(&store, known.id).await?.agent;
+    let before = agent.clone();
+    let (run, child) = (run(&agent), agent.child("digger", "digs", None, at(2)));
+    let item = say(&mut agent, run.id, "hello");
+    agent.status = Status::Waiting;
+    agent.waiting_on = Some(WaitingOn::User);
+    let commit = Commit::fenced(&agent, at(7))
+        .write(Write::Run(run.clone()))
+        .write(Write::Item(item.clone()))
+        .write(Write::Step(step(run.id, "model/0", StepState::Done)))
+        .write(Write::Step(step(run.id, "tool/1", StepState::Open)))
+        .write(Write::NewAgent(child.clone()))
+        .write(Write::Task(task(&agent, child.id)))
+        .write(Write::Question(question(&agent)))
+        .write(Write::Entity(note(&agent, "a", "b").entity()?))
+        .write(Write::Post(post(child.id, "dig")))
+        .write(Write::Wake(wakeup(&child, at(8))))
+        .write(Write::Agent(agent.clone()));
+    let told = derive::events(&commit, Some(&before));
+    assert!(told.len() >= 7, "the derivation tells of each");
+    store.commit(commit).await?;
+    let expected: Vec<Event> = told
+        .into_iter()
+        .zip(2..)
+        .map(|((root, agent, body), seq)| Event { root, seq, agent, at: at(7), body })
+        .collect();
+    assert_eq!(store.events(&Scope::House, known.root, 1, 100).await?, expected);
+
+    // The status has not changed since: nothing to tell.
+    store.commit(Commit::fenced(&agent, at(8)).write(Write::Agent(agent.clone()))).await?;
+    assert_eq!(store.events(&Scope::House, known.root, 1, 100).await?.len(), expected.len());
+    Ok(())
+}
+
+/// Any cursor and any limit give the events that follow, and no others.
+pub async fn events_resume_from_any_cursor(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let known = new_root(&store, owner()).await?;
+    let mut agent = claim(&store, known.id).await?.agent;
+    for text in ["one", "two", "three", "four"] {
+        let item = say(&mut agent, RunId::new(), text);
+        store.commit(Commit::fenced(&agent, at(2)).write(Write::Item(item))).await?;
+    }
+    for after in 0..=6 {
+        for limit in [1, 2, 100] {
+            let seqs: Vec<u64> = store
+                .events(&Scope::House, known.root, after, limit)
+                .await?
+                .iter()
+                .map(|event| event.seq)
+                .collect();
+            let expected: Vec<u64> = (after + 1..=5).take(limit as usize).collect();
+            assert_eq!(seqs, expected, "after {after}, at most {limit}");
+        }
+    }
+    Ok(())
+}
+
+/// Each tree counts from 1; the agents of one tree share its numbers; a tree is found by its root.
+pub async fn trees_are_numbered_apart(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let (one, two) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    let child = new_child(&store, &one).await?;
+    let commit = Commit::new(at(1))
+        .write(Write::Question(question(&two)))
+        .write(Write::Question(question(&child)))
+        .write(Write::Question(question(&two)));
+    store.commit(commit).await?;
+    let told = async |root: &Agent| -> Result<Vec<(u64, bool)>> {
+        let events = store.events(&Scope::House, root.id, 0, 100).await?;
+        assert!(events.iter().all(|event| event.root == root.id));
+        Ok(events.iter().map(|event| (event.seq, event.agent == root.id)).collect())
+    };
+    assert_eq!(told(&one).await?, [(1, true), (2, false), (3, false)]);
+    assert_eq!(told(&two).await?, [(1, true), (2, true), (3, true)]);
+    assert_eq!(told(&child).await?, []);
+    Ok(())
+}
+
+/// Eight agents of one tree commit at once: the numbers have no gaps, each agent's items are told
+/// in order, and the hints told the same facts.
+pub async fn numbers_have_no_gaps_under_concurrent_committers(place: impl Place) -> Result<()> {
+    const COMMITTERS: usize = 8;
+    const COMMITS: usize = 25;
+    let store = Arc::new(place.open().await?);
+    let root = new_root(&*store, owner()).await?;
+    let mut hints = store.changed();
+    let mut committers = Vec::new();
+    for _ in 0..COMMITTERS {
+        let store = Arc::clone(&store);
+        let agent = new_child(&*store, &root).await?;
+        committers.push(tokio::spawn(async move {
+            let mut agent = claim(&*store, agent.id).await?.agent;
+            for _ in 0..COMMITS {
+                let item = say(&mut agent, RunId::new(), "busy");
+                store.commit(Commit::fenced(&agent, at(2)).write(Write::Item(item))).await?;
+            }
+            Ok(())
+        }));
+    }
+    for committer in committers {
+        join(committer).await?;
+    }
+
+    let total = 1 + COMMITTERS + COMMITTERS * COMMITS;
+    let events = store.events(&Scope::House, root.id, 0, 10_000).await?;
+    let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
+    assert_eq!(numbers, (1..=total as u64).collect::<Vec<_>>());
+    let mut next = BTreeMap::new();
+    for event in &events {
+        if let EventBody::Item { item_seq, item: Some(item) } = &event.body {
+            assert_eq!((*item_seq, item.agent), (item.seq, event.agent));
+            let next = next.entry(event.agent).or_insert(0);
+            assert_eq!(item.seq, *next, "an item of {} out of order", event.agent);
+            *next += 1;
+        }
+    }
+    assert_eq!(next.values().sum::<u64>() as usize, COMMITTERS * COMMITS);
+
+    let mut hinted = Vec::new();
+    while let Ok(hint) = hints.try_recv() {
+        hinted.extend(hint.events.iter().cloned());
+    }
+    assert_eq!(hinted, events[1..], "hints in the order of the numbers");
+    Ok(())
+}

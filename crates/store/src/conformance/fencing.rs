@@ -1,0 +1,117 @@
+//! One agent, one writer: claims raise the epoch, and only the last one's commits succeed.
+
+use std::sync::Arc;
+
+use entourage_types::{Agent, Run, Scope, Status, StepState};
+
+use super::{
+    Place,
+    sample::{at, claim, join, new_root, owner, post, run, say, step, wakeup},
+};
+use crate::{Commit, Error, ItemQuery, Result, Store, Write};
+
+/// Once a claim returned, no commit under an earlier epoch succeeds, and the new one's do.
+pub async fn an_old_epoch_is_refused(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let agent = new_root(&store, owner()).await?;
+    let unclaimed = store.claim(agent.id).await?.map(|claim| claim.agent.epoch);
+    assert_eq!(unclaimed, Some(1), "the first claim");
+    let (first, second) = (claim(&store, agent.id).await?.agent, claim(&store, agent.id).await?.agent);
+    assert!(second.epoch > first.epoch);
+    for old in [&agent, &first] {
+        let refused = store.commit(Commit::fenced(old, at(1)).write(Write::Agent(first.clone()))).await;
+        assert!(matches!(refused, Err(Error::Fenced { .. })), "{refused:?}");
+    }
+    store.commit(Commit::fenced(&second, at(1)).write(Write::Agent(second.clone()))).await?;
+    let refused = store.commit(Commit::fenced(&Agent { epoch: 99, ..second }, at(1))).await;
+    assert!(matches!(refused, Err(Error::Fenced { .. })), "an epoch that no claim returned: {refused:?}");
+    Ok(())
+}
+
+/// Concurrent claims get different epochs, and all but the highest are fenced.
+pub async fn claims_are_serial(place: impl Place) -> Result<()> {
+    let store = Arc::new(place.open().await?);
+    let agent = new_root(&*store, owner()).await?;
+    let claims = (0..16).map(|_| {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move { claim(&*store, agent.id).await.map(|claim| claim.agent) })
+    });
+    let mut claimed = Vec::new();
+    for claim in claims.collect::<Vec<_>>() {
+        claimed.push(join(claim).await?);
+    }
+    claimed.sort_by_key(|agent| agent.epoch);
+    let epochs: Vec<u64> = claimed.iter().map(|agent| agent.epoch).collect();
+    assert_eq!(epochs, (1..=16).collect::<Vec<_>>());
+    for agent in claimed {
+        let committed = store.commit(Commit::fenced(&agent, at(1))).await;
+        assert_eq!(committed.is_ok(), agent.epoch == 16, "epoch {}: {committed:?}", agent.epoch);
+    }
+    Ok(())
+}
+
+/// The run that has not ended, its steps, the items, the inbox and the wake-ups, due or not.
+pub async fn a_claim_reads_all_that_there_is(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let agent = new_root(&store, owner()).await?;
+    let mut agent = claim(&store, agent.id).await?.agent;
+    let ended = Run { status: Status::Succeeded, ended: Some(at(1)), ..run(&agent) };
+    let open = Run { status: Status::Waiting, ..run(&agent) };
+    let posts = [post(agent.id, "one"), post(agent.id, "two")];
+    let wakeups = [wakeup(&agent, at(5)), wakeup(&agent, at(1_000_000_000))];
+    let mut commit = Commit::fenced(&agent, at(2))
+        .write(Write::Run(ended.clone()))
+        .write(Write::Step(step(ended.id, "model/0", StepState::Done)))
+        .write(Write::Run(open.clone()));
+    let steps = ["receive/0", "model/0"].map(|key| step(open.id, key, StepState::Done));
+    let items = ["one", "two", "three"].map(|text| say(&mut agent, open.id, text));
+    commit.writes.extend(steps.iter().cloned().map(Write::Step));
+    commit.writes.extend(items.iter().cloned().map(Write::Item));
+    commit.writes.extend(posts.iter().cloned().map(Write::Post));
+    commit.writes.extend(wakeups.iter().cloned().map(Write::Wake));
+    store.commit(commit.write(Write::Agent(agent.clone()))).await?;
+
+    let claim = claim(&store, agent.id).await?;
+    assert_eq!(claim.agent, Agent { epoch: agent.epoch + 1, ..agent });
+    assert_eq!(claim.run, Some(open));
+    assert_eq!(claim.steps, steps);
+    assert_eq!(claim.items, items);
+    assert_eq!(claim.inbox, posts);
+    assert_eq!(claim.wakeups, wakeups);
+    Ok(())
+}
+
+/// Items of earlier sessions stay readable but are not claimed; nor is a run that has ended.
+pub async fn a_claim_reads_the_current_session_only(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let agent = new_root(&store, owner()).await?;
+    let mut agent = claim(&store, agent.id).await?.agent;
+    let run = Run { status: Status::Succeeded, ended: Some(at(1)), ..run(&agent) };
+    let mut commit = Commit::fenced(&agent, at(2)).write(Write::Run(run.clone()));
+    for _ in 0..3 {
+        commit.push(Write::Item(say(&mut agent, run.id, "earlier")));
+    }
+    agent.session = 2;
+    store.commit(commit.write(Write::Agent(agent.clone()))).await?;
+    let empty = claim(&store, agent.id).await?;
+    assert_eq!((empty.items, empty.run, empty.steps), (vec![], None, vec![]));
+
+    agent.epoch += 1;
+    let item = say(&mut agent, run.id, "now");
+    let commit = Commit::fenced(&agent, at(3)).write(Write::Item(item.clone()));
+    store.commit(commit.write(Write::Agent(agent.clone()))).await?;
+    assert_eq!(claim(&store, agent.id).await?.items, [item]);
+    let all = ItemQuery { agent: agent.id, from: 0, limit: 10 };
+    assert_eq!(store.items(&Scope::House, all).await?.len(), 4);
+    Ok(())
+}
+
+/// Claiming an agent that is not there gives none; a commit under its name is refused.
+pub async fn a_claim_of_nobody_is_none(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let nobody = Agent::root(owner(), "helper", "never made", at(0));
+    assert!(store.claim(nobody.id).await?.is_none());
+    let refused = store.commit(Commit::fenced(&nobody, at(1))).await;
+    assert!(matches!(refused, Err(Error::NoAgent { agent }) if agent == nobody.id), "{refused:?}");
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! Inboxes and wake-ups: kept until they are served, then gone.
+
+use entourage_types::{PostId, Wakeup};
+
+use super::{
+    Place,
+    sample::{at, claim, new_root, owner, post, stranger, wakeup},
+};
+use crate::{Commit, Result, Store, Write};
+
+/// The order of the ids, whatever the order of the commits; each post as it was written.
+pub async fn posts_are_in_the_order_of_their_ids(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let (agent, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    let posts = ["one", "two", "three"].map(|text| post(agent.id, text));
+    for index in [2, 0, 1] {
+        store.commit(Commit::new(at(1)).write(Write::Post(posts[index].clone()))).await?;
+    }
+    assert_eq!(store.inbox(agent.id).await?, posts);
+    assert_eq!(store.inbox(other.id).await?, []);
+    Ok(())
+}
+
+/// A commit returns whether the fenced agent's inbox has posts that it did not read.
+pub async fn a_commit_says_whether_posts_are_left(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let known = new_root(&store, owner()).await?;
+    let agent = claim(&store, known.id).await?.agent;
+    let fenced = || Commit::fenced(&agent, at(2));
+    let (first, second) = (post(agent.id, "one"), post(agent.id, "two"));
+    assert!(!store.commit(fenced()).await?.inbox, "nothing posted");
+    for post in [&first, &second] {
+        let outside = store.commit(Commit::new(at(1)).write(Write::Post(post.clone()))).await?;
+        assert!(!outside.inbox, "an outsider has no inbox");
+    }
+    assert!(store.commit(fenced()).await?.inbox, "two unread");
+    assert!(store.commit(fenced().write(Write::Read(first.id))).await?.inbox, "one unread");
+    assert!(!store.commit(fenced().write(Write::Read(second.id))).await?.inbox, "both read");
+    assert!(store.commit(fenced().write(Write::Post(post(agent.id, "to myself")))).await?.inbox);
+    Ok(())
+}
+
+/// The posts and wake-ups of another agent are not one's to take.
+pub async fn reading_takes_ones_own_posts_only(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let (known, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    let (theirs, wake) = (post(other.id, "theirs"), wakeup(&other, at(1)));
+    let commit = Commit::new(at(1)).write(Write::Post(theirs.clone())).write(Write::Wake(wake.clone()));
+    store.commit(commit).await?;
+    let agent = claim(&store, known.id).await?.agent;
+    let commit = Commit::fenced(&agent, at(2))
+        .write(Write::Read(theirs.id))
+        .write(Write::Woken(wake.id))
+        .write(Write::Read(PostId::new()));
+    store.commit(commit).await?;
+    assert_eq!(store.inbox(other.id).await?, [theirs]);
+    assert_eq!(store.due(at(1), None, 10).await?, [wake]);
+    Ok(())
+}
+
+/// By due time, then id; pages of any size meet without a gap; what is due later is not there yet.
+pub async fn due_wakeups_are_in_order_and_paged(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let agents = [new_root(&store, owner()).await?, new_root(&store, stranger()).await?];
+    let mut wakeups: Vec<Wakeup> =
+        [5, 3, 3, 9, 1, 3, 7].iter().zip(agents.iter().cycle()).map(|(due, a)| wakeup(a, at(*due))).collect();
+    for wakeup in wakeups.iter().rev() {
+        store.commit(Commit::new(at(0)).write(Write::Wake(wakeup.clone()))).await?;
+    }
+    wakeups.sort_by_key(|wakeup| (wakeup.due, wakeup.id));
+    assert_eq!(store.due(at(7), None, 100).await?, wakeups[..6]);
+    assert_eq!(store.due(at(0), None, 100).await?, []);
+    for limit in 1..=4 {
+        let (mut seen, mut after) = (Vec::new(), None);
+        loop {
+            let page = store.due(at(9), after, limit).await?;
+            assert!(page.len() <= limit as usize);
+            let Some(last) = page.last() else { break };
+            after = Some((last.due, last.id));
+            seen.extend(page);
+        }
+        assert_eq!(seen, wakeups, "pages of {limit}");
+    }
+    Ok(())
+}
+
+/// Gone once served; written again, it is due at its new time only.
+pub async fn a_served_wakeup_is_gone(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let known = new_root(&store, owner()).await?;
+    let (first, mut second) = (wakeup(&known, at(1)), wakeup(&known, at(2)));
+    let commit = Commit::new(at(0)).write(Write::Wake(first.clone())).write(Write::Wake(second.clone()));
+    store.commit(commit).await?;
+    let agent = claim(&store, known.id).await?.agent;
+    second.due = at(8);
+    let commit =
+        Commit::fenced(&agent, at(3)).write(Write::Woken(first.id)).write(Write::Wake(second.clone()));
+    store.commit(commit).await?;
+    assert_eq!(store.due(at(7), None, 10).await?, []);
+    assert_eq!(store.due(at(8), None, 10).await?, [second.clone()]);
+    assert_eq!(claim(&store, known.id).await?.wakeups, [second]);
+    Ok(())
+}

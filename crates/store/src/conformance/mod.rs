@@ -1,0 +1,143 @@
+//! The public conformance suite: a store is what passes it.
+//!
+//! Each property is a function over a [`Place`]. To run them all for a store of your own, take this
+//! crate as a dev-dependency with the feature `conformance`, say where your store keeps its rows,
+//! and expand the tests:
+//!
+//! ```ignore
+//! struct Database(/* an empty database of its own */);
+//!
+//! impl Database {
+//!     fn new() -> Self { … }
+//! }
+//!
+//! #[async_trait]
+//! impl Place for Database {
+//!     type Store = MyStore;
+//!
+//!     async fn open(&self) -> Result<MyStore> { … }
+//! }
+//!
+//! entourage_store::conformance!(Database::new);
+//! ```
+//!
+//! The caller needs `tokio` with its test macro. What the suite expects beyond the words of
+//! [`Store`] is said where it is checked.
+#![cfg(feature = "conformance")]
+
+pub mod commits;
+pub mod concurrency;
+pub mod contract;
+pub mod durable;
+pub mod entities;
+pub mod events;
+pub mod fencing;
+pub mod inbox;
+mod model;
+pub mod random;
+mod sample;
+pub mod scopes;
+pub mod transcripts;
+pub mod trees;
+
+use async_trait::async_trait;
+
+use crate::{Result, Store};
+
+/// Where a store keeps its rows: empty when made, and no two alike.
+#[async_trait]
+pub trait Place: Send + Sync + 'static {
+    /// The store under test.
+    type Store: Store;
+
+    /// Opens what is kept here. The suite opens again only after it has dropped the store.
+    async fn open(&self) -> Result<Self::Store>;
+}
+
+/// Expands to one test for each property, given the path of a function that makes a [`Place`].
+#[macro_export]
+macro_rules! conformance {
+    ($place:path) => {
+        $crate::conformance! { @each $place;
+            commits: [
+                a_refused_expectation_leaves_nothing,
+                a_refused_fence_leaves_nothing,
+                a_refused_write_leaves_nothing,
+                each_expectation_holds_or_refuses,
+                the_last_write_of_a_row_wins,
+                hints_follow_durability,
+            ];
+            contract: [
+                an_agent_is_made_once,
+                a_key_is_unique_in_its_tree,
+                an_agent_never_moves,
+                an_activation_writes_its_own_agent_only,
+                an_outsider_writes_no_transcript,
+                nothing_is_posted_to_nobody,
+                an_entity_never_passes_to_another_owner,
+            ];
+            fencing: [
+                an_old_epoch_is_refused,
+                claims_are_serial,
+                a_claim_reads_all_that_there_is,
+                a_claim_reads_the_current_session_only,
+                a_claim_of_nobody_is_none,
+            ];
+            transcripts: [
+                items_are_in_order_and_without_gaps,
+                every_item_reads_back,
+                runs_read_back_whole,
+                steps_are_in_the_order_they_were_begun,
+            ];
+            inbox: [
+                posts_are_in_the_order_of_their_ids,
+                a_commit_says_whether_posts_are_left,
+                reading_takes_ones_own_posts_only,
+                due_wakeups_are_in_order_and_paged,
+                a_served_wakeup_is_gone,
+            ];
+            events: [
+                each_change_is_told,
+                events_resume_from_any_cursor,
+                trees_are_numbered_apart,
+                numbers_have_no_gaps_under_concurrent_committers,
+            ];
+            entities: [
+                an_entity_is_written_whole,
+                queries_restrict,
+                pages_go_both_ways,
+                search_finds_by_words,
+                search_text_is_data,
+                search_follows_changes,
+            ];
+            trees: [
+                agents_are_found_by_their_place,
+                pages_of_agents_go_both_ways,
+                a_full_tree_refuses,
+            ];
+            scopes: [
+                no_read_shows_another_owners_rows,
+            ];
+            concurrency: [
+                many_writers_see_no_busy_error,
+                readers_see_whole_commits,
+            ];
+            durable: [
+                what_was_kept_is_there_again,
+            ];
+        }
+    };
+    (@each $place:path; $($file:ident: [$($property:ident),+ $(,)?];)+) => {
+        $($(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $property() -> $crate::Result<()> {
+                $crate::conformance::$file::$property($place()).await
+            }
+        )+)+
+
+        #[test]
+        fn any_history_reads_as_the_model_says() {
+            $crate::conformance::random::any_history_reads_as_the_model_says($place);
+        }
+    };
+}

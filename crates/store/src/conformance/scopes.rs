@@ -1,0 +1,83 @@
+//! On whose behalf a read happens.
+
+use entourage_types::{EntityKind, Record, Scope, StepState};
+
+use super::{
+    Place,
+    sample::{at, claim, new_root, note, owner, run, say, step, stranger},
+};
+use crate::{AgentQuery, Commit, EntityQuery, ItemQuery, Page, Result, RunQuery, Store, Write};
+
+/// Every read, by the owner, by the house and by a stranger, whom nothing tells that the rows exist.
+pub async fn no_read_shows_another_owners_rows(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let known = new_root(&store, owner()).await?;
+    let mut agent = claim(&store, known.id).await?.agent;
+    let (run, note) = (run(&agent), note(&agent, "secret", "a buried chest").entity()?);
+    let commit = Commit::fenced(&agent, at(2))
+        .write(Write::Item(say(&mut agent, run.id, "secret")))
+        .write(Write::Run(run.clone()))
+        .write(Write::Step(step(run.id, "model/0", StepState::Done)))
+        .write(Write::Entity(note.clone()));
+    store.commit(commit).await?;
+
+    for (scope, sees) in
+        [(Scope::Owner(owner()), true), (Scope::House, true), (Scope::Owner(stranger()), false)]
+    {
+        let found = [
+            ("agent", store.agent(&scope, agent.id).await?.is_some()),
+            ("agents", !store.agents(&scope, AgentQuery::default()).await?.is_empty()),
+            (
+                "agents by root",
+                !store
+                    .agents(&scope, AgentQuery { root: Some(agent.id), ..AgentQuery::default() })
+                    .await?
+                    .is_empty(),
+            ),
+            ("items", {
+                let query = ItemQuery { agent: agent.id, from: 0, limit: 10 };
+                !store.items(&scope, query).await?.is_empty()
+            }),
+            ("runs", !store.runs(&scope, RunQuery::default()).await?.is_empty()),
+            (
+                "runs by id",
+                !store.runs(&scope, RunQuery { id: Some(run.id), ..RunQuery::default() }).await?.is_empty(),
+            ),
+            (
+                "runs by agent",
+                !store
+                    .runs(&scope, RunQuery { agent: Some(agent.id), ..RunQuery::default() })
+                    .await?
+                    .is_empty(),
+            ),
+            (
+                "runs by root",
+                !store
+                    .runs(&scope, RunQuery { root: Some(agent.id), ..RunQuery::default() })
+                    .await?
+                    .is_empty(),
+            ),
+            ("steps", !store.steps(&scope, run.id).await?.is_empty()),
+            ("entity", store.entity(&scope, EntityKind::Note, &note.id).await?.is_some()),
+            ("entities", !store.entities(&scope, EntityQuery::of(EntityKind::Note)).await?.is_empty()),
+            ("search", {
+                let text = Some("chest".to_owned());
+                let query = EntityQuery { text, ..EntityQuery::of(EntityKind::Note) };
+                !store.entities(&scope, query).await?.is_empty()
+            }),
+            ("events", !store.events(&scope, agent.root, 0, 10).await?.is_empty()),
+        ];
+        for (read, found) in found {
+            assert_eq!(found, sees, "{read} on behalf of {scope:?}");
+        }
+    }
+
+    // A stranger's page after a row that is not theirs is as empty as one after no row at all.
+    let theirs = new_root(&store, stranger()).await?;
+    for hidden in [known.id.to_string(), "agt_none".to_owned()] {
+        let page = Page { after: Some(hidden), newest_first: true, ..Page::default() };
+        let query = AgentQuery { page, ..AgentQuery::default() };
+        assert_eq!(store.agents(&Scope::Owner(theirs.owner.clone()), query).await?, []);
+    }
+    Ok(())
+}

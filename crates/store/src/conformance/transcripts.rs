@@ -1,0 +1,160 @@
+//! Transcripts, runs and steps: in order, complete, and as they were written.
+
+use entourage_types::{
+    Agent, Author, CallId, Cost, Decision, ItemBody, Level, Message, ModelUse, Notice, Output, RunId, Scope,
+    Status, StepState, StopReason, TaskId, ToolCall, Turn, Usage, WaitingOn,
+};
+use serde_json::json;
+
+use super::{
+    Place,
+    sample::{at, claim, new_child, new_root, next, owner, run, say, step},
+};
+use crate::{Commit, Error, ItemQuery, Page, Result, RunQuery, Store, Write};
+
+/// An item is the next one or is refused; the agent's row always says how many there are.
+pub async fn items_are_in_order_and_without_gaps(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let known = new_root(&store, owner()).await?;
+    let mut agent = claim(&store, known.id).await?.agent;
+    let run = RunId::new();
+    for _ in 0..3 {
+        let commit = Commit::fenced(&agent, at(2))
+            .write(Write::Item(say(&mut agent, run, "one")))
+            .write(Write::Item(say(&mut agent, run, "two")));
+        store.commit(commit.write(Write::Agent(agent.clone()))).await?;
+    }
+    let commit = Commit::fenced(&agent, at(2)).write(Write::Item(say(&mut agent, run, "without the row")));
+    store.commit(commit).await?;
+    let row = store.agent(&Scope::House, known.id).await?;
+    assert_eq!(row.map(|row| row.items), Some(7));
+
+    for seq in [0, 6, 8] {
+        let item = say(&mut Agent { items: seq, ..agent.clone() }, run, "out of line");
+        let refused = store.commit(Commit::fenced(&agent, at(3)).write(Write::Item(item))).await;
+        assert!(matches!(refused, Err(Error::Corrupt(_))), "item {seq}: {refused:?}");
+    }
+    let miscounted = Agent { items: 8, ..agent.clone() };
+    let refused = store.commit(Commit::fenced(&agent, at(3)).write(Write::Agent(miscounted))).await;
+    assert!(matches!(refused, Err(Error::Corrupt(_))), "a wrong number of items: {refused:?}");
+
+    for (from, limit, expected) in
+        [(0, 100, 0..7), (0, 2, 0..2), (5, 100, 5..7), (7, 100, 0..0), (2, 3, 2..5)]
+    {
+        let query = ItemQuery { agent: agent.id, from, limit };
+        let seqs: Vec<u64> = store.items(&Scope::House, query).await?.iter().map(|item| item.seq).collect();
+        assert_eq!(seqs, expected.collect::<Vec<_>>(), "from {from}, at most {limit}");
+    }
+    Ok(())
+}
+
+/// Every sort of item, with text of every sort and size.
+pub async fn every_item_reads_back(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let known = new_root(&store, owner()).await?;
+    let mut agent = claim(&store, known.id).await?.agent;
+    let call = CallId::new();
+    let bodies = [
+        ItemBody::Message(Message {
+            from: Author::Agent { id: known.id, kind: "digger".to_owned() },
+            text: "quotes ' \" \\, lines\n\r\t, ünïcödé 漢字 🕳️, <xml>&amp;".to_owned(),
+            task: Some(TaskId::new()),
+        }),
+        ItemBody::Message(Message { from: Author::User, text: String::new(), task: None }),
+        ItemBody::Turn(Turn {
+            text: "I dig".to_owned(),
+            calls: vec![ToolCall { id: call, tool: "dig".to_owned(), arguments: json!({ "depth": 1.5 }) }],
+            model: Some("some::model".to_owned()),
+        }),
+        ItemBody::Output(Output {
+            call,
+            tool: "dig".to_owned(),
+            text: "earth ".repeat(200_000),
+            error: true,
+            details: Some(json!([null, { "deep": [1, 2] }])),
+        }),
+        ItemBody::Decision(Decision { name: "clarify".to_owned(), value: json!("no") }),
+        ItemBody::Notice(Notice {
+            level: Level::Warning,
+            code: "max_steps".to_owned(),
+            text: "that was long".to_owned(),
+        }),
+    ];
+    let run = RunId::new();
+    let items: Vec<_> = bodies.into_iter().map(|body| next(&mut agent, run, body)).collect();
+    let mut commit = Commit::fenced(&agent, at(2));
+    commit.writes.extend(items.iter().cloned().map(Write::Item));
+    store.commit(commit).await?;
+    let all = ItemQuery { agent: agent.id, from: 0, limit: 100 };
+    assert_eq!(store.items(&Scope::House, all).await?, items);
+    Ok(())
+}
+
+/// Runs keep every field, change in place, and are found by id, agent and tree, in the order they
+/// were started.
+pub async fn runs_read_back_whole(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let root = new_root(&store, owner()).await?;
+    let child = new_child(&store, &root).await?;
+    let mut written = Vec::new();
+    for known in [&root, &child, &root] {
+        let agent = claim(&store, known.id).await?.agent;
+        let mut run = run(&agent);
+        store.commit(Commit::fenced(&agent, at(2)).write(Write::Run(run.clone()))).await?;
+        run.status = Status::Waiting;
+        run.waiting_on = Some(WaitingOn::Retry);
+        run.stop_reason = Some(StopReason::ModelFailed);
+        run.error = Some("the model said no".to_owned());
+        run.tasks = vec![TaskId::new(), TaskId::new()];
+        run.model_calls = 3;
+        run.usage = Usage { input: 5, output: 4, cached: 3, cache_written: 2, reasoning: 1 };
+        run.cost = Cost::from_nanos(123_456_789_012);
+        run.ended = Some(at(9));
+        store.commit(Commit::fenced(&agent, at(3)).write(Write::Run(run.clone()))).await?;
+        written.push(run);
+    }
+    let [first, second, third] = [&written[0], &written[1], &written[2]];
+    let all = RunQuery::default();
+    let newest = Page { newest_first: true, limit: 2, ..Page::default() };
+    let next = Page { after: Some(first.id.to_string()), ..Page::default() };
+    for (query, expected) in [
+        (all.clone(), vec![first, second, third]),
+        (RunQuery { id: Some(second.id), ..all.clone() }, vec![second]),
+        (RunQuery { agent: Some(root.id), ..all.clone() }, vec![first, third]),
+        (RunQuery { root: Some(root.id), ..all.clone() }, vec![first, second, third]),
+        (RunQuery { root: Some(child.id), ..all.clone() }, vec![]),
+        (RunQuery { page: newest, ..all.clone() }, vec![third, second]),
+        (RunQuery { page: next, ..all }, vec![second, third]),
+    ] {
+        let found = store.runs(&Scope::House, query.clone()).await?;
+        assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{query:?}");
+    }
+    Ok(())
+}
+
+/// Steps keep every field and their order, also when they change later.
+pub async fn steps_are_in_the_order_they_were_begun(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let known = new_root(&store, owner()).await?;
+    let agent = claim(&store, known.id).await?.agent;
+    let run = run(&agent);
+    store.commit(Commit::fenced(&agent, at(1)).write(Write::Run(run.clone()))).await?;
+    let mut steps = ["receive/0", "model/0", "a tool"].map(|key| step(run.id, key, StepState::Started));
+    for (step, begun) in steps.iter_mut().zip(2..) {
+        (step.started, step.updated) = (at(begun), at(begun));
+        store.commit(Commit::fenced(&agent, at(begun)).write(Write::Step(step.clone()))).await?;
+    }
+    steps[0].state = StepState::Done;
+    steps[0].attempt = 3;
+    steps[0].value = json!({ "text": "done" });
+    steps[0].updated = at(9);
+    steps[0].used = Some(ModelUse {
+        model: "some::model".to_owned(),
+        usage: Usage { input: 1, ..Usage::default() },
+        cost: Some(Cost::from_nanos(7)),
+    });
+    store.commit(Commit::fenced(&agent, at(9)).write(Write::Step(steps[0].clone()))).await?;
+    assert_eq!(store.steps(&Scope::House, run.id).await?, steps);
+    assert_eq!(store.steps(&Scope::House, RunId::new()).await?, []);
+    Ok(())
+}

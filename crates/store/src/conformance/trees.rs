@@ -1,0 +1,101 @@
+//! Agents by their place in a tree, and how large a tree may grow.
+
+use std::sync::Arc;
+
+use entourage_types::{Agent, AgentId, Scope, Status};
+
+use super::{
+    Place,
+    sample::{at, claim, join, new_child, new_root, owner},
+};
+use crate::{AgentQuery, Commit, Error, Expect, Page, Result, Store, Write};
+
+async fn ids(store: &impl Store, query: AgentQuery) -> Result<Vec<AgentId>> {
+    Ok(store.agents(&Scope::Owner(owner()), query).await?.iter().map(|agent| agent.id).collect())
+}
+
+/// By tree, parent, key and status, alone and together; every field reads back.
+pub async fn agents_are_found_by_their_place(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let (one, two) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    let child = new_child(&store, &one).await?;
+    let keyed = child.child("peer", "answers", Some("a key".to_owned()), at(2));
+    store.commit(Commit::new(at(2)).write(Write::NewAgent(keyed.clone()))).await?;
+    assert_eq!(store.agent(&Scope::House, keyed.id).await?, Some(keyed.clone()));
+    let mut agent = claim(&store, child.id).await?.agent;
+    agent.status = Status::Running;
+    agent.title = "digs on".to_owned();
+    agent.updated = at(3);
+    store.commit(Commit::fenced(&agent, at(3)).write(Write::Agent(agent.clone()))).await?;
+    assert_eq!(store.agent(&Scope::House, child.id).await?, Some(agent));
+
+    let all = AgentQuery::default();
+    for (query, expected) in [
+        (all.clone(), vec![&one, &two, &child, &keyed]),
+        (AgentQuery { root: Some(one.id), ..all.clone() }, vec![&one, &child, &keyed]),
+        (AgentQuery { parent: Some(one.id), ..all.clone() }, vec![&child]),
+        (AgentQuery { roots: true, ..all.clone() }, vec![&one, &two]),
+        (AgentQuery { roots: true, root: Some(two.id), ..all.clone() }, vec![&two]),
+        (AgentQuery { root: Some(one.id), key: Some("a key".to_owned()), ..all.clone() }, vec![&keyed]),
+        (AgentQuery { root: Some(two.id), key: Some("a key".to_owned()), ..all.clone() }, vec![]),
+        (AgentQuery { status: Some(Status::Running), ..all.clone() }, vec![&child]),
+        (AgentQuery { status: Some(Status::Idle), root: Some(one.id), ..all }, vec![&one, &keyed]),
+    ] {
+        let expected: Vec<AgentId> = expected.into_iter().map(|agent| agent.id).collect();
+        assert_eq!(ids(&store, query.clone()).await?, expected, "{query:?}");
+    }
+    Ok(())
+}
+
+/// Oldest or newest first, in pages that meet without a gap.
+pub async fn pages_of_agents_go_both_ways(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let mut made = Vec::new();
+    for _ in 0..7 {
+        made.push(new_root(&store, owner()).await?.id);
+    }
+    for newest_first in [false, true] {
+        for limit in [1, 3, 7] {
+            let (mut seen, mut after): (Vec<AgentId>, _) = (Vec::new(), None);
+            loop {
+                let page = Page { after, limit, newest_first };
+                let found = ids(&store, AgentQuery { roots: true, page, ..AgentQuery::default() }).await?;
+                after = found.last().map(ToString::to_string);
+                seen.extend(found);
+                if after.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(seen, made, "newest first {newest_first}, pages of {limit}");
+        }
+        made.reverse();
+    }
+    Ok(())
+}
+
+/// A tree takes agents up to its limit, whoever makes them and however many at once.
+pub async fn a_full_tree_refuses(place: impl Place) -> Result<()> {
+    let store = Arc::new(place.open().await?);
+    let (root, other) = (new_root(&*store, owner()).await?, new_root(&*store, owner()).await?);
+    let spawn = |above: &Agent| {
+        let child = above.child("digger", "digs", None, at(1));
+        Commit::new(at(1)).expect(Expect::TreeBelow(above.root, 5)).write(Write::NewAgent(child))
+    };
+    let spawned: Vec<_> = (0..12)
+        .map(|_| {
+            let (store, commit) = (Arc::clone(&store), spawn(&root));
+            tokio::spawn(async move { store.commit(commit).await })
+        })
+        .collect();
+    let mut made = 0;
+    for spawn in spawned {
+        match join(spawn).await {
+            Ok(_) => made += 1,
+            Err(Error::TreeFull { root: full, found: 5, limit: 5 }) => assert_eq!(full, root.id),
+            Err(error) => return Err(error),
+        }
+    }
+    assert_eq!(made, 4);
+    store.commit(spawn(&other)).await?;
+    Ok(())
+}
