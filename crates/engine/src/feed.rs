@@ -89,17 +89,29 @@ impl Pieces {
 pub(crate) struct Feed {
     store: Arc<dyn Store>,
     channels: Channels,
-    pump: OnceLock<tokio::task::AbortHandle>,
+    pump: Arc<Pump>,
+}
+
+/// The pump, once somebody follows; it runs as long as the house or a follower is there.
+#[derive(Default)]
+struct Pump(OnceLock<tokio::task::AbortHandle>);
+
+impl Drop for Pump {
+    fn drop(&mut self) {
+        if let Some(task) = self.0.get() {
+            task.abort();
+        }
+    }
 }
 
 impl Feed {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, channels: Channels::default(), pump: OnceLock::new() }
+        Self { store, channels: Channels::default(), pump: Arc::default() }
     }
 
     /// Follows a tree from after the given event number.
     pub(crate) fn watch(&self, scope: Scope, root: AgentId, after: u64) -> Watch {
-        self.pump.get_or_init(|| pump(self.store.changed(), Arc::clone(&self.channels)));
+        self.pump.0.get_or_init(|| pump(self.store.changed(), Arc::clone(&self.channels)));
         let live = channel(&mut self.lock(), root).subscribe();
         Watch {
             store: Arc::clone(&self.store),
@@ -109,6 +121,7 @@ impl Feed {
             live,
             page: Vec::new().into_iter(),
             behind: true,
+            _pump: Arc::clone(&self.pump),
         }
     }
 
@@ -137,14 +150,6 @@ fn channel(
     root: AgentId,
 ) -> &broadcast::Sender<Live> {
     channels.entry(root).or_insert_with(|| broadcast::channel(BACKLOG).0)
-}
-
-impl Drop for Feed {
-    fn drop(&mut self) {
-        if let Some(pump) = self.pump.get() {
-            pump.abort();
-        }
-    }
 }
 
 fn pump(
@@ -184,6 +189,7 @@ pub struct Watch {
     live: broadcast::Receiver<Live>,
     page: std::vec::IntoIter<Event>,
     behind: bool,
+    _pump: Arc<Pump>,
 }
 
 impl Watch {

@@ -54,6 +54,7 @@ impl Run<'_> {
             }
             attempt += 1;
         };
+        drop(pieces);
         self.house.inner.feed.tidy(self.agent.root);
         match reply {
             Ok(reply) => self.keep(&key, attempt, reply).await,

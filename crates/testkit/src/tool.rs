@@ -1,0 +1,89 @@
+//! A tool that counts what it does, so that a test can say how often an effect happened.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool};
+use entourage_types::{CallId, ToolSpec};
+use serde_json::{Value, json};
+
+/// The effects that happened, by the call that had them.
+#[derive(Debug, Clone, Default)]
+pub struct Effects {
+    happened: Arc<Mutex<BTreeMap<CallId, u32>>>,
+}
+
+impl Effects {
+    /// How many times each call's effect happened.
+    #[must_use]
+    pub fn per_call(&self) -> Vec<u32> {
+        self.happened.lock().unwrap_or_else(PoisonError::into_inner).values().copied().collect()
+    }
+
+    fn happen(&self, call: CallId) {
+        *self.happened.lock().unwrap_or_else(PoisonError::into_inner).entry(call).or_default() += 1;
+    }
+}
+
+type Answer = dyn Fn(&Context, &Value) -> Result<Outcome, Error> + Send + Sync;
+
+/// A tool of any name and effect class, with the answer a test wants.
+pub struct TestTool {
+    name: String,
+    effect: Effect,
+    effects: Effects,
+    answer: Box<Answer>,
+}
+
+impl TestTool {
+    /// A tool that answers with its own name and the arguments.
+    #[must_use]
+    pub fn new(name: &str, effect: Effect, effects: &Effects) -> Self {
+        let own = name.to_owned();
+        Self::answering(name, effect, effects, move |_, arguments| {
+            Ok(Outcome::text(format!("{own}: {arguments}")))
+        })
+    }
+
+    /// A tool with an answer of the test's own.
+    #[must_use]
+    pub fn answering(
+        name: &str,
+        effect: Effect,
+        effects: &Effects,
+        answer: impl Fn(&Context, &Value) -> Result<Outcome, Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self { name: name.to_owned(), effect, effects: effects.clone(), answer: Box::new(answer) }
+    }
+}
+
+#[async_trait]
+impl Tool for TestTool {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        Some(ToolSpec {
+            name: self.name.clone(),
+            description: "A tool for tests.".into(),
+            parameters: json!({
+                "type": "object",
+                "properties": { "n": { "type": "integer" } },
+                "additionalProperties": false
+            }),
+        })
+    }
+
+    fn effect(&self) -> Effect {
+        self.effect
+    }
+
+    async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome, Error> {
+        self.effects.happen(context.call);
+        (self.answer)(context, &arguments)
+    }
+}

@@ -1,0 +1,262 @@
+//! A house for one test, with a database of its own, and as many lives as the test needs.
+
+use std::{sync::Arc, time::Duration};
+
+use entourage_engine::{
+    Client, Clock, House, Kinds, NewAgent, Signal,
+    dispatch::{Dispatcher, Embedded, Settings},
+};
+use entourage_llm::{Model, ScriptedModel};
+use entourage_store::Store;
+use entourage_store_sqlite::{Durability, Settings as StoreSettings, SqliteStore};
+use entourage_tools::Toolbox;
+use entourage_types::{Agent, AgentId, Event, EventBody, Owner, Question, QuestionStatus, Status};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::{FakeClock, Faults, Faulty};
+
+/// How long a test waits for something that must happen.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Puts a world together.
+#[must_use]
+pub struct WorldBuilder {
+    model: Arc<dyn Model>,
+    tools: Toolbox,
+    kinds: Kinds,
+    workers: usize,
+    directory: Option<Arc<tempfile::TempDir>>,
+    clock: FakeClock,
+}
+
+/// A house for one test. Its database goes with the last world that uses it.
+pub struct World {
+    house: House,
+    store: Arc<dyn Store>,
+    clock: FakeClock,
+    builder: Parts,
+    stop: CancellationToken,
+    workers: JoinSet<entourage_engine::Result<()>>,
+    faults: Faults,
+}
+
+struct Parts {
+    model: Arc<dyn Model>,
+    tools: Toolbox,
+    kinds: Kinds,
+    workers: usize,
+    _directory: Arc<tempfile::TempDir>,
+}
+
+impl World {
+    /// A world whose model is the given one.
+    pub fn builder(model: impl Model) -> WorldBuilder {
+        WorldBuilder {
+            model: Arc::new(model),
+            tools: Toolbox::new(),
+            kinds: Kinds::builtin(),
+            workers: 1,
+            directory: None,
+            clock: FakeClock::default(),
+        }
+    }
+
+    /// A world with a scripted model, the built-in kinds and these tools.
+    pub async fn scripted(model: &ScriptedModel, tools: Toolbox) -> Self {
+        Self::builder(model.clone()).tools(tools).start().await
+    }
+
+    /// The house of this life.
+    #[must_use]
+    pub fn house(&self) -> &House {
+        &self.house
+    }
+
+    /// The store below all lives.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// The clock.
+    #[must_use]
+    pub fn clock(&self) -> &FakeClock {
+        &self.clock
+    }
+
+    /// The faults of this life.
+    #[must_use]
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// What the local owner may see and do, read below all faults.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.client_of(Owner::local())
+    }
+
+    /// What an owner may see and do, read below all faults.
+    #[must_use]
+    pub fn client_of(&self, owner: Owner) -> Client {
+        let builder = House::builder(Arc::clone(&self.store), Arc::clone(&self.builder.model));
+        let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
+        builder.kinds(self.builder.kinds.clone()).clock(clock).build().client(owner)
+    }
+
+    /// Gives an orchestrator its first message.
+    ///
+    /// # Panics
+    /// When the house refuses it.
+    pub async fn ask(&self, text: &str) -> Agent {
+        let new = NewAgent { message: Some(text.to_owned()), ..NewAgent::default() };
+        self.client().create(new, None).await.expect("the house takes a message")
+    }
+
+    /// Waits until an event of the tree fits, and returns all events up to it.
+    ///
+    /// # Panics
+    /// When that takes longer than a test may wait.
+    pub async fn until(&self, root: AgentId, fits: impl Fn(&Event) -> bool) -> Vec<Event> {
+        let mut watch = self.client().watch(root, 0).await.expect("the tree exists");
+        let mut seen = Vec::new();
+        let found = tokio::time::timeout(PATIENCE, async {
+            loop {
+                if let Signal::Event(event) = watch.next().await.expect("the store answers") {
+                    seen.push((*event).clone());
+                    if fits(&event) {
+                        return;
+                    }
+                }
+            }
+        });
+        if found.await.is_err() {
+            let last: Vec<_> = seen.iter().map(|event| format!("{event:?}")).collect();
+            panic!("it did not happen; events so far:\n{}", last.join("\n"));
+        }
+        seen
+    }
+
+    /// Waits until the root's run has ended, and returns the root.
+    ///
+    /// # Panics
+    /// When that takes longer than a test may wait.
+    pub async fn ended(&self, root: AgentId) -> Agent {
+        self.until(root, |event| {
+            let over = matches!(&event.body, EventBody::AgentStatus { status, .. } if status.is_terminal());
+            over && event.agent == root
+        })
+        .await;
+        self.client().agent(root).await.expect("the root exists")
+    }
+
+    /// Waits until a question of the tree is open, and returns it.
+    ///
+    /// # Panics
+    /// When that takes longer than a test may wait.
+    pub async fn question(&self, root: AgentId) -> Question {
+        let events = self
+            .until(root, |event| {
+                matches!(&event.body, EventBody::Question { question } if question.status == QuestionStatus::Open)
+            })
+            .await;
+        match events.into_iter().next_back().map(|event| event.body) {
+            Some(EventBody::Question { question }) => *question,
+            _ => unreachable!("the last event is the one waited for"),
+        }
+    }
+
+    /// Waits until an agent sleeps.
+    ///
+    /// # Panics
+    /// When that takes longer than a test may wait.
+    pub async fn asleep(&self, agent: &Agent) {
+        let id = agent.id;
+        self.until(agent.root, |event| {
+            event.agent == id && matches!(&event.body, EventBody::AgentStatus { status: Status::Waiting, .. })
+        })
+        .await;
+    }
+
+    /// Ends this life, as an end of the process would, and begins the next one on the same database.
+    ///
+    /// # Panics
+    /// When a worker panicked.
+    pub async fn reborn(self, faults: Faults) -> Self {
+        let Self { store, clock, builder, stop, mut workers, .. } = self;
+        stop.cancel();
+        workers.abort_all();
+        while workers.join_next().await.is_some() {}
+        live(store, clock, builder, faults)
+    }
+
+    /// Waits until the process has died of its fault.
+    pub async fn died(&self) {
+        self.faults.died().await;
+    }
+}
+
+impl WorldBuilder {
+    /// The tools.
+    pub fn tools(mut self, tools: Toolbox) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// The kinds; the built-in ones otherwise.
+    pub fn kinds(mut self, kinds: Kinds) -> Self {
+        self.kinds = kinds;
+        self
+    }
+
+    /// How many workers advance agents, each unaware of the others.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers;
+        self
+    }
+
+    /// A world without faults.
+    pub async fn start(self) -> World {
+        self.start_with(Faults::none()).await
+    }
+
+    /// A world whose first life has these faults.
+    ///
+    /// # Panics
+    /// When the machine gives no temporary directory.
+    pub async fn start_with(self, faults: Faults) -> World {
+        let directory =
+            self.directory.unwrap_or_else(|| Arc::new(tempfile::tempdir().expect("a temporary directory")));
+        let settings = StoreSettings { durability: Durability::Normal, ..StoreSettings::default() };
+        let path = directory.path().join("house.sqlite");
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path, settings).expect("a database"));
+        let parts = Parts {
+            model: self.model,
+            tools: self.tools,
+            kinds: self.kinds,
+            workers: self.workers,
+            _directory: directory,
+        };
+        live(store, self.clock, parts, faults)
+    }
+}
+
+fn live(store: Arc<dyn Store>, clock: FakeClock, builder: Parts, faults: Faults) -> World {
+    let stop = CancellationToken::new();
+    let seen: Arc<dyn Store> = Arc::new(Faulty::new(Arc::clone(&store), faults.clone()));
+    let house = House::builder(Arc::clone(&seen), Arc::clone(&builder.model))
+        .tools(builder.tools.clone())
+        .kinds(builder.kinds.clone())
+        .clock(Arc::new(clock.clone()))
+        .stopping(stop.clone())
+        .build();
+    let mut workers = JoinSet::new();
+    for _ in 0..builder.workers {
+        let settings = Settings { grace: Duration::ZERO, ..Settings::default() };
+        let (house, store, stop) = (house.clone(), Arc::clone(&seen), stop.clone());
+        let clock: Arc<dyn Clock> = Arc::new(clock.clone());
+        workers.spawn(async move { Embedded::new(settings).run(Arc::new(house), store, clock, stop).await });
+    }
+    World { house, store, clock, builder, stop, workers, faults }
+}

@@ -1,0 +1,199 @@
+//! One agent gives work to another; results come back, and nothing else does.
+
+use entourage_engine::Kinds;
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_store::Page;
+use entourage_testkit::World;
+use entourage_tests::{first_tools, plain, well_formed};
+use entourage_types::{EventBody, Kind, Limits, Status, TaskResult};
+use serde_json::json;
+
+/// A model whose researcher answers by what it was asked, and whose orchestrator follows a script.
+fn with_researcher(script: impl IntoIterator<Item = Script>, answer: fn(&str) -> Script) -> ScriptedModel {
+    let orchestrator = ScriptedModel::new(script);
+    let own = orchestrator.clone();
+    let model = ScriptedModel::deciding(move |request: &Request| {
+        if !request.system.contains("You are the Researcher") {
+            return own.next_answer();
+        }
+        match request.messages.iter().rev().find_map(|message| match message {
+            Message::User(text) => Some(text.as_str()),
+            _ => None,
+        }) {
+            Some(text) => Some(Ok(answer(text))),
+            None => Some(Ok(Script::text("nothing to do"))),
+        }
+    });
+    model
+}
+
+#[tokio::test]
+async fn a_peer_works_and_its_final_text_is_the_calls_output() {
+    let model = with_researcher(
+        [
+            Script::call("send_message", json!({"recipient": "researcher", "message": "How high is K2?"})),
+            Script::text("K2 is 8611 m high."),
+        ],
+        |asked| Script::text(format!("[{asked}] 8611 m")),
+    );
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("How high is K2?").await;
+    let ended = world.ended(root.id).await;
+    assert_eq!(ended.status, Status::Succeeded);
+    let client = world.client();
+    let items = client.items(root.id, 0, 10).await.unwrap();
+    assert_eq!(plain(&items)[2], "output: [How high is K2?] 8611 m");
+    well_formed(&items).unwrap();
+
+    let tree = client.tree(root.id).await.unwrap();
+    assert_eq!(tree.len(), 2);
+    let child = &tree[1];
+    assert_eq!((child.kind.as_str(), child.parent, child.depth), ("researcher", Some(root.id), 1));
+    assert_eq!(child.status, Status::Succeeded);
+    let tasks = client.tasks(Some(root.id), None, Page::default()).await.unwrap();
+    assert_eq!(tasks.len(), 1);
+    assert_eq!(tasks[0].status, Status::Succeeded);
+    assert_eq!(tasks[0].result, Some(TaskResult::Text("[How high is K2?] 8611 m".into())));
+    let total: u64 = client.tree_runs(root.id).await.unwrap().iter().map(|run| run.usage.input).sum();
+    assert_eq!(total, 30, "three model calls of 10 tokens, in two agents");
+}
+
+#[tokio::test]
+async fn a_second_message_reaches_the_same_peer_with_its_memory() {
+    let model = with_researcher(
+        [
+            Script::call("send_message", json!({"recipient": "researcher", "message": "one"})),
+            Script::call("send_message", json!({"recipient": "researcher", "message": "two"})),
+            Script::text("Both."),
+        ],
+        |asked| Script::text(format!("did {asked}")),
+    );
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Do both.").await;
+    world.ended(root.id).await;
+    let tree = world.client().tree(root.id).await.unwrap();
+    assert_eq!(tree.len(), 2);
+    let items = world.client().items(tree[1].id, 0, 10).await.unwrap();
+    assert_eq!(plain(&items), ["message: one", "turn: did one[]", "message: two", "turn: did two[]"]);
+}
+
+#[tokio::test]
+async fn messages_of_one_turn_are_worked_side_by_side_and_answered_in_order() {
+    let mut kinds = Kinds::builtin();
+    for name in ["ada", "bob"] {
+        kinds.add(Kind { instructions: "You are the Researcher".into(), ..Kind::bare(name) });
+    }
+    let orchestrator = Kind {
+        peers: vec!["ada".into(), "bob".into()],
+        instructions: "Lead.".into(),
+        ..Kind::bare("orchestrator")
+    };
+    let model = with_researcher(
+        [
+            Script::call("send_message", json!({"recipient": "bob", "message": "b"}))
+                .and_call("send_message", json!({"recipient": "nobody", "message": "n"}))
+                .and_call("send_message", json!({"recipient": "ada", "message": "a"})),
+            Script::text("All in."),
+        ],
+        |asked| Script::text(format!("did {asked}")),
+    );
+    let world = World::builder(model).tools(first_tools()).kinds(kinds.with(orchestrator)).start().await;
+    let root = world.ask("Go.").await;
+    world.ended(root.id).await;
+    let items = world.client().items(root.id, 0, 10).await.unwrap();
+    let lines = plain(&items);
+    assert_eq!((lines[2].as_str(), lines[4].as_str()), ("output: did b", "output: did a"));
+    assert!(lines[3].starts_with("output!: ") && lines[3].contains("nobody"), "{}", lines[3]);
+    well_formed(&items).unwrap();
+}
+
+#[tokio::test]
+async fn background_work_returns_its_task_at_once_and_its_result_as_a_message() {
+    let model = with_researcher(
+        [
+            Script::call("spawn_agent", json!({"kind": "researcher", "task": "dig"})),
+            Script::text("It is under way."),
+            Script::text("It is done."),
+        ],
+        |asked| Script::text(format!("dug <{asked}>")),
+    );
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Dig in the background.").await;
+    world
+        .until(root.id, |event| {
+            matches!(&event.body, EventBody::Item { item: Some(item), .. }
+                if plain(std::slice::from_ref(item))[0] == "turn: It is done.[]")
+        })
+        .await;
+    let items = world.client().items(root.id, 0, 10).await.unwrap();
+    let lines = plain(&items);
+    assert!(lines[2].contains("tsk_") && lines[2].contains("Its result will come"), "{}", lines[2]);
+    let result = lines.iter().find(|line| line.contains("task_result")).expect("the result came");
+    assert!(result.contains("dug &lt;dig&gt;"), "{result}");
+    well_formed(&items).unwrap();
+}
+
+#[tokio::test]
+async fn a_peers_failure_is_an_error_output_and_the_caller_goes_on() {
+    let orchestrator = ScriptedModel::new([
+        Script::call("send_message", json!({"recipient": "researcher", "message": "x"})),
+        Script::text("It failed, sorry."),
+    ]);
+    let own = orchestrator.clone();
+    let model = ScriptedModel::deciding(move |request: &Request| {
+        if request.system.contains("You are the Researcher") {
+            let (model, cause) = ("m".to_owned(), "401 bad key".to_owned());
+            return Some(Err(entourage_llm::Error::Refused { model, cause }));
+        }
+        own.next_answer()
+    });
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Try.").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let items = world.client().items(root.id, 0, 10).await.unwrap();
+    assert_eq!(plain(&items)[2], "output!: m refuses the request: 401 bad key");
+    let tree = world.client().tree(root.id).await.unwrap();
+    assert_eq!(tree[1].status, Status::Failed);
+    let tasks = world.client().tasks(Some(root.id), Some(Status::Failed), Page::default()).await.unwrap();
+    assert_eq!(tasks.len(), 1);
+}
+
+#[tokio::test]
+async fn depth_children_and_tree_are_bounded_and_the_agent_is_told() {
+    let deep = |limits: Limits| Kind {
+        peers: vec!["orchestrator".into()],
+        instructions: "Go deeper.".into(),
+        limits,
+        ..Kind::bare("orchestrator")
+    };
+    // Every agent delegates to one below until it is told that it may not; then it answers.
+    let model = ScriptedModel::deciding(|request: &Request| {
+        Some(Ok(match request.messages.last() {
+            Some(Message::User(_)) => {
+                Script::call("send_message", json!({"recipient": "orchestrator", "message": "deeper"}))
+            }
+            Some(Message::Output { text, .. }) => Script::text(text.clone()),
+            other => Script::text(format!("{other:?}")),
+        }))
+    });
+    let limits = Limits { max_depth: 3, ..Limits::default() };
+    let world = World::builder(model.clone())
+        .tools(first_tools())
+        .kinds(Kinds::none().with(deep(limits)))
+        .start()
+        .await;
+    let root = world.ask("deeper").await;
+    world.ended(root.id).await;
+    assert_eq!(world.client().tree(root.id).await.unwrap().len(), 4);
+    let last = world.client().transcript(root.id).await.unwrap().pop().unwrap();
+    assert!(last.text.contains("3 levels deep"), "{}", last.text);
+
+    let limits = Limits { max_tree: 2, ..Limits::default() };
+    let world =
+        World::builder(model).tools(first_tools()).kinds(Kinds::none().with(deep(limits))).start().await;
+    let root = world.ask("deeper").await;
+    world.ended(root.id).await;
+    assert_eq!(world.client().tree(root.id).await.unwrap().len(), 2);
+    let last = world.client().transcript(root.id).await.unwrap().pop().unwrap();
+    assert!(last.text.contains("the limit is 2"), "{}", last.text);
+}

@@ -1,0 +1,103 @@
+//! A model that fails is asked again, in memory first, then from sleep; in the end the failure is
+//! told once.
+
+use std::time::Duration;
+
+use entourage_engine::Role;
+use entourage_llm::{Error, Script, ScriptedModel};
+use entourage_store::Page;
+use entourage_testkit::{Faults, World};
+use entourage_tests::{first_tools, plain};
+use entourage_types::{EventBody, Status, StepState, StopReason, WaitingOn};
+
+fn broken() -> Error {
+    Error::BadAnswer { model: "m".into(), what: "cut off".into() }
+}
+
+/// Moves the clock on until the run has slept or ended.
+async fn through_quick_retries(world: &World, model: &ScriptedModel, calls: usize) {
+    while model.requests().len() < calls {
+        world.clock().advance(Duration::from_millis(500));
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_failed_call_is_tried_again_and_counts_once() {
+    let model = ScriptedModel::new([]);
+    model.push(Err(broken()));
+    model.push(Err(broken()));
+    model.push(Ok(Script::text("Here.")));
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Hello?").await;
+    through_quick_retries(&world, &model, 3).await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let runs = world.client().runs(root.id, Page::default()).await.unwrap();
+    assert_eq!((runs[0].model_calls, runs[0].usage.input), (1, 10));
+    let steps = world.client().steps(runs[0].id).await.unwrap();
+    assert_eq!(steps[0].attempt, 3);
+    let items = world.client().items(root.id, 0, 10).await.unwrap();
+    assert_eq!(plain(&items), ["message: Hello?", "turn: Here.[]"], "failed attempts leave no trace");
+}
+
+#[tokio::test]
+async fn a_long_delay_sleeps_on_disk_and_survives_a_restart() {
+    let model = ScriptedModel::new([]);
+    model.push(Err(Error::RateLimited { model: "m".into(), retry_after: Some(Duration::from_secs(120)) }));
+    model.push(Ok(Script::text("Here.")));
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Hello?").await;
+    world.asleep(&root).await;
+    let agent = world.client().agent(root.id).await.unwrap();
+    assert_eq!(agent.waiting_on, Some(WaitingOn::Retry));
+    let world = world.reborn(Faults::none()).await;
+    world.clock().advance(Duration::from_secs(119));
+    world.house().advance(root.id).await.unwrap();
+    assert_eq!(model.requests().len(), 1, "not before the provider's time");
+    world.clock().advance(Duration::from_secs(2));
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    assert_eq!(model.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_final_failure_is_told_once_and_the_next_message_starts_anew() {
+    let model = ScriptedModel::new([]);
+    model.push(Err(Error::Refused { model: "m".into(), cause: "401: check ANTHROPIC_API_KEY".into() }));
+    model.push(Ok(Script::text("Better.")));
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Hello?").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Failed);
+    let client = world.client();
+    let runs = client.runs(root.id, Page::default()).await.unwrap();
+    assert_eq!(runs[0].stop_reason, Some(StopReason::ModelFailed));
+    assert!(runs[0].error.as_ref().unwrap().contains("ANTHROPIC_API_KEY"));
+    let notices: Vec<_> = client
+        .transcript(root.id)
+        .await
+        .unwrap()
+        .into_iter()
+        .filter(|entry| entry.role == Role::Notice)
+        .collect();
+    assert_eq!(notices.len(), 1);
+
+    client.send(root.id, "Now?", None).await.unwrap();
+    world
+        .until(root.id, |event| matches!(&event.body, EventBody::Run { status: Status::Succeeded, .. }))
+        .await;
+    assert_eq!(client.runs(root.id, Page::default()).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn attempts_are_bounded() {
+    let model = ScriptedModel::deciding(|_| Some(Err(broken())));
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Hello?").await;
+    through_quick_retries(&world, &model, 3).await;
+    world.asleep(&root).await;
+    let runs = world.client().runs(root.id, Page::default()).await.unwrap();
+    let steps = world.client().steps(runs[0].id).await.unwrap();
+    assert_eq!((steps[0].state, steps[0].attempt), (StepState::Retry, 3));
+    world.clock().advance(Duration::from_secs(11));
+    assert_eq!(world.ended(root.id).await.status, Status::Failed);
+    assert_eq!(model.requests().len(), 4);
+}

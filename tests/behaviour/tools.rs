@@ -1,0 +1,173 @@
+//! Calls: checked before, answered once, in order, and never silently repeated when that could hurt.
+
+use std::time::Duration;
+
+use entourage_llm::{Script, ScriptedModel};
+use entourage_testkit::{Effects, Fault, Faults, TestTool, World};
+use entourage_tests::{first_tools, one_kind, plain, well_formed};
+use entourage_tools::{Effect, Error, Outcome, Toolbox};
+use entourage_types::{Answer, Kind, Status, WaitingOn};
+use serde_json::{Value, json};
+
+async fn transcript_of(script: impl IntoIterator<Item = Script>, tools: Toolbox) -> Vec<String> {
+    let world = World::builder(ScriptedModel::new(script)).tools(tools).kinds(one_kind(|_| {})).start().await;
+    let root = world.ask("Go.").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let items = world.client().items(root.id, 0, 100).await.unwrap();
+    well_formed(&items).unwrap();
+    plain(&items)
+}
+
+fn effects() -> Effects {
+    Effects::default()
+}
+
+#[tokio::test]
+async fn what_a_model_gets_wrong_goes_back_to_it() {
+    let happened = effects();
+    let lines = transcript_of(
+        [
+            Script::call("work", json!({"n": "three"})),
+            Script::call("work", Value::String("{\"n\": 3".into())),
+            Script::call("play", json!({})),
+            Script::call("work", json!({"n": 3, "m": 4})),
+            Script::call("work", json!({"n": 3})),
+            Script::text("At last."),
+        ],
+        Toolbox::new().with(TestTool::new("work", Effect::Pure, &happened)),
+    )
+    .await;
+    assert!(
+        lines[2].starts_with("output!: the arguments of `work` are not valid") && lines[2].contains("/n")
+    );
+    assert!(lines[4].contains("not JSON"), "{}", lines[4]);
+    assert_eq!(lines[6], "output!: not allowed: there is no tool `play`; there are: work");
+    assert!(lines[8].contains("'m'"), "{}", lines[8]);
+    assert_eq!(lines[10], "output: work: {\"n\":3}");
+    assert_eq!(happened.per_call(), [1], "only the valid call reached the tool");
+}
+
+#[tokio::test]
+async fn parallel_calls_are_answered_in_call_order_and_a_crash_of_one_is_its_own() {
+    let order = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+    let gate = order.clone();
+    let first = TestTool::answering("first", Effect::Pure, &effects(), move |_, _| {
+        // Ends after `second` has: the outputs must not care.
+        while gate.try_acquire().is_err() {
+            std::thread::yield_now();
+        }
+        Ok(Outcome::text("1"))
+    });
+    let second = TestTool::answering("second", Effect::Pure, &effects(), move |_, _| {
+        order.add_permits(1);
+        Ok(Outcome::text("2"))
+    });
+    let broken = TestTool::answering("broken", Effect::Pure, &effects(), |_, _| panic!("a bug"));
+    let failing =
+        TestTool::answering("failing", Effect::Pure, &effects(), |_, _| Err(Error::Failed("no luck".into())));
+    let script = Script::call("first", json!({}))
+        .and_call("second", json!({}))
+        .and_call("broken", json!({}))
+        .and_call("failing", json!({}));
+    let tools = Toolbox::new().with(first).with(second).with(broken).with(failing);
+    let handle = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    let task = handle.spawn(transcript_of([script, Script::text("ok")], tools));
+    let lines = task.await.unwrap();
+    assert_eq!(
+        lines[2..6],
+        [
+            "output: 1",
+            "output: 2",
+            "output!: the tool crashed; its author must look at it",
+            "output!: no luck"
+        ]
+    );
+    handle.shutdown_background();
+}
+
+#[tokio::test]
+async fn a_note_is_kept_with_its_output_and_found_again() {
+    let lines = transcript_of(
+        [
+            Script::call("create_note", json!({"title": "Paint", "content": "The door is crimson."})),
+            Script::call("search_notes", json!({"query": "crimson"})),
+            Script::text("Noted."),
+        ],
+        first_tools(),
+    )
+    .await;
+    assert!(lines[4].contains("The door is crimson."), "{}", lines[4]);
+}
+
+#[tokio::test]
+async fn waiting_sleeps_on_disk_until_the_moment() {
+    let model =
+        ScriptedModel::new([Script::call("wait", json!({"seconds": 3600})), Script::text("An hour later.")]);
+    let world = World::builder(model).tools(first_tools()).kinds(one_kind(|_| {})).start().await;
+    let root = world.ask("Wait.").await;
+    world.asleep(&root).await;
+    assert_eq!(world.client().agent(root.id).await.unwrap().waiting_on, Some(WaitingOn::Timer));
+    let world = world.reborn(Faults::none()).await;
+    world.clock().advance(Duration::from_secs(3601));
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+}
+
+/// Dies in the middle of a call of this class, and comes back.
+async fn interrupted(effect: Effect) -> (World, entourage_types::Agent, Effects) {
+    let happened = effects();
+    let model = ScriptedModel::new([Script::call("pay", json!({"n": 1})), Script::text("Paid.")]);
+    // Commits of the agent: receive, model, intent, output.
+    let fault = Faults::at(if effect == Effect::Pure { 3 } else { 4 }, Fault::DieBefore);
+    let tools = Toolbox::new().with(TestTool::new("pay", effect, &happened));
+    let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).start_with(fault).await;
+    let root = world.ask("Pay.").await;
+    world.died().await;
+    assert_eq!(happened.per_call(), [1]);
+    (world.reborn(Faults::none()).await, root, happened)
+}
+
+#[tokio::test]
+async fn an_interrupted_call_runs_again_only_when_that_is_harmless() {
+    for effect in [Effect::Pure, Effect::Idempotent] {
+        let (world, root, happened) = interrupted(effect).await;
+        assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+        assert_eq!(happened.per_call(), [2], "the same key twice: {effect:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_interrupted_unsafe_call_becomes_a_question() {
+    for (answer, output, times) in [
+        ("retry", "output: pay: {\"n\":1}", 2),
+        ("give up", "output!: The call was interrupted and given up; it may have taken effect.", 1),
+        ("Paid, receipt 7.", "output: Paid, receipt 7.", 1),
+    ] {
+        let (world, root, happened) = interrupted(Effect::Unsafe).await;
+        let question = world.question(root.id).await;
+        assert!(question.text.contains("may or may not") && question.text.contains("{\"n\":1}"));
+        assert_eq!(happened.per_call(), [1], "not repeated before a person has said so");
+        world.client().answer(question.id, Answer::Text(answer.into())).await.unwrap();
+        assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+        let items = world.client().items(root.id, 0, 10).await.unwrap();
+        assert_eq!(plain(&items)[2], output);
+        assert_eq!(happened.per_call(), [times]);
+    }
+}
+
+#[tokio::test]
+async fn a_conversational_kind_stops_once_it_has_spoken() {
+    let chatty = |kind: &mut Kind| {
+        kind.conversational = true;
+        kind.reply = entourage_types::Reply::SendMessage;
+    };
+    let model = ScriptedModel::new([Script::call("create_note", json!({"title": "t", "content": "c"}))
+        .and_call("send_message", json!({"message": "Hello there."}))]);
+    let world = World::builder(model.clone()).tools(first_tools()).kinds(one_kind(chatty)).start().await;
+    let root = world.ask("Say hello.").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    assert_eq!(model.requests().len(), 1, "no model call follows");
+    let items = world.client().items(root.id, 0, 10).await.unwrap();
+    assert_eq!(items.len(), 4, "both calls have their output: {:?}", plain(&items));
+    let seen = world.client().transcript(root.id).await.unwrap();
+    assert_eq!(seen.last().unwrap().text, "Hello there.");
+}
