@@ -39,15 +39,16 @@ impl ServerHandler for Everything {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let plain = ToolAnnotations::new;
-        let mut broken = tool("broken", plain());
-        let mut schema = JsonObject::new();
-        schema.insert("type".to_owned(), json!("nonsense"));
-        broken.input_schema = Arc::new(schema);
+        let of_type = |name, word| {
+            let mut tool = tool(name, plain());
+            tool.input_schema = Arc::new(JsonObject::from_iter([("type".to_owned(), json!(word))]));
+            tool
+        };
         Ok(ListToolsResult::with_all_items(vec![
             tool("echo", plain().read_only(true)),
             tool("structured", plain()),
             tool("picture", plain()),
-            tool("nothing", plain()),
+            of_type("nothing", "object"),
             tool("fail", plain()),
             tool("refuse", plain()),
             tool("life", plain().read_only(true)),
@@ -56,7 +57,7 @@ impl ServerHandler for Everything {
             tool("die once", plain().read_only(true)),
             tool("spawn", plain()),
             tool("hang", plain()),
-            broken,
+            of_type("broken", "nonsense"),
         ]))
     }
 

@@ -1,7 +1,11 @@
 //! Fetching pages: what is read, what is refused, and that nothing reaches into the house's own
 //! network.
 
-use std::time::Instant;
+use std::{
+    io::Write,
+    process::{Command, Stdio},
+    time::Instant,
+};
 
 use entourage_tools::{Error, FetchSettings, FetchUrl};
 use futures::future::join_all;
@@ -260,6 +264,21 @@ async fn a_page_is_cut_where_asked_and_refused_when_too_large() {
     assert!(done(&exact, json!({ "url": url, "max_chars": 1000 })).await.text.ends_with("ää"));
     let small = fetch(json!({ "allow": ["127.0.0.1"], "max_bytes": 1999 }));
     assert!(fails(&small, json!({ "url": url })).await.to_string().contains("larger than 1999 bytes"));
+}
+
+#[tokio::test]
+async fn a_compressed_page_counts_by_what_it_becomes() {
+    let mut gzip =
+        Command::new("gzip").arg("-c").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdin = gzip.stdin.take().unwrap();
+    std::thread::spawn(move || stdin.write_all(&vec![b'x'; 1_000_000]).unwrap());
+    let bytes = gzip.wait_with_output().unwrap().stdout;
+    assert!(bytes.len() < 10_000);
+    let server = serving("/x", page(bytes, "text/plain").insert_header("content-encoding", "gzip")).await;
+    let small = fetch(json!({ "allow": ["127.0.0.1"], "max_bytes": 999_999 }));
+    let url = json!({ "url": format!("{}/x", server.uri()) });
+    assert!(fails(&small, url.clone()).await.to_string().contains("larger than 999999 bytes"));
+    assert!(done(&allowing(&["127.0.0.1"]), url).await.text.ends_with("xxx"));
 }
 
 #[tokio::test]

@@ -52,6 +52,8 @@ async fn a_servers_tools_become_tools_and_a_broken_one_is_named() {
     let spec = offered(echo, &kind("x", &[]), true).unwrap();
     assert_eq!((spec.name.as_str(), spec.description.as_str()), ("all__echo", "The echo tool."));
     assert_eq!(spec.parameters["properties"]["text"]["type"], "string");
+    let bare = offered(named(&tools, "all__nothing"), &kind("x", &[]), true).unwrap();
+    assert_eq!(bare.parameters, json!({ "type": "object", "properties": {} }));
     assert_eq!(echo.effect(), Effect::Pure, "read-only");
     assert_eq!(named(&tools, "all__die").effect(), Effect::Unsafe, "idempotent has no key");
     assert_eq!(named(&tools, "all__fail").effect(), Effect::Unsafe, "nothing said");

@@ -20,7 +20,7 @@ fn two_hits() -> Value {
     ])
 }
 
-const LISTED: &str = "1. [Port of  Riga](https://riga.example/)\n   A port in Latvia.\n\
+const LISTED: &str = "1. [Port of Riga](https://riga.example/)\n   A port in Latvia.\n\
                       2. [Oslo](https://oslo.example/)";
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! `list_files`: what a directory holds.
 
-use std::fs;
+use std::fs::{self, DirEntry};
 
 use async_trait::async_trait;
 use entourage_types::ToolSpec;
@@ -65,32 +65,33 @@ fn list(files: &Files, path: &str) -> Result<String> {
         return Err(Error::Failed(format!("`{path}` is not a directory; read_file reads a file")));
     }
     let entries = fs::read_dir(dir).map_err(|error| unreadable(path, &error))?;
-    let mut lines: Vec<String> = entries.filter_map(|entry| line(&entry.ok()?)).collect();
-    if lines.is_empty() {
+    let mut entries: Vec<DirEntry> = entries.filter_map(std::io::Result::ok).filter(is_shown).collect();
+    if entries.is_empty() {
         return Ok(format!("`{path}` is empty."));
     }
-    lines.sort_unstable();
-    let more = lines.len().saturating_sub(MOST);
-    lines.truncate(MOST);
-    if more > 0 {
+    entries.sort_by_cached_key(DirEntry::file_name);
+    let mut lines: Vec<String> = entries.iter().take(MOST).filter_map(line).collect();
+    if let more @ 1.. = entries.len().saturating_sub(MOST) {
         lines.push(format!("[{more} more entries are not shown]"));
     }
     Ok(lines.join("\n"))
 }
 
-/// `name/` for a directory, `name (1234 bytes)` for a file; nothing for what cannot be read, such
-/// as sockets, and for what was removed meanwhile.
-fn line(entry: &fs::DirEntry) -> Option<String> {
+/// Whether there is anything to do with it: not with sockets, pipes and devices.
+fn is_shown(entry: &DirEntry) -> bool {
+    entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_dir() || kind.is_symlink())
+}
+
+/// `name/` for a directory, `name (1234 bytes)` for a file; nothing for what was removed meanwhile.
+fn line(entry: &DirEntry) -> Option<String> {
     let name: String =
         entry.file_name().to_string_lossy().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     let kind = entry.file_type().ok()?;
-    if kind.is_symlink() {
-        Some(format!("{name} (link)"))
+    Some(if kind.is_symlink() {
+        format!("{name} (link)")
     } else if kind.is_dir() {
-        Some(format!("{name}/"))
-    } else if kind.is_file() {
-        Some(format!("{name} ({} bytes)", entry.metadata().ok()?.len()))
+        format!("{name}/")
     } else {
-        None
-    }
+        format!("{name} ({} bytes)", entry.metadata().ok()?.len())
+    })
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use entourage_types::ToolSpec;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{result::outcome, server::McpServer};
 use crate::{Caller, Context, Effect, Outcome, Result, Tool, parse};
@@ -29,8 +29,11 @@ impl McpTool {
         // still is after something else has happened in between.
         let effect = if hints.read_only_hint == Some(true) { Effect::Pure } else { Effect::Unsafe };
         let description = listed.description.or(listed.title.map(Into::into)).unwrap_or_default();
-        let parameters = Value::Object(listed.input_schema.as_ref().clone());
-        let spec = ToolSpec { name, description: description.into_owned(), parameters };
+        let mut parameters = listed.input_schema.as_ref().clone();
+        // A server may leave it out, but some providers refuse a schema without.
+        parameters.entry("properties").or_insert_with(|| json!({}));
+        let spec =
+            ToolSpec { name, description: description.into_owned(), parameters: Value::Object(parameters) };
         Self { server, remote: listed.name.into_owned(), spec, effect }
     }
 

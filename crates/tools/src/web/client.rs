@@ -2,7 +2,7 @@
 
 use std::{error::Error as _, sync::LazyLock, time::Duration};
 
-use reqwest::{Client, ClientBuilder};
+use reqwest::{Client, ClientBuilder, redirect::Policy};
 
 use crate::{Error, Result};
 
@@ -12,10 +12,14 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// pay for reading the system's certificates.
 pub(super) type Lazy = LazyLock<Result<Client>>;
 
-/// What all clients have in common.
+/// What all clients have in common. None follows redirects by itself: one could take a key to
+/// another host, or the house's own network to a stranger.
 pub(super) fn builder() -> ClientBuilder {
     crate::tls::ensure_provider();
-    Client::builder().user_agent(concat!("entourage/", env!("CARGO_PKG_VERSION"))).connect_timeout(CONNECT)
+    Client::builder()
+        .user_agent(concat!("entourage/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT)
+        .redirect(Policy::none())
 }
 
 /// The built client.

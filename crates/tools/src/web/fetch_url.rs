@@ -8,7 +8,6 @@ use futures::StreamExt;
 use reqwest::{
     Client, ClientBuilder, Response,
     header::{ACCEPT, CONTENT_TYPE, LOCATION},
-    redirect::Policy,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -53,10 +52,9 @@ pub struct FetchUrl {
     open: Lazy,
 }
 
-/// Redirects are followed by hand, so that each one is checked. No proxy: it would resolve names
-/// itself, out of the guard's sight.
+/// No proxy: it would resolve names itself, out of the guard's sight.
 fn plain() -> ClientBuilder {
-    builder().redirect(Policy::none()).no_proxy()
+    builder().no_proxy()
 }
 
 impl FetchUrl {
@@ -78,7 +76,7 @@ impl FetchUrl {
         client.as_ref().map_err(Clone::clone)
     }
 
-    /// The answer at the end of all redirects, and where that was.
+    /// The answer at the end of all redirects, each of them checked, and where that was.
     async fn get(&self, mut url: Url) -> Result<(Url, Response)> {
         for _ in 0..=MOST_REDIRECTS {
             let client = self.client(check(&url, &self.settings.allow)?)?;

@@ -5,7 +5,7 @@ use reqwest::{Client, RequestBuilder};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use super::{Hit, Service, read};
+use super::{Hit, Service, endpoint};
 
 pub(super) struct Brave {
     url: String,
@@ -14,10 +14,7 @@ pub(super) struct Brave {
 
 impl Brave {
     pub(super) fn new(url: Option<String>, key: SecretString) -> Self {
-        Self {
-            url: super::endpoint(url.as_deref(), "https://api.search.brave.com", "res/v1/web/search"),
-            key,
-        }
+        Self { url: endpoint(url.as_deref(), "https://api.search.brave.com", "res/v1/web/search"), key }
     }
 }
 
@@ -37,7 +34,7 @@ impl Service for Brave {
         // An answer without web results has no `web` at all.
         let hits: Vec<Hit> = match answer["web"]["results"].take() {
             Value::Null => Vec::new(),
-            results => read(results)?,
+            results => serde_json::from_value(results)?,
         };
         let plain =
             |hit: Hit| Hit { title: text(&hit.title), snippet: hit.snippet.as_deref().map(text), ..hit };

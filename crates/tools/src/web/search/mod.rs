@@ -11,7 +11,7 @@ use entourage_types::ToolSpec;
 use reqwest::{Client, RequestBuilder, StatusCode};
 use schemars::JsonSchema;
 use secrecy::SecretString;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::{brave::Brave, searxng::Searxng, tavily::Tavily};
@@ -99,6 +99,7 @@ trait Service: Send + Sync {
 /// One result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Hit {
+    #[serde(default)]
     title: String,
     url: String,
     #[serde(alias = "content", alias = "description", default)]
@@ -109,11 +110,6 @@ struct Hit {
 fn endpoint(base: Option<&str>, own: &str, path: &str) -> String {
     let base = base.unwrap_or(own).trim_end_matches('/');
     format!("{base}/{path}")
-}
-
-/// Part of an answer; null, a wrong type and absence are told apart from nothing found.
-fn read<T: DeserializeOwned>(value: Value) -> serde_json::Result<T> {
-    serde_json::from_value(value)
 }
 
 /// Looks something up on the web.
@@ -222,7 +218,11 @@ impl Tool for WebSearch {
 }
 
 fn line(number: usize, Hit { title, url, snippet }: &Hit) -> String {
-    let snippet = snippet.as_deref().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-    let title = title.replace(['[', ']', '\n'], " ");
-    format!("{number}. [{}]({url})\n   {snippet}", title.trim())
+    let title = one_line(&title.replace(['[', ']'], ""));
+    let snippet = one_line(snippet.as_deref().unwrap_or_default());
+    format!("{number}. [{title}]({url})\n   {snippet}")
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

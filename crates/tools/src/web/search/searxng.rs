@@ -3,7 +3,7 @@
 use reqwest::{Client, RequestBuilder};
 use serde_json::Value;
 
-use super::{Hit, Service, read};
+use super::{Hit, Service, endpoint};
 
 pub(super) struct Searxng {
     url: String,
@@ -11,7 +11,7 @@ pub(super) struct Searxng {
 
 impl Searxng {
     pub(super) fn new(url: &str) -> Self {
-        Self { url: super::endpoint(Some(url), "", "search") }
+        Self { url: endpoint(Some(url), "", "search") }
     }
 }
 
@@ -25,6 +25,6 @@ impl Service for Searxng {
     }
 
     fn hits(&self, mut answer: Value) -> serde_json::Result<Vec<Hit>> {
-        read(answer["results"].take())
+        serde_json::from_value(answer["results"].take())
     }
 }

@@ -4,7 +4,7 @@ use reqwest::{Client, RequestBuilder};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
-use super::{Hit, Service, read};
+use super::{Hit, Service, endpoint};
 
 pub(super) struct Tavily {
     url: String,
@@ -13,7 +13,7 @@ pub(super) struct Tavily {
 
 impl Tavily {
     pub(super) fn new(url: Option<String>, key: SecretString) -> Self {
-        Self { url: super::endpoint(url.as_deref(), "https://api.tavily.com", "search"), key }
+        Self { url: endpoint(url.as_deref(), "https://api.tavily.com", "search"), key }
     }
 }
 
@@ -30,6 +30,6 @@ impl Service for Tavily {
     }
 
     fn hits(&self, mut answer: Value) -> serde_json::Result<Vec<Hit>> {
-        read(answer["results"].take())
+        serde_json::from_value(answer["results"].take())
     }
 }
