@@ -1,13 +1,12 @@
 //! The Model seam: a request in, deltas on the side, one reply out.
 //!
 //! The house names no provider; it holds a [`Model`]. Which one stands behind it is [`choose`]'s
-//! decision at start: usually a [`Router`] over [`GenaiModel`]s, each behind its [`Gate`], those
+//! decision at start: usually a [`Router`] over [`ProviderModel`]s, each behind its [`Gate`], those
 //! too weak for tools inside a [`NextAction`]; the [`Rehearsal`] where there is nothing else.
 
 mod choose;
 mod error;
 mod gate;
-mod genai;
 mod http;
 mod model;
 mod next_action;
@@ -15,12 +14,12 @@ mod prices;
 mod profile;
 mod provider;
 mod rehearsal;
+mod remote;
 mod request;
 mod router;
 mod scripted;
 mod settings;
 
-pub use self::genai::GenaiModel;
 pub use choose::{Choice, MODEL_VARIABLE, Tried, choose};
 pub use error::Error;
 pub use gate::Gate;
@@ -31,6 +30,7 @@ pub use prices::{Price, Prices};
 pub use profile::{Profile, ProfileSettings};
 pub use provider::Provider;
 pub use rehearsal::Rehearsal;
+pub use remote::ProviderModel;
 pub use request::{Message, Reply, Request};
 pub use router::Router;
 pub use scripted::{Script, ScriptedModel};

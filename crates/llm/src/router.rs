@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use async_trait::async_trait;
 
 use crate::{
-    Connection, Deltas, Error, Gate, GenaiModel, Model, NextAction, Prices, Profile, ProfileSettings,
-    Provider, Rehearsal, Reply, Request, Result, Settings, rehearsal,
+    Connection, Deltas, Error, Gate, Model, NextAction, Prices, Profile, ProfileSettings, Provider,
+    ProviderModel, Rehearsal, Reply, Request, Result, Settings, rehearsal,
 };
 
 /// Every configured provider behind one model.
@@ -18,8 +18,8 @@ pub struct Router {
 
 /// One provider; both forms share its gate.
 struct Lane {
-    native: Arc<Gate<GenaiModel>>,
-    weak: NextAction<Arc<Gate<GenaiModel>>>,
+    native: Arc<Gate<ProviderModel>>,
+    weak: NextAction<Arc<Gate<ProviderModel>>>,
 }
 
 impl Router {
@@ -80,7 +80,7 @@ impl Router {
 impl Lane {
     fn new(provider: Provider, connection: Connection, prices: &Arc<Prices>) -> Result<Self> {
         let places = connection.concurrency;
-        let model = GenaiModel::new(provider, connection, Arc::clone(prices))?;
+        let model = ProviderModel::new(provider, connection, Arc::clone(prices))?;
         let native = Arc::new(Gate::new(model, places));
         Ok(Self { weak: NextAction::new(Arc::clone(&native)), native })
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use entourage_llm::{Delta, Error, GenaiModel, Model, NoDeltas, Provider, Reply, Result};
+use entourage_llm::{Delta, Error, Model, NoDeltas, Provider, ProviderModel, Reply, Result};
 use jiff::Timestamp;
 
 use crate::{
@@ -142,7 +142,7 @@ async fn a_provider_that_cannot_be_reached_is_unavailable() {
             key: Some("k".into()),
             ..entourage_llm::Connection::default()
         };
-        let model = GenaiModel::new(provider, connection, std::sync::Arc::default()).expect("a model");
+        let model = ProviderModel::new(provider, connection, std::sync::Arc::default()).expect("a model");
         let error = model.call(request(provider), &mut NoDeltas).await.unwrap_err();
         assert!(
             matches!(&error, Error::Unavailable { cause, .. } if cause.contains("cannot be reached")),
@@ -230,7 +230,7 @@ async fn silence_ends_the_call_before_the_answer_and_within() {
             let server = Server::start([answer]).await;
             let mut connection = connection(&server);
             (connection.header_seconds, connection.silence_seconds) = limits;
-            let model = GenaiModel::new(provider, connection, std::sync::Arc::default()).expect("a model");
+            let model = ProviderModel::new(provider, connection, std::sync::Arc::default()).expect("a model");
             let error = model.call(request(provider), &mut NoDeltas).await.unwrap_err();
             let Error::TimedOut { after, .. } = error else { panic!("{provider}: {error:?}") };
             assert_eq!(after, Duration::from_millis(50));

@@ -1,11 +1,13 @@
 //! What each provider's stream becomes.
 
-use entourage_llm::{Delta, Model, NoDeltas, Provider};
+use std::sync::Arc;
+
+use entourage_llm::{Connection, Delta, Model, NoDeltas, Provider, ProviderModel};
 use entourage_types::Usage;
 use serde_json::json;
 
 use crate::{
-    server::Server,
+    server::{Answer, Server},
     wire::{Says, model, request},
 };
 
@@ -105,4 +107,37 @@ async fn a_known_model_has_a_price() {
     let reply = model(Provider::Anthropic, &server).call(request, &mut NoDeltas).await.expect("a reply");
     // 100 tokens at $3, 900 at $0.30, 50 at $3.75 and 20 at $15 a million.
     assert_eq!(reply.cost.map(|cost| cost.nanos()), Some(300_000 + 270_000 + 187_500 + 300_000));
+}
+
+#[tokio::test]
+async fn servers_that_bend_the_wire_are_understood() {
+    let chunk =
+        |delta: &str| format!(r#"data: {{"choices": [{{"delta": {delta}, "finish_reason": null}}]}}"#);
+    let stop = r#"data: {"choices": [{"delta": {}, "finish_reason": "eos"}]}"#.to_owned();
+    let calls = [
+        r#"{"tool_calls": [{"id": "a", "function": {"name": "one", "arguments": "{\"x\""}}]}"#,
+        r#"{"tool_calls": [{"function": {"arguments": ": 1}"}}]}"#,
+        r#"{"tool_calls": [{"id": "b", "function": {"name": "two", "arguments": {"y": 2}}}]}"#,
+        r#"{"tool_calls": [{"id": "c", "function": {"name": "three", "arguments": "\"{\\\"z\\\": 3}\""}}]}"#,
+    ];
+    let parts = r#"{"content": [{"type": "text", "text": "In "}, {"type": "text", "text": "parts."}]}"#;
+    // Calls without an index, arguments as an object or as JSON in JSON, text in parts, a word
+    // for stopping that nobody knows, no `[DONE]`, and no line end after the last line.
+    let lines: Vec<String> = calls.into_iter().chain([parts]).map(chunk).chain([stop]).collect();
+    let server = Server::start([Answer::new(lines.join("\r\n\r\n"))]).await;
+    let provider = Provider::Compatible;
+    let reply = model(provider, &server).call(request(provider), &mut NoDeltas).await.expect("a reply");
+    assert_eq!(reply.text, "In parts.");
+    let calls: Vec<_> = reply.calls.iter().map(|call| (call.tool.as_str(), call.arguments.clone())).collect();
+    assert_eq!(calls, [("one", json!({"x": 1})), ("two", json!({"y": 2})), ("three", json!({"z": 3}))]);
+    assert_eq!(reply.usage, Usage::default());
+}
+
+#[tokio::test]
+async fn a_server_without_a_key_is_sent_none() {
+    let server = Server::start([Says::text("Hi.").answer(Provider::Compatible)]).await;
+    let connection = Connection { base_url: Some(server.url.clone()), ..Connection::default() };
+    let model = ProviderModel::new(Provider::Compatible, connection, Arc::default()).expect("a model");
+    model.call(request(Provider::Compatible), &mut NoDeltas).await.expect("a reply");
+    assert!(!server.seen()[0].head.contains("authorization"), "{}", server.seen()[0].head);
 }

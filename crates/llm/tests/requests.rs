@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use entourage_llm::{Error, GenaiModel, Message, Model, NoDeltas, Provider, Request};
+use entourage_llm::{Error, Message, Model, NoDeltas, Provider, ProviderModel, Request};
 use entourage_types::{CallId, ToolCall, ToolSpec};
 use serde_json::{Value, json};
 
@@ -194,7 +194,7 @@ async fn addresses_are_taken_as_people_write_them() {
         let server = Server::start([Says::text("Hi.").answer(provider)]).await;
         let mut connection = connection(&server);
         connection.base_url = Some(format!("{}{given}", server.url.trim_start_matches("http://")));
-        let model = GenaiModel::new(provider, connection, Arc::default()).expect("a model");
+        let model = ProviderModel::new(provider, connection, Arc::default()).expect("a model");
         model.call(request(provider), &mut NoDeltas).await.expect("a reply");
         let head = server.seen().remove(0).head;
         assert!(head.starts_with(&format!("post {path} ")), "{provider} {given}: {head}");
@@ -216,7 +216,7 @@ async fn nothing_is_guessed_from_a_name() {
 #[test]
 fn what_is_missing_is_named() {
     for provider in Provider::ALL {
-        let made = GenaiModel::new(provider, Default::default(), Arc::default());
+        let made = ProviderModel::new(provider, Default::default(), Arc::default());
         match (provider, made) {
             (Provider::Ollama, made) => assert!(made.is_ok()),
             (Provider::Compatible, Err(error)) => assert!(error.to_string().contains("base_url"), "{error}"),

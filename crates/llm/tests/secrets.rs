@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use entourage_llm::{Connection, GenaiModel, Model, NoDeltas, Provider, Router, Settings, choose};
+use entourage_llm::{Connection, Model, NoDeltas, Provider, ProviderModel, Router, Settings, choose};
 
 use crate::{
     server::{Answer, Server},
@@ -49,7 +49,7 @@ async fn nothing_that_is_shown_shows_a_key() {
     let connection = Connection { base_url: Some(url), ..connection(&server) };
     let mut settings = Settings::default();
     for provider in Provider::ALL {
-        let model = GenaiModel::new(provider, connection.clone(), Arc::default()).expect("a model");
+        let model = ProviderModel::new(provider, connection.clone(), Arc::default()).expect("a model");
         let error = model.call(request(provider), &mut NoDeltas).await.unwrap_err();
         let shown = format!("{model:?} {} {error} {error:?}", model.describe());
         assert!(!shown.contains(KEY), "{shown}");
@@ -68,7 +68,7 @@ async fn nothing_that_is_shown_shows_a_key() {
 fn an_address_that_is_none_is_refused_without_repeating_it() {
     for address in [format!("http://me:{KEY}@:bad"), format!("ftp://me:{KEY}@host/")] {
         let connection = Connection { base_url: Some(address), ..Connection::default() };
-        let error = GenaiModel::new(Provider::Compatible, connection, Arc::default()).unwrap_err();
+        let error = ProviderModel::new(Provider::Compatible, connection, Arc::default()).unwrap_err();
         assert!(error.to_string().contains("base_url") && !error.to_string().contains(KEY), "{error}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use entourage_llm::{Connection, GenaiModel, Provider, Request};
+use entourage_llm::{Connection, Provider, ProviderModel, Request};
 use serde_json::{Value, json};
 
 use crate::server::{Answer, Server};
@@ -212,8 +212,8 @@ pub(crate) fn connection(server: &Server) -> Connection {
     }
 }
 
-pub(crate) fn model(provider: Provider, server: &Server) -> GenaiModel {
-    GenaiModel::new(provider, connection(server), Arc::default()).expect("a model")
+pub(crate) fn model(provider: Provider, server: &Server) -> ProviderModel {
+    ProviderModel::new(provider, connection(server), Arc::default()).expect("a model")
 }
 
 /// A request to the server's model, with nothing in it but a question.

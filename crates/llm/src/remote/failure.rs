@@ -2,7 +2,6 @@
 
 use std::time::{Duration, SystemTime};
 
-use genai::webc::StreamTimeout;
 use reqwest::{StatusCode, header::HeaderMap};
 use secrecy::ExposeSecret;
 use serde_json::Value;
@@ -25,67 +24,41 @@ impl Failure<'_> {
         Error::BadAnswer { model: self.model.to_owned(), what: self.clean(what) }
     }
 
-    /// An error of `genai` as one of ours.
-    pub(super) fn of(&self, error: genai::Error) -> Error {
-        match error {
-            genai::Error::WebStream { error, .. } => self.stream(error),
-            genai::Error::HttpError { status, body, headers, .. } => self.status(status, &headers, &body),
-            genai::Error::ChatResponse { body, .. } => self.event(&body),
-            // `genai` has no other way to say that a response failed, which is the provider's
-            // own word and not a fault of its JSON.
-            genai::Error::StreamParse { serde_error, .. }
-                if self.provider == Provider::OpenAiResp && serde_error.is_data() =>
-            {
-                self.unavailable(&serde_error.to_string(), None)
-            }
-            genai::Error::StreamParse { serde_error, .. } => {
-                self.bad(&format!("not JSON where JSON was due ({serde_error})"))
-            }
-            genai::Error::JsonValueExt(cause) => self.bad(&format!("not of the provider's format ({cause})")),
-            genai::Error::SerdeJson(cause) => self.bad(&format!("not of the provider's format ({cause})")),
-            other => Error::Refused { model: self.model.to_owned(), cause: self.clean(&other.to_string()) },
-        }
+    /// A request that would be refused again.
+    pub(super) fn refused(&self, cause: &str) -> Error {
+        Error::Refused { model: self.model.to_owned(), cause: self.clean(cause) }
     }
 
-    /// The first item of a stream holds what the HTTP exchange came to.
-    fn stream(&self, error: genai::BoxError) -> Error {
-        let error = match error.downcast::<genai::Error>() {
-            Ok(error) => return self.of(*error),
-            Err(error) => error,
-        };
-        if let Some(timeout) = error.downcast_ref::<StreamTimeout>() {
-            let after = match timeout {
-                StreamTimeout::Headers => self.connection.header_timeout(),
-                StreamTimeout::Read => self.connection.silence_timeout(),
-            };
-            return Error::TimedOut { model: self.model.to_owned(), after };
-        }
-        match error.downcast::<reqwest::Error>() {
-            // The address may hold a password, and the settings name it anyway.
-            Ok(error) => {
-                let cut = error.is_body() || error.is_decode();
-                let cause = http::chain(&error.without_url());
-                if cut {
-                    self.bad(&format!("cut off: {cause}"))
-                } else {
-                    self.unavailable(&format!("cannot be reached: {cause}"), None)
-                }
-            }
-            Err(error) => self.bad(&format!("not readable ({error})")),
+    /// A provider that fails or cannot be reached.
+    pub(super) fn unavailable(&self, cause: &str, retry_after: Option<Duration>) -> Error {
+        Error::Unavailable { model: self.model.to_owned(), cause: self.clean(cause), retry_after }
+    }
+
+    /// Silence.
+    pub(super) fn timed_out(&self, after: Duration) -> Error {
+        Error::TimedOut { model: self.model.to_owned(), after }
+    }
+
+    /// An exchange that broke.
+    pub(super) fn network(&self, error: reqwest::Error) -> Error {
+        let cut = error.is_body() || error.is_decode();
+        // The address may hold a password, and the settings name it anyway.
+        let cause = http::chain(&error.without_url());
+        if cut {
+            self.bad(&format!("cut off: {cause}"))
+        } else {
+            self.unavailable(&format!("cannot be reached: {cause}"), None)
         }
     }
 
     /// An HTTP status that is no success.
-    fn status(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> Error {
+    pub(super) fn status(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> Error {
         let words = match serde_json::from_str::<Value>(body) {
             Ok(body) => words(&body),
             Err(_) => body.to_owned(),
         };
         let code = status.as_u16();
-        let refused = |advice: &str| Error::Refused {
-            model: self.model.to_owned(),
-            cause: self.clean(&format!("HTTP {code}: {words}{advice}")),
-        };
+        let refused = |advice: &str| self.refused(&format!("HTTP {code}: {words}{advice}"));
         match code {
             429 if body.contains("insufficient_quota") => refused(". The account has no credit left"),
             429 => Error::RateLimited { model: self.model.to_owned(), retry_after: retry_after(headers) },
@@ -98,7 +71,7 @@ impl Failure<'_> {
     }
 
     /// An error that arrives in the middle of a stream, in one of the providers' formats.
-    fn event(&self, body: &Value) -> Error {
+    pub(super) fn event(&self, body: &Value) -> Error {
         let inner = body.get("error").filter(|error| error.is_object()).unwrap_or(body);
         let word = |key: &str| inner.get(key).and_then(Value::as_str).unwrap_or_default();
         let code = inner.get("code").and_then(Value::as_u64).unwrap_or(0);
@@ -113,14 +86,10 @@ impl Failure<'_> {
         if code == 429 || word("type").contains("rate_limit") || word("code").contains("rate_limit") {
             Error::RateLimited { model: self.model.to_owned(), retry_after: None }
         } else if (400..500).contains(&code) && code != 408 || refusals.contains(&word("type")) {
-            Error::Refused { model: self.model.to_owned(), cause: self.clean(&words) }
+            self.refused(&words)
         } else {
             self.unavailable(&words, None)
         }
-    }
-
-    fn unavailable(&self, cause: &str, retry_after: Option<Duration>) -> Error {
-        Error::Unavailable { model: self.model.to_owned(), cause: self.clean(cause), retry_after }
     }
 
     fn key_advice(&self) -> String {

@@ -1,0 +1,64 @@
+//! What a provider said, and whether it is an answer.
+
+use entourage_types::{CallId, ToolCall, Usage};
+use serde_json::Value;
+
+use super::{arguments, failure::Failure};
+use crate::{Error, Reply, Result};
+
+/// What a provider said, once its stream has ended.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    pub(super) text: String,
+    /// Tools with their arguments, as the model gave them.
+    pub(super) calls: Vec<(String, Value)>,
+    pub(super) usage: Usage,
+    /// The provider's word for why it stopped.
+    pub(super) stop: Option<String>,
+}
+
+impl Answer {
+    /// The reply, if this is one. The reason to stop is not asked for more than whether the answer
+    /// is whole: some providers say "completed" and mean tool calls.
+    pub(super) fn into_reply(self, failure: &Failure<'_>) -> Result<Reply> {
+        match self.stop.as_deref() {
+            None => return Err(failure.bad("cut off: the stream ended without a reason to stop")),
+            Some(
+                "length" | "max_tokens" | "incomplete" | "model_length" | "model_context_window_exceeded",
+            ) => {
+                let written = self.usage.output;
+                return Err(failure.bad(&format!(
+                    "cut off at the limit of tokens, after {written}: raise `max_tokens`, or ask for less at once"
+                )));
+            }
+            Some(word @ ("content_filter" | "refusal")) => {
+                let cause = format!("the provider's content filter stopped the answer ({word})");
+                return Err(Error::Refused { model: failure.model.to_owned(), cause });
+            }
+            Some(word @ ("failed" | "cancelled" | "error")) => {
+                return Err(failure.bad(&format!("cut off: the provider says `{word}`")));
+            }
+            Some(_) => {}
+        }
+        if self.calls.is_empty() && self.text.trim().is_empty() {
+            return Err(failure.bad("empty: neither text nor a tool call"));
+        }
+        if self.calls.iter().any(|(tool, _)| tool.is_empty()) {
+            return Err(failure.bad("not usable: a tool call without a name"));
+        }
+        // Ids of our own: some providers number the calls of each answer from zero.
+        let own = |(tool, given)| ToolCall { id: CallId::new(), tool, arguments: arguments::read(given) };
+        let calls = self.calls.into_iter().map(own).collect();
+        Ok(Reply { text: self.text, calls, usage: plausible(self.usage), ..Reply::default() })
+    }
+}
+
+/// The prompt includes what came from or went to the cache, and the output the reasoning, also
+/// where a gateway leaves them out.
+fn plausible(usage: Usage) -> Usage {
+    Usage {
+        input: usage.input.max(usage.cached.saturating_add(usage.cache_written)),
+        output: usage.output.max(usage.reasoning),
+        ..usage
+    }
+}

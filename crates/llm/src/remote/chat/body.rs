@@ -1,0 +1,168 @@
+//! A request as the body of a chat completion, written straight from where it is: nothing of the
+//! conversation is copied on the way. Equal requests give equal bytes.
+
+use std::borrow::Cow;
+
+use entourage_types::{ToolCall, ToolSpec};
+use genai::chat::{JsonSchemaDialect, sanitize_json_schema};
+use serde::{Serialize, Serializer, ser::SerializeSeq};
+use serde_json::Value;
+
+use crate::{Message, Provider, Request, remote::arguments};
+
+/// The body. What stays the same over a session comes first.
+#[derive(Serialize)]
+pub(super) struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    stream_options: StreamOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<Format<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Typed<Function<'a>>>,
+    messages: Messages<'a>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+struct Format<'a> {
+    r#type: &'static str,
+    json_schema: NamedSchema<'a>,
+}
+
+#[derive(Serialize)]
+struct NamedSchema<'a> {
+    name: &'static str,
+    strict: bool,
+    schema: Cow<'a, Value>,
+}
+
+/// Something that is "of type function".
+#[derive(Serialize)]
+struct Typed<T> {
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<entourage_types::CallId>,
+    function: T,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+}
+
+#[derive(Serialize)]
+struct Called<'a> {
+    name: &'a str,
+    arguments: String,
+}
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    role: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+    content: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Typed<Called<'a>>>,
+}
+
+/// The conversation between the system's text and the tail.
+struct Messages<'a>(&'a Request);
+
+impl<'a> Body<'a> {
+    pub(super) fn new(provider: Provider, model: &'a str, request: &'a Request) -> Self {
+        // OpenAI's newer models know only the new word, most other servers only the old one.
+        let new_word = provider == Provider::OpenAi;
+        Self {
+            model,
+            stream: true,
+            stream_options: StreamOptions { include_usage: true },
+            temperature: request.temperature,
+            max_tokens: request.max_tokens.filter(|_| !new_word),
+            max_completion_tokens: request.max_tokens.filter(|_| new_word),
+            response_format: request.output_schema.as_deref().map(|schema| format(provider, schema)),
+            tools: request.tools.iter().map(function).collect(),
+            messages: Messages(request),
+        }
+    }
+}
+
+fn format(provider: Provider, schema: &Value) -> Format<'_> {
+    let schema = match provider {
+        // Local servers follow a schema as it is; OpenAI wants every property required.
+        Provider::Ollama | Provider::Compatible => Cow::Borrowed(schema),
+        _ => Cow::Owned(sanitize_json_schema(schema, JsonSchemaDialect::OpenAiStrict)),
+    };
+    Format { r#type: "json_schema", json_schema: NamedSchema { name: "answer", strict: true, schema } }
+}
+
+fn function(spec: &ToolSpec) -> Typed<Function<'_>> {
+    let function =
+        Function { name: &spec.name, description: &spec.description, parameters: &spec.parameters };
+    Typed { r#type: "function", id: None, function }
+}
+
+impl Serialize for Messages<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Request { system, messages, tail, .. } = self.0;
+        let mut list = serializer.serialize_seq(None)?;
+        if !system.is_empty() {
+            list.serialize_element(&Entry::of("system", system))?;
+        }
+        // Some servers want the roles to alternate, so the tail joins a user's last message; it
+        // stands alone after anything else, and never between a call and its output.
+        let joined = match (messages.last(), tail) {
+            (Some(Message::User(text)), Some(tail)) => Some(format!("{text}\n\n{tail}")),
+            _ => None,
+        };
+        let kept = messages.len() - usize::from(joined.is_some());
+        for message in &messages[..kept] {
+            if let Some(entry) = Entry::from(message) {
+                list.serialize_element(&entry)?;
+            }
+        }
+        if let Some(last) = joined.as_deref().or(tail.as_deref()) {
+            list.serialize_element(&Entry::of("user", last))?;
+        }
+        list.end()
+    }
+}
+
+impl<'a> Entry<'a> {
+    fn of(role: &'static str, content: &'a str) -> Self {
+        Self { role, tool_call_id: None, content: Cow::Borrowed(content), tool_calls: Vec::new() }
+    }
+
+    /// An entry of the conversation; none for one that says nothing, which servers refuse.
+    fn from(message: &'a Message) -> Option<Self> {
+        match message {
+            Message::User(text) => Some(Self::of("user", text)),
+            Message::Assistant { text, calls } if text.is_empty() && calls.is_empty() => None,
+            Message::Assistant { text, calls } => {
+                let tool_calls = calls.iter().map(called).collect();
+                Some(Self { tool_calls, ..Self::of("assistant", text) })
+            }
+            Message::Output { call, text, .. } => {
+                Some(Self { tool_call_id: Some(call), ..Self::of("tool", text) })
+            }
+        }
+    }
+}
+
+fn called(call: &ToolCall) -> Typed<Called<'_>> {
+    let called = Called { name: &call.tool, arguments: arguments::write(&call.arguments).to_string() };
+    Typed { r#type: "function", id: Some(call.id), function: called }
+}

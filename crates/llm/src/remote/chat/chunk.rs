@@ -1,0 +1,150 @@
+//! The chunks of a chat completion, put together.
+
+use entourage_types::Usage;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    Delta, Deltas, Result,
+    remote::{answer::Answer, failure::Failure},
+};
+
+/// One chunk. Whatever a server leaves out or sets to null is absent here.
+#[derive(Deserialize)]
+struct Chunk {
+    choices: Option<Vec<Choice>>,
+    usage: Option<Value>,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    delta: Option<Piece>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Piece {
+    content: Option<Content>,
+    reasoning_content: Option<String>,
+    reasoning: Option<String>,
+    tool_calls: Option<Vec<CallPiece>>,
+}
+
+/// Text, or on some servers a list of texts and thoughts.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Parts(Vec<Value>),
+}
+
+#[derive(Deserialize)]
+struct CallPiece {
+    index: Option<u64>,
+    id: Option<String>,
+    function: Option<FunctionPiece>,
+}
+
+#[derive(Deserialize)]
+struct FunctionPiece {
+    name: Option<String>,
+    arguments: Option<Value>,
+}
+
+/// What the chunks have come to.
+#[derive(Default)]
+pub(super) struct Collected {
+    answer: Answer,
+    calls: Vec<Call>,
+}
+
+#[derive(Default)]
+struct Call {
+    index: Option<u64>,
+    name: String,
+    arguments: String,
+}
+
+impl Collected {
+    /// Takes the next chunk.
+    pub(super) fn take(&mut self, data: &[u8], failure: &Failure<'_>, deltas: &mut dyn Deltas) -> Result<()> {
+        let chunk: Chunk = serde_json::from_slice(data)
+            .map_err(|error| failure.bad(&format!("not a chat completion ({error})")))?;
+        if let Some(error) = chunk.error {
+            return Err(failure.event(&error));
+        }
+        if let Some(usage) = chunk.usage {
+            self.answer.usage = tokens(&usage);
+        }
+        // One answer is asked for, so there is one choice.
+        let Some(choice) = chunk.choices.into_iter().flatten().next() else { return Ok(()) };
+        if let Some(piece) = choice.delta {
+            self.piece(piece, deltas);
+        }
+        self.answer.stop = choice.finish_reason.or(self.answer.stop.take());
+        Ok(())
+    }
+
+    fn piece(&mut self, piece: Piece, deltas: &mut dyn Deltas) {
+        let reasoning = piece.reasoning_content.or(piece.reasoning).filter(|text| !text.is_empty());
+        if let Some(text) = reasoning {
+            deltas.delta(Delta::Reasoning(text));
+        }
+        let text = match piece.content {
+            Some(Content::Text(text)) => text,
+            Some(Content::Parts(parts)) => {
+                parts.iter().filter_map(|part| part.get("text")?.as_str()).collect()
+            }
+            None => String::new(),
+        };
+        if !text.is_empty() {
+            self.answer.text.push_str(&text);
+            deltas.delta(Delta::Text(text));
+        }
+        for piece in piece.tool_calls.into_iter().flatten() {
+            self.call(piece, deltas);
+        }
+    }
+
+    /// A piece belongs to the call with its index; where a server gives none, an id begins a call
+    /// and what has no id goes on with the last one.
+    fn call(&mut self, piece: CallPiece, deltas: &mut dyn Deltas) {
+        let known = match piece.index {
+            Some(_) => self.calls.iter().position(|call| call.index == piece.index),
+            None if piece.id.is_some() => None,
+            None => self.calls.len().checked_sub(1),
+        };
+        let at = known.unwrap_or_else(|| {
+            self.calls.push(Call { index: piece.index, ..Call::default() });
+            self.calls.len() - 1
+        });
+        let call = &mut self.calls[at];
+        let Some(function) = piece.function else { return };
+        if let Some(name) = function.name.filter(|name| !name.is_empty() && call.name.is_empty()) {
+            deltas.delta(Delta::Call { tool: name.clone() });
+            call.name = name;
+        }
+        match function.arguments {
+            Some(Value::String(text)) => call.arguments.push_str(&text),
+            Some(Value::Null) | None => {}
+            Some(whole) => call.arguments = whole.to_string(),
+        }
+    }
+
+    pub(super) fn into_answer(self) -> Answer {
+        let calls = self.calls.into_iter().map(|call| (call.name, Value::String(call.arguments)));
+        Answer { calls: calls.collect(), ..self.answer }
+    }
+}
+
+fn tokens(usage: &Value) -> Usage {
+    let count = |path: &str| usage.pointer(path).and_then(Value::as_u64).unwrap_or(0);
+    Usage {
+        input: count("/prompt_tokens"),
+        output: count("/completion_tokens"),
+        cached: count("/prompt_tokens_details/cached_tokens"),
+        cache_written: count("/prompt_tokens_details/cache_write_tokens"),
+        reasoning: count("/completion_tokens_details/reasoning_tokens"),
+    }
+}

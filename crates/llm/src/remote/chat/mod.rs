@@ -1,0 +1,100 @@
+//! Chat completions: OpenAI's wire, and of nearly everyone since.
+
+mod body;
+mod chunk;
+mod events;
+
+use std::{future::Future, time::Duration};
+
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use secrecy::ExposeSecret;
+
+use crate::{
+    Connection, Deltas, Error, Provider, Request, Result, http,
+    remote::{answer::Answer, failure::Failure},
+};
+use body::Body;
+use chunk::Collected;
+use events::Events;
+
+/// A client of one provider's chat completions.
+pub(super) struct Client {
+    provider: Provider,
+    url: reqwest::Url,
+    headers: HeaderMap,
+    http: reqwest::Client,
+    header_timeout: Duration,
+    silence_timeout: Duration,
+}
+
+impl Client {
+    pub(super) fn new(provider: Provider, base_url: &str, connection: &Connection) -> Result<Self> {
+        let wrong = |what: &str| Error::Configuration(format!("the {what} of {provider} cannot be used"));
+        let base_url =
+            if provider == Provider::Ollama { format!("{base_url}v1/") } else { base_url.to_owned() };
+        // Joined as a URL, so that a query that some gateways need stays at the end.
+        let mut url = reqwest::Url::parse(&base_url).map_err(|_| wrong("address"))?;
+        url.set_path(&format!("{}chat/completions", url.path()));
+        let mut headers =
+            HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+        if let Some(key) = &connection.key {
+            let value = format!("Bearer {}", key.expose_secret());
+            let mut value = HeaderValue::try_from(value).map_err(|_| wrong("key"))?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        Ok(Self {
+            provider,
+            url,
+            headers,
+            http: http::client(&base_url)?,
+            header_timeout: connection.header_timeout(),
+            silence_timeout: connection.silence_timeout(),
+        })
+    }
+
+    pub(super) async fn call(
+        &self,
+        name: &str,
+        request: &Request,
+        failure: &Failure<'_>,
+        deltas: &mut dyn Deltas,
+    ) -> Result<Answer> {
+        let body = serde_json::to_vec(&Body::new(self.provider, name, request))
+            .map_err(|error| failure.refused(&format!("it cannot be written as JSON ({error})")))?;
+        let sent = self.http.post(self.url.clone()).headers(self.headers.clone()).body(body).send();
+        let mut response = within(self.header_timeout, failure, sent).await?;
+        if !response.status().is_success() {
+            let (status, headers) = (response.status(), response.headers().clone());
+            let words = within(self.silence_timeout, failure, response.text()).await.unwrap_or_default();
+            return Err(failure.status(status, &headers, &words));
+        }
+        let mut events = Events::default();
+        let mut collected = Collected::default();
+        while let Some(bytes) = within(self.silence_timeout, failure, response.chunk()).await? {
+            events.feed(&bytes);
+            while let Some(data) = events.next() {
+                if data == b"[DONE]" {
+                    return Ok(collected.into_answer());
+                }
+                collected.take(data, failure, deltas)?;
+            }
+        }
+        // Some servers end without a blank line, some without saying that they are done.
+        if let Some(data) = events.rest().filter(|data| *data != b"[DONE]") {
+            collected.take(data, failure, deltas)?;
+        }
+        Ok(collected.into_answer())
+    }
+}
+
+async fn within<T>(
+    limit: Duration,
+    failure: &Failure<'_>,
+    exchange: impl Future<Output = reqwest::Result<T>>,
+) -> Result<T> {
+    match tokio::time::timeout(limit, exchange).await {
+        Ok(result) => result.map_err(|error| failure.network(error)),
+        Err(_) => Err(failure.timed_out(limit)),
+    }
+}

@@ -1,0 +1,113 @@
+//! What `genai` makes of a stream, as one answer or one error.
+
+use entourage_types::Usage;
+use genai::{
+    BoxError,
+    adapter::AdapterKind,
+    chat::{ChatStreamEvent, StreamEnd, Usage as WireUsage},
+    webc::StreamTimeout,
+};
+
+use super::outgoing::our_name;
+use crate::{
+    Delta, Deltas, Error, Provider,
+    remote::{answer::Answer, failure::Failure},
+};
+
+/// An answer under way.
+pub(super) struct Incoming {
+    kind: AdapterKind,
+    text: String,
+    /// The provider's ids of the calls that have been announced.
+    announced: Vec<String>,
+}
+
+impl Incoming {
+    pub(super) fn new(kind: AdapterKind) -> Self {
+        Self { kind, text: String::new(), announced: Vec::new() }
+    }
+
+    /// Takes the next event; the last one completes the answer.
+    pub(super) fn take(&mut self, event: ChatStreamEvent, deltas: &mut dyn Deltas) -> Option<Answer> {
+        match event {
+            ChatStreamEvent::Chunk(chunk) => {
+                self.text.push_str(&chunk.content);
+                deltas.delta(Delta::Text(chunk.content));
+            }
+            ChatStreamEvent::ReasoningChunk(chunk) => deltas.delta(Delta::Reasoning(chunk.content)),
+            // Each chunk repeats the call so far: only its first one is news.
+            ChatStreamEvent::ToolCallChunk(chunk) => {
+                let call = chunk.tool_call;
+                if !call.fn_name.is_empty() && !self.announced.contains(&call.call_id) {
+                    deltas.delta(Delta::Call { tool: our_name(self.kind, call.fn_name) });
+                    self.announced.push(call.call_id);
+                }
+            }
+            ChatStreamEvent::End(end) => return Some(self.end(end)),
+            ChatStreamEvent::Start
+            | ChatStreamEvent::Heartbeat
+            | ChatStreamEvent::ThoughtSignatureChunk(_) => {}
+        }
+        None
+    }
+
+    fn end(&mut self, mut end: StreamEnd) -> Answer {
+        let usage = end.captured_usage.take().map(tokens).unwrap_or_default();
+        let stop = end.captured_stop_reason.take().map(|reason| reason.raw().to_owned());
+        let calls = end.captured_into_tool_calls().unwrap_or_default();
+        let calls = calls.into_iter().map(|call| (our_name(self.kind, call.fn_name), call.fn_arguments));
+        Answer { text: std::mem::take(&mut self.text), calls: calls.collect(), usage, stop }
+    }
+}
+
+fn tokens(wire: WireUsage) -> Usage {
+    let count = |tokens: Option<i32>| tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
+    let prompt = wire.prompt_tokens_details.unwrap_or_default();
+    let completion = wire.completion_tokens_details.unwrap_or_default();
+    Usage {
+        input: count(wire.prompt_tokens),
+        output: count(wire.completion_tokens),
+        cached: count(prompt.cached_tokens),
+        cache_written: count(prompt.cache_creation_tokens),
+        reasoning: count(completion.reasoning_tokens),
+    }
+}
+
+/// An error of `genai` as one of ours.
+pub(super) fn error(error: genai::Error, failure: &Failure<'_>) -> Error {
+    match error {
+        genai::Error::WebStream { error, .. } => first_item(error, failure),
+        genai::Error::HttpError { status, body, headers, .. } => failure.status(status, &headers, &body),
+        genai::Error::ChatResponse { body, .. } => failure.event(&body),
+        // `genai` has no other way to say that a response failed, which is the provider's own
+        // word and no fault of its JSON.
+        genai::Error::StreamParse { serde_error, .. }
+            if failure.provider == Provider::OpenAiResp && serde_error.is_data() =>
+        {
+            failure.unavailable(&serde_error.to_string(), None)
+        }
+        genai::Error::StreamParse { serde_error, .. } => {
+            failure.bad(&format!("not JSON where JSON was due ({serde_error})"))
+        }
+        genai::Error::JsonValueExt(cause) => failure.bad(&format!("not of the provider's format ({cause})")),
+        genai::Error::SerdeJson(cause) => failure.bad(&format!("not of the provider's format ({cause})")),
+        other => failure.refused(&other.to_string()),
+    }
+}
+
+/// What the HTTP exchange came to, which `genai` gives as the first item of the stream.
+fn first_item(cause: BoxError, failure: &Failure<'_>) -> Error {
+    let cause = match cause.downcast::<genai::Error>() {
+        Ok(inner) => return error(*inner, failure),
+        Err(cause) => cause,
+    };
+    match cause.downcast_ref::<StreamTimeout>() {
+        Some(StreamTimeout::Headers) => return failure.timed_out(failure.connection.header_timeout()),
+        Some(StreamTimeout::Read) => return failure.timed_out(failure.connection.silence_timeout()),
+        None => {}
+    }
+    match cause.downcast::<reqwest::Error>() {
+        Ok(cause) => failure.network(*cause),
+        Err(cause) => failure.bad(&format!("not readable ({cause})")),
+    }
+}

@@ -1,0 +1,81 @@
+//! The wires that are spoken through the `genai` crate: Anthropic's Messages, OpenAI's Responses
+//! and Ollama's chat.
+//!
+//! What this adapter corrects, and why, stands where it is corrected: [`outgoing`] for requests,
+//! [`incoming`] for answers.
+
+mod incoming;
+mod outgoing;
+
+use futures::StreamExt;
+use genai::{
+    ModelIden, ServiceTarget,
+    adapter::AdapterKind,
+    resolver::{AuthData, Endpoint},
+};
+use secrecy::ExposeSecret;
+
+use crate::{
+    Connection, Deltas, Error, Provider, Request, Result, http,
+    remote::{answer::Answer, failure::Failure},
+};
+use incoming::Incoming;
+
+/// A client of one provider.
+pub(super) struct Client {
+    kind: AdapterKind,
+    endpoint: Endpoint,
+    auth: AuthData,
+    connection: Connection,
+    client: genai::Client,
+}
+
+impl Client {
+    pub(super) fn new(provider: Provider, base_url: &str, connection: &Connection) -> Result<Self> {
+        let client = genai::Client::builder()
+            .with_reqwest(http::client(base_url)?)
+            .build()
+            .map_err(|error| Error::Configuration(format!("no client for {provider}: {error}")))?;
+        let kind = match provider {
+            Provider::Anthropic => AdapterKind::Anthropic,
+            Provider::OpenAiResp => AdapterKind::OpenAIResp,
+            Provider::Ollama => AdapterKind::Ollama,
+            Provider::OpenAi | Provider::OpenRouter | Provider::Compatible => AdapterKind::OpenAI,
+        };
+        let key = connection.key.as_ref().map_or("", ExposeSecret::expose_secret);
+        Ok(Self {
+            kind,
+            endpoint: Endpoint::from_owned(base_url),
+            auth: AuthData::from_single(key),
+            connection: connection.clone(),
+            client,
+        })
+    }
+
+    pub(super) async fn call(
+        &self,
+        request: Request,
+        failure: &Failure<'_>,
+        deltas: &mut dyn Deltas,
+    ) -> Result<Answer> {
+        // The whole target is given, so that `genai` has nothing to guess from a model's name:
+        // what it does not know it would send to Ollama.
+        let target = ServiceTarget {
+            endpoint: self.endpoint.clone(),
+            auth: self.auth.clone(),
+            model: ModelIden::new(self.kind, failure.model),
+        };
+        let options = outgoing::options(self.kind, &self.connection, &request);
+        let chat = outgoing::chat(self.kind, request);
+        let response = self.client.exec_chat_stream(target, chat, Some(&options)).await;
+        let mut stream = response.map_err(|error| incoming::error(error, failure))?.stream;
+        let mut incoming = Incoming::new(self.kind);
+        while let Some(event) = stream.next().await {
+            let event = event.map_err(|error| incoming::error(error, failure))?;
+            if let Some(answer) = incoming.take(event, deltas) {
+                return Ok(answer);
+            }
+        }
+        Err(failure.bad("cut off: the stream ended before the answer did"))
+    }
+}

@@ -1,0 +1,151 @@
+//! Our request as `genai` takes it. Equal requests give equal bytes.
+
+use crate::{Connection, Message, Request, remote::arguments};
+use entourage_types::{ToolCall, ToolSpec};
+use genai::{
+    adapter::AdapterKind,
+    chat::{
+        CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatRole, ContentPart, JsonSpec, MessageContent,
+        MessageOptions, ReasoningEffort, Tool, ToolCall as WireCall, ToolResponse,
+    },
+};
+
+pub(super) fn options(kind: AdapterKind, connection: &Connection, request: &Request) -> ChatOptions {
+    let schema = request.output_schema.as_deref();
+    let mut options = ChatOptions {
+        temperature: request.temperature,
+        max_tokens: request.max_tokens,
+        capture_usage: Some(true),
+        capture_tool_calls: Some(true),
+        stream_header_timeout: Some(connection.header_timeout()),
+        stream_read_timeout: Some(connection.silence_timeout()),
+        response_format: schema.map(|schema| JsonSpec::new("answer", schema.clone()).into()),
+        ..ChatOptions::default()
+    };
+    match kind {
+        // Thinking, on by default in newer models, excludes a temperature.
+        AdapterKind::Anthropic if request.temperature.is_some() => {
+            options.reasoning_effort = Some(ReasoningEffort::Zero);
+        }
+        AdapterKind::OpenAIResp => {
+            // Without an effort, `genai` reads one from the end of names such as `x-max` and cuts
+            // it off; a budget is not sent on this wire and leaves the name alone.
+            options.reasoning_effort = Some(ReasoningEffort::Budget(0));
+            // Without an intent to cache, `genai` switches the cache of newer models off; this
+            // one is not sent itself.
+            options.cache_control = Some(CacheControl::Ephemeral5m);
+        }
+        _ => {}
+    }
+    options
+}
+
+pub(super) fn chat(kind: AdapterKind, request: Request) -> ChatRequest {
+    let Request { system, messages, tail, tools, .. } = request;
+    let mut chat = ChatRequest::new(Vec::with_capacity(messages.len() + 2));
+    if kind == AdapterKind::Anthropic && !system.is_empty() {
+        // As a message, because only a message can carry the mark of the cache.
+        chat.messages.push(cached(ChatMessage::system(&*system)));
+    } else if !system.is_empty() {
+        chat.system = Some(system.as_ref().into());
+    }
+    for message in messages {
+        push(kind, &mut chat.messages, message);
+    }
+    if kind == AdapterKind::Anthropic
+        && let Some(last) = chat.messages.pop()
+    {
+        chat.messages.push(cached(last));
+    }
+    if let Some(tail) = tail {
+        push_tail(kind, &mut chat.messages, tail);
+    }
+    if !tools.is_empty() {
+        chat.tools = Some(tools.iter().map(|tool| wire_tool(kind, tool)).collect());
+    }
+    chat
+}
+
+fn push(kind: AdapterKind, messages: &mut Vec<ChatMessage>, message: Message) {
+    match message {
+        Message::User(text) => messages.push(ChatMessage::user(text)),
+        Message::Assistant { text, calls } => {
+            let mut parts = Vec::with_capacity(calls.len() + 1);
+            // Some providers refuse an empty text.
+            if !text.is_empty() {
+                parts.push(ContentPart::Text(text));
+            }
+            parts.extend(calls.into_iter().map(|call| ContentPart::ToolCall(wire_call(kind, call))));
+            if !parts.is_empty() {
+                messages.push(ChatMessage::assistant(MessageContent::from_parts(parts)));
+            }
+        }
+        Message::Output { call, text, .. } => {
+            let output = ToolResponse::new(call, text);
+            // Anthropic wants the outputs of one turn in one message; the other wires make one of
+            // each, and `genai` loses all but one on Ollama's.
+            match messages.last_mut() {
+                Some(last) if kind == AdapterKind::Anthropic && last.content.contains_tool_response() => {
+                    last.content.push(ContentPart::ToolResponse(output));
+                }
+                _ => messages.push(ChatMessage::from(output)),
+            }
+        }
+    }
+}
+
+/// What changes from request to request comes last, so that all before it stays cached. It joins
+/// a user's message, because some models want the roles to alternate; on Anthropic's wire it
+/// stays apart, because the mark on the message before it must not cover it.
+fn push_tail(kind: AdapterKind, messages: &mut Vec<ChatMessage>, tail: String) {
+    match messages.last_mut() {
+        Some(last) if kind != AdapterKind::Anthropic && last.role == ChatRole::User => {
+            // `genai` puts an empty line between two texts, but not on Ollama's wire.
+            let gap = if kind == AdapterKind::Ollama { "\n\n" } else { "" };
+            last.content.push(ContentPart::Text(format!("{gap}{tail}")));
+        }
+        _ => messages.push(ChatMessage::user(tail)),
+    }
+}
+
+/// The same message with a mark up to which the provider caches.
+fn cached(message: ChatMessage) -> ChatMessage {
+    message.with_options(MessageOptions::from(CacheControl::Ephemeral))
+}
+
+fn wire_tool(kind: AdapterKind, spec: &ToolSpec) -> Tool {
+    let mut tool = Tool::new(wire_name(kind, spec.name.clone()))
+        .with_description(spec.description.as_str())
+        .with_schema(spec.parameters.clone());
+    if kind == AdapterKind::OpenAIResp {
+        // Left unsaid, optional arguments would become required ones.
+        tool.strict = Some(false);
+    }
+    tool
+}
+
+fn wire_call(kind: AdapterKind, call: ToolCall) -> WireCall {
+    WireCall {
+        call_id: call.id.to_string(),
+        fn_name: wire_name(kind, call.tool),
+        fn_arguments: arguments::write(&call.arguments).into_owned(),
+        thought_signatures: None,
+    }
+}
+
+/// The name of our search tool where `genai` would take it for the provider's own.
+const OURS: &str = "web_search";
+const DISGUISED: &str = "web_search_tool";
+
+fn wire_name(kind: AdapterKind, name: String) -> String {
+    if name == OURS && disguises(kind) { DISGUISED.into() } else { name }
+}
+
+/// The tool's name as we know it.
+pub(super) fn our_name(kind: AdapterKind, name: String) -> String {
+    if name == DISGUISED && disguises(kind) { OURS.into() } else { name }
+}
+
+fn disguises(kind: AdapterKind) -> bool {
+    matches!(kind, AdapterKind::Anthropic | AdapterKind::OpenAIResp)
+}
