@@ -2,7 +2,7 @@
 //! epoch to somebody else. Wrap your own store and try your own tools with it.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex, PoisonError,
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
@@ -22,7 +22,7 @@ pub enum Fault {
     DieBefore,
     /// The process dies after the commit: it happened, and nobody heard of it.
     DieAfter,
-    /// Somebody else takes the agent just before: the commit is refused.
+    /// Another worker takes the agent just before, and does the rest: the commit is refused.
     LoseEpoch,
 }
 
@@ -37,6 +37,8 @@ struct Inner {
     commits: AtomicU64,
     dead: AtomicBool,
     died: Notify,
+    lost: Mutex<Option<AgentId>>,
+    taken: Notify,
     plan: Option<(u64, Fault)>,
 }
 
@@ -72,6 +74,17 @@ impl Faults {
         notified.as_mut().enable();
         if !self.dead() {
             notified.await;
+        }
+    }
+
+    /// Returns the agent that another worker has taken, once one has; that worker is to go on.
+    pub async fn lost(&self) -> AgentId {
+        loop {
+            let taken = self.inner.taken.notified();
+            if let Some(agent) = self.inner.lost.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                return agent;
+            }
+            taken.await;
         }
     }
 
@@ -170,7 +183,11 @@ impl Store for Faulty {
                 }
                 Fault::LoseEpoch => {
                     self.store.claim(fence.agent).await?;
-                    self.store.commit(commit).await
+                    let refused = self.store.commit(commit).await;
+                    let mut lost = self.faults.inner.lost.lock().unwrap_or_else(PoisonError::into_inner);
+                    *lost = Some(fence.agent);
+                    self.faults.inner.taken.notify_one();
+                    refused
                 }
             },
             _ => self.store.commit(commit).await,

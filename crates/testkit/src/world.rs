@@ -245,12 +245,15 @@ impl WorldBuilder {
 fn live(store: Arc<dyn Store>, clock: FakeClock, builder: Parts, faults: Faults) -> World {
     let stop = CancellationToken::new();
     let seen: Arc<dyn Store> = Arc::new(Faulty::new(Arc::clone(&store), faults.clone()));
-    let house = House::builder(Arc::clone(&seen), Arc::clone(&builder.model))
-        .tools(builder.tools.clone())
-        .kinds(builder.kinds.clone())
-        .clock(Arc::new(clock.clone()))
-        .stopping(stop.clone())
-        .build();
+    let over = |store: &Arc<dyn Store>| {
+        House::builder(Arc::clone(store), Arc::clone(&builder.model))
+            .tools(builder.tools.clone())
+            .kinds(builder.kinds.clone())
+            .clock(Arc::new(clock.clone()))
+            .stopping(stop.clone())
+            .build()
+    };
+    let house = over(&seen);
     let mut workers = JoinSet::new();
     for _ in 0..builder.workers {
         let settings = Settings { grace: Duration::ZERO, ..Settings::default() };
@@ -258,5 +261,7 @@ fn live(store: Arc<dyn Store>, clock: FakeClock, builder: Parts, faults: Faults)
         let clock: Arc<dyn Clock> = Arc::new(clock.clone());
         workers.spawn(async move { Embedded::new(settings).run(Arc::new(house), store, clock, stop).await });
     }
+    let (rival, planned) = (over(&store), faults.clone());
+    workers.spawn(async move { rival.advance(planned.lost().await).await });
     World { house, store, clock, builder, stop, workers, faults }
 }
