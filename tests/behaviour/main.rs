@@ -3,6 +3,7 @@
 mod conversation;
 mod crash;
 mod delegation;
+mod dispatch;
 mod limits;
 mod prefix;
 mod questions;

@@ -1,1 +1,392 @@
 //! The public conformance suite: a dispatcher is what passes it.
+//!
+//! Implement [`Subject`] for yours and call [`crate::dispatcher_conformance!`] in a test file; it
+//! makes one test per property. Nothing here sleeps: time is the subject's to move.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use entourage_store::{Commit, Store, Write};
+use entourage_types::{Agent, AgentId, Owner, Time, Wakeup, WakeupId};
+use tokio::{sync::Notify, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use super::{Advance, Dispatcher};
+use crate::{Clock, Error, Result};
+
+/// What the suite is run against: one store and as many dispatchers on it as asked for.
+pub trait Subject: Send + Sync {
+    /// The store, empty at first.
+    fn store(&self) -> Arc<dyn Store>;
+    /// The clock that the dispatchers live by.
+    fn clock(&self) -> Arc<dyn Clock>;
+    /// Moves that clock.
+    fn pass(&self, time: Duration);
+    /// A dispatcher that lets at most this many agents work at once, and gives up on an agent
+    /// after three failures in a row.
+    fn dispatcher(&self, concurrency: usize) -> Arc<dyn Dispatcher>;
+}
+
+/// Makes one test of each property of a dispatcher, for the subject that the expression makes.
+#[macro_export]
+macro_rules! dispatcher_conformance {
+    ($subject:expr) => {
+        $crate::dispatcher_conformance!($subject;
+            delivers_what_was_there_and_what_comes,
+            never_lets_an_agent_work_twice_at_once,
+            forgets_no_wakeup_that_comes_during_work,
+            waits_for_the_time,
+            delivers_again_after_a_failure_or_a_crash,
+            gives_up_on_an_agent_that_always_fails,
+            delivers_again_after_a_restart_what_was_not_served,
+            does_not_stampede,
+            serves_owners_in_turn,
+        );
+    };
+    ($subject:expr; $($case:ident),+ $(,)?) => {
+        $(#[tokio::test]
+        async fn $case() {
+            $crate::dispatch::conformance::$case(&$subject).await;
+        })+
+    };
+}
+
+/// How long the suite waits for what must happen.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What an activation does in the suite.
+type Work = dyn Fn(AgentId, u32) -> Does + Send + Sync;
+
+/// One activation's fate.
+enum Does {
+    /// Serves its wake-ups.
+    Serve,
+    /// Fails, and serves nothing.
+    Fail,
+    /// Panics.
+    Crash,
+    /// Waits to be let go, then serves.
+    Hold(Arc<Notify>),
+}
+
+#[derive(Default)]
+struct Seen {
+    deliveries: Vec<AgentId>,
+    attempts: HashMap<AgentId, u32>,
+    served: HashSet<AgentId>,
+    given_up: Vec<AgentId>,
+    working: HashSet<AgentId>,
+    most_working: usize,
+    twice_at_once: bool,
+}
+
+/// Records what is delivered, and serves it as the real house does: through a claim and a commit.
+struct Recorder {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    work: Box<Work>,
+    seen: Mutex<Seen>,
+    news: Notify,
+}
+
+impl Recorder {
+    fn new(subject: &dyn Subject, work: impl Fn(AgentId, u32) -> Does + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self {
+            store: subject.store(),
+            clock: subject.clock(),
+            work: Box::new(work),
+            seen: Mutex::default(),
+            news: Notify::new(),
+        })
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn until(&self, what: &str, fits: impl Fn(&Seen) -> bool) {
+        let waiting = async {
+            loop {
+                let news = self.news.notified();
+                tokio::pin!(news);
+                news.as_mut().enable();
+                if fits(&self.seen()) {
+                    return;
+                }
+                news.await;
+            }
+        };
+        assert!(tokio::time::timeout(PATIENCE, waiting).await.is_ok(), "it never happened: {what}");
+    }
+
+    async fn serve(&self, agent: AgentId) -> Result<()> {
+        let Some(claim) = self.store.claim(agent).await? else { return Ok(()) };
+        let now = self.clock.now();
+        let mut commit = Commit::fenced(&claim.agent, now);
+        commit.writes = claim.wakeups.iter().filter(|w| w.due <= now).map(|w| Write::Woken(w.id)).collect();
+        if !commit.writes.is_empty() {
+            self.store.commit(commit).await?;
+            self.seen().served.insert(agent);
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Advance for Recorder {
+    async fn advance(&self, agent: AgentId) -> Result<()> {
+        let attempt = {
+            let mut seen = self.seen();
+            seen.deliveries.push(agent);
+            if !seen.working.insert(agent) {
+                seen.twice_at_once = true;
+            }
+            seen.most_working = seen.most_working.max(seen.working.len());
+            let attempt = seen.attempts.entry(agent).or_default();
+            *attempt += 1;
+            *attempt
+        };
+        self.news.notify_waiters();
+        tokio::task::yield_now().await;
+        let does = (self.work)(agent, attempt);
+        if let Does::Hold(gate) = &does {
+            gate.notified().await;
+        }
+        let result = match does {
+            Does::Serve | Does::Hold(_) => self.serve(agent).await,
+            Does::Fail | Does::Crash => Err(Error::Invalid("planned".into())),
+        };
+        self.seen().working.remove(&agent);
+        self.news.notify_waiters();
+        assert!(!matches!((self.work)(agent, attempt), Does::Crash), "planned");
+        result
+    }
+
+    async fn give_up(&self, agent: AgentId, _cause: &str) -> Result<()> {
+        self.serve(agent).await?;
+        self.seen().given_up.push(agent);
+        self.news.notify_waiters();
+        Ok(())
+    }
+}
+
+struct Node {
+    stop: CancellationToken,
+    task: JoinHandle<Result<()>>,
+}
+
+impl Node {
+    fn start(subject: &dyn Subject, concurrency: usize, recorder: &Arc<Recorder>) -> Self {
+        let (stop, dispatcher) = (CancellationToken::new(), subject.dispatcher(concurrency));
+        let house: Arc<dyn Advance> = Arc::<Recorder>::clone(recorder);
+        let (store, clock, token) = (subject.store(), subject.clock(), stop.clone());
+        Self { stop, task: tokio::spawn(async move { dispatcher.run(house, store, clock, token).await }) }
+    }
+
+    async fn stop(self) {
+        self.stop.cancel();
+        assert!(matches!(self.task.await, Ok(Ok(()))), "the dispatcher ends in order");
+    }
+}
+
+/// Makes agents of an owner.
+async fn agents(subject: &dyn Subject, owner: &Owner, count: usize) -> Vec<Agent> {
+    let now = subject.clock().now();
+    let made: Vec<Agent> = (0..count).map(|_| Agent::root(owner.clone(), "k", "", now)).collect();
+    let writes = made.iter().cloned().map(Write::NewAgent).collect();
+    commit(subject, Commit { writes, ..Commit::new(now) }).await;
+    made
+}
+
+async fn wake(subject: &dyn Subject, agents: &[Agent], due: Time) {
+    let wakeup = |agent: &Agent| {
+        let (agent, owner) = (agent.id, agent.owner.clone());
+        Write::Wake(Wakeup { id: WakeupId::new(), agent, owner, due })
+    };
+    let writes = agents.iter().map(wakeup).collect();
+    commit(subject, Commit { writes, ..Commit::new(subject.clock().now()) }).await;
+}
+
+async fn commit(subject: &dyn Subject, commit: Commit) {
+    let done = subject.store().commit(commit).await;
+    assert!(done.is_ok(), "the store takes a commit: {done:?}");
+}
+
+async fn nothing_is_due(subject: &dyn Subject) {
+    let due = subject.store().due(Time::from_micros(i64::MAX), None, 10).await;
+    assert!(matches!(due.as_deref(), Ok([])), "every wake-up was served: {due:?}");
+}
+
+/// Wake-ups from before the start and from after it arrive, whatever their order.
+pub async fn delivers_what_was_there_and_what_comes(subject: &dyn Subject) {
+    let made = agents(subject, &Owner::local(), 20).await;
+    let now = subject.clock().now();
+    for (age, agent) in made[..10].iter().enumerate().rev() {
+        let due = Time::from_micros(now.micros() - age as i64 * 1000);
+        wake(subject, std::slice::from_ref(agent), due).await;
+    }
+    let recorder = Recorder::new(subject, |_, _| Does::Serve);
+    let node = Node::start(subject, 4, &recorder);
+    recorder.until("the old ones are served", |seen| seen.served.len() == 10).await;
+    wake(subject, &made[10..], now).await;
+    recorder.until("the new ones are served", |seen| seen.served.len() == 20).await;
+    node.stop().await;
+    nothing_is_due(subject).await;
+}
+
+/// However many wake-ups an agent has, it works once at a time.
+pub async fn never_lets_an_agent_work_twice_at_once(subject: &dyn Subject) {
+    let made = agents(subject, &Owner::local(), 2).await;
+    let recorder = Recorder::new(subject, |_, _| Does::Serve);
+    let node = Node::start(subject, 8, &recorder);
+    for _ in 0..50 {
+        wake(subject, &made, subject.clock().now()).await;
+    }
+    wake(subject, &made, subject.clock().now()).await;
+    recorder.until("both are served", |seen| seen.served.len() == 2 && seen.working.is_empty()).await;
+    node.stop().await;
+    assert!(!recorder.seen().twice_at_once);
+}
+
+/// An agent woken while it works is delivered once more when it has ended.
+pub async fn forgets_no_wakeup_that_comes_during_work(subject: &dyn Subject) {
+    let made = agents(subject, &Owner::local(), 1).await;
+    let gate = Arc::new(Notify::new());
+    let held = Arc::clone(&gate);
+    let recorder = Recorder::new(subject, move |_, attempt| match attempt {
+        1 => Does::Hold(Arc::clone(&held)),
+        _ => Does::Serve,
+    });
+    let node = Node::start(subject, 8, &recorder);
+    wake(subject, &made, subject.clock().now()).await;
+    recorder.until("it works", |seen| seen.working.len() == 1).await;
+    wake(subject, &made, subject.clock().now()).await;
+    gate.notify_one();
+    recorder
+        .until("it is delivered again", |seen| seen.deliveries.len() >= 2 && seen.working.is_empty())
+        .await;
+    node.stop().await;
+    nothing_is_due(subject).await;
+    assert!(!recorder.seen().twice_at_once);
+}
+
+/// A wake-up for later is delivered at its time, near or far, and not before.
+pub async fn waits_for_the_time(subject: &dyn Subject) {
+    let made = agents(subject, &Owner::local(), 3).await;
+    let now = subject.clock().now();
+    let recorder = Recorder::new(subject, |_, _| Does::Serve);
+    let node = Node::start(subject, 8, &recorder);
+    for (agent, hours) in made.iter().zip([1, 48]) {
+        wake(subject, std::slice::from_ref(agent), now + Duration::from_secs(hours * 3600)).await;
+    }
+    wake(subject, &made[2..], now).await;
+    recorder.until("the one for now is served", |seen| seen.served.contains(&made[2].id)).await;
+    assert_eq!(recorder.seen().served.len(), 1);
+    subject.pass(Duration::from_secs(3601));
+    recorder.until("the near one is served", |seen| seen.served.contains(&made[0].id)).await;
+    assert_eq!(recorder.seen().served.len(), 2);
+    subject.pass(Duration::from_secs(48 * 3600));
+    recorder.until("the far one is served", |seen| seen.served.contains(&made[1].id)).await;
+    node.stop().await;
+}
+
+/// A failed or crashed activation is tried again, later.
+pub async fn delivers_again_after_a_failure_or_a_crash(subject: &dyn Subject) {
+    let made = agents(subject, &Owner::local(), 2).await;
+    let crashing = made[0].id;
+    let recorder = Recorder::new(subject, move |agent, attempt| match attempt {
+        1 if agent == crashing => Does::Crash,
+        1 => Does::Fail,
+        _ => Does::Serve,
+    });
+    let node = Node::start(subject, 8, &recorder);
+    wake(subject, &made, subject.clock().now()).await;
+    recorder.until("both have failed", |seen| seen.deliveries.len() == 2 && seen.working.is_empty()).await;
+    let moving = async {
+        loop {
+            subject.pass(Duration::from_secs(1));
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        () = recorder.until("both are served", |seen| seen.served.len() == 2) => {}
+        () = moving => {}
+    }
+    node.stop().await;
+    assert!(recorder.seen().given_up.is_empty());
+}
+
+/// An agent whose activations always fail is given up, once, and the others go on.
+pub async fn gives_up_on_an_agent_that_always_fails(subject: &dyn Subject) {
+    let made = agents(subject, &Owner::local(), 3).await;
+    let poisoned = made[1].id;
+    let recorder =
+        Recorder::new(subject, move |agent, _| if agent == poisoned { Does::Fail } else { Does::Serve });
+    let node = Node::start(subject, 8, &recorder);
+    wake(subject, &made, subject.clock().now()).await;
+    let moving = async {
+        loop {
+            subject.pass(Duration::from_secs(5));
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        () = recorder.until("it is given up", |seen| seen.given_up == [poisoned] && seen.served.len() == 3) => {}
+        () = moving => {}
+    }
+    node.stop().await;
+    nothing_is_due(subject).await;
+}
+
+/// Whatever was under way when the process ended is delivered by the next one; what was served is not.
+pub async fn delivers_again_after_a_restart_what_was_not_served(subject: &dyn Subject) {
+    let made = agents(subject, &Owner::local(), 2).await;
+    let stuck = made[0].id;
+    let never = Arc::new(Notify::new());
+    let recorder = Recorder::new(subject, move |agent, _| match agent == stuck {
+        true => Does::Hold(Arc::clone(&never)),
+        false => Does::Serve,
+    });
+    let node = Node::start(subject, 8, &recorder);
+    wake(subject, &made, subject.clock().now()).await;
+    recorder
+        .until("one works, one is served", |seen| seen.working.len() == 1 && seen.served.len() == 1)
+        .await;
+    node.task.abort();
+    let _ = node.task.await;
+    let next = Recorder::new(subject, |_, _| Does::Serve);
+    let node = Node::start(subject, 8, &next);
+    next.until("the other one is served", |seen| seen.served.len() == 1).await;
+    node.stop().await;
+    assert_eq!(next.seen().deliveries, [stuck]);
+}
+
+/// A start with ten thousand due agents serves all of them, a few at a time.
+pub async fn does_not_stampede(subject: &dyn Subject) {
+    let made = agents(subject, &Owner::local(), 10_000).await;
+    wake(subject, &made, subject.clock().now()).await;
+    let recorder = Recorder::new(subject, |_, _| Does::Serve);
+    let node = Node::start(subject, 16, &recorder);
+    recorder.until("all are served", |seen| seen.served.len() == 10_000).await;
+    node.stop().await;
+    assert!(recorder.seen().most_working <= 16, "{} at once", recorder.seen().most_working);
+}
+
+/// An owner with one agent does not stand behind another one's thousand.
+pub async fn serves_owners_in_turn(subject: &dyn Subject) {
+    let busy = agents(subject, &Owner::new("busy"), 400).await;
+    let quiet = agents(subject, &Owner::new("quiet"), 1).await;
+    wake(subject, &busy, subject.clock().now()).await;
+    let recorder = Recorder::new(subject, |_, _| Does::Serve);
+    let waiting = quiet[0].id;
+    wake(subject, &quiet, subject.clock().now()).await;
+    let node = Node::start(subject, 4, &recorder);
+    recorder.until("all are served", |seen| seen.served.len() == 401).await;
+    node.stop().await;
+    let place = recorder.seen().deliveries.iter().position(|agent| *agent == waiting);
+    assert!(place.is_some_and(|place| place < 20), "the quiet owner was served as number {place:?}");
+}
