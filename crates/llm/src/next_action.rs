@@ -82,12 +82,20 @@ fn instructions(tools: &[ToolSpec]) -> String {
          Tools:"
     );
     for tool in tools {
-        let arguments = tool.parameters.get("properties").and_then(Value::as_object);
-        let names: Vec<&str> = arguments.into_iter().flat_map(Map::keys).map(String::as_str).collect();
         // Writing to a string cannot fail.
-        let _ = write!(text, "\n- {}({}): {}", tool.name, names.join(", "), tool.description);
+        let _ = write!(text, "\n- {}({}): {}", tool.name, arguments(&tool.parameters), tool.description);
     }
     text
+}
+
+/// The names of a tool's arguments; a question mark says that one may be left out.
+fn arguments(parameters: &Value) -> String {
+    let required = parameters.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|given| given == name));
+    let names = parameters.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
+    let shown: Vec<String> =
+        names.map(|name| if is_required(name) { name.clone() } else { format!("{name}?") }).collect();
+    shown.join(", ")
 }
 
 /// One of the tools with its arguments, or the final answer.

@@ -28,27 +28,34 @@ pub struct ProfileSettings {
     pub max_output: Option<u32>,
 }
 
-/// Parts of names with the context window in thousands of tokens and the most output; the first
-/// that occurs counts, so the special stand before the general.
+/// Parts of names with the context window and the most output, in tokens; the first that occurs
+/// counts, so the special stand before the general.
 const KNOWN: &[(&str, u32, Option<u32>)] = &[
-    ("claude-3-", 200, Some(8_192)),
-    ("claude-opus-4-1", 200, Some(32_000)),
-    ("claude-opus-4-5", 200, Some(64_000)),
-    ("claude-sonnet-4-5", 200, Some(64_000)),
-    ("claude-haiku-4", 200, Some(64_000)),
-    ("claude-", 1_000, Some(64_000)),
-    ("gpt-oss", 128, None),
-    ("gpt-4o", 128, Some(16_384)),
-    ("gpt-4-turbo", 128, Some(4_096)),
-    ("gpt-4.1", 1_000, Some(32_768)),
-    ("gpt-4", 8, None),
-    ("gpt-3.5", 16, Some(4_096)),
-    ("gpt-5.4", 400, Some(128_000)),
-    ("gpt-5.5", 1_000, Some(128_000)),
-    ("gpt-5.6", 1_000, Some(128_000)),
-    ("gpt-5", 400, Some(128_000)),
-    ("gpt-6", 1_000, Some(128_000)),
-    ("gemini-", 1_000, None),
+    ("claude-3", 200_000, Some(8_192)),
+    ("claude-opus-4-6", 1_000_000, Some(64_000)),
+    ("claude-opus-4.6", 1_000_000, Some(64_000)),
+    ("claude-opus-4-7", 1_000_000, Some(64_000)),
+    ("claude-opus-4.7", 1_000_000, Some(64_000)),
+    ("claude-opus-4-8", 1_000_000, Some(128_000)),
+    ("claude-opus-4.8", 1_000_000, Some(128_000)),
+    ("claude-sonnet-4-6", 1_000_000, Some(64_000)),
+    ("claude-sonnet-4.6", 1_000_000, Some(64_000)),
+    ("claude-opus-4", 200_000, Some(32_000)),
+    ("claude-sonnet-4", 200_000, Some(64_000)),
+    ("claude-haiku-4", 200_000, Some(64_000)),
+    ("claude-", 1_000_000, Some(64_000)),
+    ("gpt-oss", 128_000, None),
+    ("gpt-4o", 128_000, Some(16_384)),
+    ("gpt-4-turbo", 128_000, Some(4_096)),
+    ("gpt-4.1", 1_000_000, Some(32_768)),
+    ("gpt-4", 8_000, None),
+    ("gpt-3.5", 16_000, Some(4_096)),
+    ("gpt-5.4", 400_000, Some(128_000)),
+    ("gpt-5.5", 1_000_000, Some(128_000)),
+    ("gpt-5.6", 1_000_000, Some(128_000)),
+    ("gpt-5", 400_000, Some(128_000)),
+    ("gpt-6", 1_000_000, Some(128_000)),
+    ("gemini-", 1_000_000, None),
 ];
 
 /// Families that are small whatever their name's size says, or whose names say none.
@@ -66,17 +73,14 @@ impl Profile {
             || parameters(&name).is_some_and(|millions| millions <= WEAK);
         let local = matches!(Provider::split(model), Ok((Provider::Ollama | Provider::Compatible, _)));
         // Local servers cut what exceeds their window without a word, and it is small unless set.
-        let default = if weak {
-            4
-        } else if local {
-            8
-        } else {
-            128
+        let unknown = match (weak, local) {
+            (true, _) => 4_096,
+            (false, true) => 8_192,
+            (false, false) => 128_000,
         };
         let known = KNOWN.iter().find(|(part, ..)| !local && name.contains(part));
-        let (thousands, max_output) = known.map_or((default, None), |(_, window, output)| (*window, *output));
-        let context_window =
-            if default < 100 && known.is_none() { thousands * 1_024 } else { thousands * 1_000 };
+        let (context_window, max_output) =
+            known.map_or((unknown, None), |(_, window, output)| (*window, *output));
         Self { native_tools: !weak, context_window, max_output }
     }
 

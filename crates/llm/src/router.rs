@@ -38,8 +38,10 @@ impl Router {
         for (one, other) in
             [(Provider::OpenAi, Provider::OpenAiResp), (Provider::OpenAiResp, Provider::OpenAi)]
         {
-            if let Some(connection) = connections.get(&one).cloned() {
-                connections.entry(other).or_insert(connection);
+            if let Some(set) = connections.get(&one).cloned() {
+                let shares = connections.entry(other).or_insert_with(|| set.clone());
+                shares.key = shares.key.take().or(set.key);
+                shares.base_url = shares.base_url.take().or(set.base_url);
             }
         }
         let wanted = if rehearsal::is(&default) { None } else { Some(Provider::split(&default)?.0) };

@@ -136,6 +136,20 @@ async fn the_name_in_a_request_decides_who_answers() {
     assert_eq!(model.disclaimer(), None);
 }
 
+#[tokio::test]
+async fn the_two_wires_of_openai_share_what_is_set_for_one() {
+    let server = Server::start([Says::text("Hi.").answer(Provider::OpenAiResp)]).await;
+    let mut settings = settings().await;
+    let openai =
+        Connection { base_url: Some(server.url.clone()), key: Some("k".into()), ..Connection::default() };
+    settings.providers.insert(Provider::OpenAi, openai);
+    settings.providers.insert(Provider::OpenAiResp, Connection { concurrency: 1, ..Connection::default() });
+    let model = with(settings, &[]).await.expect("a choice").model;
+    let reply = model.call(ask(Some("openai_resp::m")), &mut NoDeltas).await.expect("a reply");
+    assert_eq!(reply.model, "openai_resp::m");
+    assert!(server.seen()[0].head.starts_with("post /v1/responses "));
+}
+
 #[test]
 fn settings_are_read_and_mistakes_refused() {
     let given = serde_json::json!({

@@ -12,8 +12,7 @@ use serde_json::json;
 use crate::{server::Server, wire::Says};
 
 fn tools() -> Arc<[ToolSpec]> {
-    let parameters =
-        json!({"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]});
+    let parameters = json!({"type": "object", "properties": {"url": {"type": "string"}, "part": {"type": "integer"}}, "required": ["url"]});
     [ToolSpec { name: "fetch_url".into(), description: "Reads a page.".into(), parameters }].into()
 }
 
@@ -54,7 +53,7 @@ async fn tools_are_offered_as_a_schema_and_used_like_any_other() {
     assert!(requests.iter().all(|request| request.tools.is_empty()));
     assert_eq!(requests[0].system, requests[1].system, "the prefix is stable");
     assert!(requests[0].system.starts_with("You are an agent.\n\n"));
-    assert!(requests[0].system.contains("- fetch_url(url): Reads a page."));
+    assert!(requests[0].system.contains("- fetch_url(url, part?): Reads a page."));
     let schema = requests[0].output_schema.as_ref().expect("a schema");
     assert_eq!(schema["anyOf"][0]["properties"]["action"], json!({"const": "fetch_url"}));
     assert_eq!(schema["anyOf"][0]["properties"]["arguments"], tools()[0].parameters);

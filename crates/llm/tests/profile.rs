@@ -38,6 +38,8 @@ fn windows_are_known_and_careful_where_they_are_not() {
     for (model, window) in [
         ("anthropic::claude-sonnet-5-5", 1_000_000),
         ("anthropic::claude-haiku-4-5", 200_000),
+        ("openrouter::anthropic/claude-sonnet-4.5", 200_000),
+        ("openrouter::anthropic/claude-sonnet-4.6", 1_000_000),
         ("openrouter::anthropic/claude-sonnet-5.5", 1_000_000),
         ("openai::gpt-4o-mini", 128_000),
         ("openai::gpt-5-mini", 400_000),

@@ -134,6 +134,20 @@ async fn servers_that_bend_the_wire_are_understood() {
 }
 
 #[tokio::test]
+async fn a_call_that_comes_whole_is_announced_too() {
+    let whole = Says::call("list_files", "{}").stream(Provider::OpenAiResp);
+    let without_deltas: String =
+        whole.split_inclusive("\n\n").filter(|event| !event.contains("arguments.delta")).collect();
+    assert_ne!(whole, without_deltas);
+    let server = Server::start([Answer::new(without_deltas)]).await;
+    let mut deltas = Vec::new();
+    let mut collect = |delta| deltas.push(delta);
+    let model = model(Provider::OpenAiResp, &server);
+    model.call(request(Provider::OpenAiResp), &mut collect).await.expect("a reply");
+    assert_eq!(deltas, [Delta::Call { tool: "list_files".into() }]);
+}
+
+#[tokio::test]
 async fn a_server_without_a_key_is_sent_none() {
     let server = Server::start([Says::text("Hi.").answer(Provider::Compatible)]).await;
     let connection = Connection { base_url: Some(server.url.clone()), ..Connection::default() };

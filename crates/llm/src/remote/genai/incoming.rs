@@ -38,12 +38,9 @@ impl Incoming {
             // Each chunk repeats the call so far: only its first one is news.
             ChatStreamEvent::ToolCallChunk(chunk) => {
                 let call = chunk.tool_call;
-                if !call.fn_name.is_empty() && !self.announced.contains(&call.call_id) {
-                    deltas.delta(Delta::Call { tool: our_name(self.kind, call.fn_name) });
-                    self.announced.push(call.call_id);
-                }
+                self.announce(&call.call_id, &call.fn_name, deltas);
             }
-            ChatStreamEvent::End(end) => return Some(self.end(end)),
+            ChatStreamEvent::End(end) => return Some(self.end(end, deltas)),
             ChatStreamEvent::Start
             | ChatStreamEvent::Heartbeat
             | ChatStreamEvent::ThoughtSignatureChunk(_) => {}
@@ -51,10 +48,21 @@ impl Incoming {
         None
     }
 
-    fn end(&mut self, mut end: StreamEnd) -> Answer {
+    fn announce(&mut self, id: &str, name: &str, deltas: &mut dyn Deltas) {
+        if !name.is_empty() && !self.announced.iter().any(|known| known == id) {
+            deltas.delta(Delta::Call { tool: our_name(self.kind, name.to_owned()) });
+            self.announced.push(id.to_owned());
+        }
+    }
+
+    fn end(&mut self, mut end: StreamEnd, deltas: &mut dyn Deltas) -> Answer {
         let usage = end.captured_usage.take().map(tokens).unwrap_or_default();
         let stop = end.captured_stop_reason.take().map(|reason| reason.raw().to_owned());
         let calls = end.captured_into_tool_calls().unwrap_or_default();
+        // Calls that came whole have not been announced yet.
+        for call in &calls {
+            self.announce(&call.call_id, &call.fn_name, deltas);
+        }
         let calls = calls.into_iter().map(|call| (our_name(self.kind, call.fn_name), call.fn_arguments));
         Answer { text: std::mem::take(&mut self.text), calls: calls.collect(), usage, stop }
     }
