@@ -1,2 +1,7 @@
 //! The one binary.
-fn main() {}
+
+mod cli;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

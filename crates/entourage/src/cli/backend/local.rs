@@ -1,0 +1,209 @@
+//! The house in this process.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use async_trait::async_trait;
+use entourage::{Client, Entourage, Entry, House, NewAgent, Settings, Signal, Watch};
+use entourage_engine::dispatch::Advance;
+use entourage_store::{AgentQuery, Page};
+use entourage_types::{
+    Agent, AgentId, Answer, Cost, Event, PostBody, Question, QuestionId, QuestionStatus, Scope, Status, Time,
+};
+use tokio::{
+    sync::{Mutex, watch},
+    task::JoinHandle,
+};
+
+use super::{Backend, Follow, Left, Result, Tree, owner};
+use crate::cli::{failure::Failure, out};
+
+/// How many rows are read at once.
+const PAGE: u32 = 500;
+
+/// The house in this process.
+pub(crate) struct Local {
+    house: House,
+    client: Client,
+    /// None when the house is only looked at.
+    entourage: Option<Entourage>,
+    worker: Mutex<Option<JoinHandle<()>>>,
+    /// Why the agents cannot work any more, should it come to that.
+    broken: watch::Sender<Option<String>>,
+}
+
+impl Local {
+    /// To look at; nothing works.
+    pub(crate) fn to_look(settings: &Settings) -> Result<Self> {
+        Ok(Self::new(entourage::look(settings)?, None))
+    }
+
+    /// With everything that agents need to work.
+    pub(crate) async fn to_work(settings: &Settings) -> Result<Self> {
+        let entourage = Entourage::open(settings).await?;
+        for problem in &entourage.problems {
+            out::note(&out::stderr().yellow(&format!("note: {problem}; going on without its tools")));
+        }
+        Ok(Self::new(entourage.house.clone(), Some(entourage)))
+    }
+
+    fn new(house: House, entourage: Option<Entourage>) -> Self {
+        let client = house.client(owner());
+        Self { house, client, entourage, worker: Mutex::default(), broken: watch::Sender::new(None) }
+    }
+
+    /// The top of an agent's tree, if the agent is ours and has something to read.
+    async fn stirring(&self, agent: AgentId) -> Result<Option<AgentId>> {
+        let inbox = self.house.store().inbox(agent).await?;
+        if inbox.iter().all(|post| matches!(post.body, PostBody::Answer { .. })) {
+            return Ok(None);
+        }
+        let found = self.house.store().agent(&Scope::from(&owner()), agent).await?;
+        Ok(found.map(|agent| agent.root))
+    }
+}
+
+/// Lets the agents of one tree work, and no others: what was interrupted elsewhere waits until
+/// somebody asks for it.
+struct OneTree {
+    house: House,
+    root: AgentId,
+}
+
+#[async_trait]
+impl Advance for OneTree {
+    async fn advance(&self, agent: AgentId) -> entourage_engine::Result<()> {
+        let found = self.house.store().agent(&Scope::House, agent).await?;
+        match found {
+            Some(found) if found.root == self.root => self.house.advance(agent).await,
+            _ => Ok(()),
+        }
+    }
+
+    async fn give_up(&self, agent: AgentId, cause: &str) -> entourage_engine::Result<()> {
+        self.house.give_up(agent, cause).await
+    }
+}
+
+#[async_trait]
+impl Backend for Local {
+    async fn create(&self, kind: Option<&str>, message: &str) -> Result<Agent> {
+        let new = NewAgent { kind: kind.map(Into::into), message: Some(message.into()), title: None };
+        Ok(self.client.create(new, None).await?)
+    }
+
+    async fn send(&self, to: AgentId, text: &str) -> Result<()> {
+        self.client.send(to, text, None).await?;
+        Ok(())
+    }
+
+    async fn work(&self, root: AgentId) -> Result<()> {
+        let mut worker = self.worker.lock().await;
+        if let (None, Some(entourage)) = (&*worker, &self.entourage) {
+            let tree = Arc::new(OneTree { house: self.house.clone(), root });
+            let (entourage, broken) = (entourage.clone(), self.broken.clone());
+            *worker = Some(tokio::spawn(async move {
+                if let Err(error) = entourage.deliver(tree).await {
+                    broken.send_replace(Some(error.to_string()));
+                }
+            }));
+        }
+        Ok(())
+    }
+
+    async fn leave(&self) -> Left {
+        self.house.stopping().cancel();
+        if let Some(worker) = self.worker.lock().await.take() {
+            // It ends by itself, at the latest when its time of grace is over.
+            let _ = worker.await;
+        }
+        Left::Suspended
+    }
+
+    async fn agent(&self, id: AgentId) -> Result<Agent> {
+        Ok(self.client.agent(id).await?)
+    }
+
+    async fn agents(&self, limit: u32) -> Result<Vec<Agent>> {
+        let page = Page { limit, newest_first: true, ..Page::default() };
+        Ok(self.client.agents(true, None, page).await?)
+    }
+
+    async fn unfinished(&self) -> Result<Vec<AgentId>> {
+        let mut roots = BTreeSet::new();
+        for status in [Status::Queued, Status::Running, Status::Waiting] {
+            let page = Page { limit: PAGE, newest_first: true, ..Page::default() };
+            let query = AgentQuery { status: Some(status), page, ..AgentQuery::default() };
+            let found = self.house.store().agents(&Scope::from(&owner()), query).await?;
+            roots.extend(found.iter().map(|agent| agent.root));
+        }
+        // Whoever has not begun to read its inbox shows by its wake-up only.
+        let waking = self.house.store().due(Time::from_micros(i64::MAX), None, PAGE).await?;
+        for wakeup in waking {
+            roots.extend(self.stirring(wakeup.agent).await?);
+        }
+        Ok(roots.into_iter().rev().collect())
+    }
+
+    async fn tree(&self, agent: AgentId) -> Result<Tree> {
+        let agents = self.client.tree(agent).await?;
+        let root = agents.first().map_or(agent, |agent| agent.root);
+        let runs = self.client.tree_runs(root).await?;
+        let mut cost = Cost::default();
+        runs.iter().for_each(|run| cost += run.cost);
+        Ok(Tree { agents, usage: runs.iter().map(|run| run.usage).sum(), cost })
+    }
+
+    async fn transcript(&self, agent: AgentId) -> Result<Vec<Entry>> {
+        Ok(self.client.transcript(agent).await?)
+    }
+
+    async fn questions(&self, root: Option<AgentId>) -> Result<Vec<Question>> {
+        let page = Page { limit: PAGE, ..Page::default() };
+        Ok(self.client.questions(root, Some(QuestionStatus::Open), page).await?)
+    }
+
+    async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question> {
+        Ok(self.client.answer(id, answer).await?)
+    }
+
+    async fn history(&self, root: AgentId, after: u64) -> Result<Vec<Event>> {
+        let mut events: Vec<Event> = Vec::new();
+        loop {
+            let last = events.last().map_or(after, |event| event.seq);
+            let page = self.client.events(root, last, PAGE).await?;
+            let more = page.len() == PAGE as usize;
+            events.extend(page);
+            if !more {
+                return Ok(events);
+            }
+        }
+    }
+
+    async fn follow(&self, root: AgentId, after: u64) -> Result<Box<dyn Follow>> {
+        let watch = self.client.watch(root, after).await?;
+        Ok(Box::new(LocalFollow { watch, broken: self.broken.subscribe() }))
+    }
+
+    fn disclaimer(&self) -> Option<&'static str> {
+        self.entourage.as_ref().and_then(|entourage| entourage.house.model().disclaimer())
+    }
+}
+
+/// Follows a tree of this process, and the health of whoever works on it.
+struct LocalFollow {
+    watch: Watch,
+    broken: watch::Receiver<Option<String>>,
+}
+
+#[async_trait]
+impl Follow for LocalFollow {
+    async fn next(&mut self) -> Result<Signal> {
+        tokio::select! {
+            signal = self.watch.next() => Ok(signal?),
+            Ok(broken) = self.broken.wait_for(Option::is_some) => {
+                let why = broken.clone().unwrap_or_default();
+                Err(Failure::failed(format!("the agents cannot work: {why}")))
+            }
+        }
+    }
+}

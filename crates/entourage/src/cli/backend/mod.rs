@@ -1,0 +1,145 @@
+//! Where commands find the house: in the server that runs for this data directory, else here.
+
+mod local;
+mod remote;
+mod running;
+mod sse;
+mod stream;
+
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use entourage_engine::{Entry, Signal};
+use entourage_types::{Agent, AgentId, Answer, Cost, Event, Owner, Question, QuestionId, Usage};
+
+use super::{failure::Failure, globals::Globals, out};
+
+pub(crate) use local::Local;
+pub(crate) use remote::Remote;
+pub(crate) use running::Running;
+
+/// What every call returns.
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// A house, near or far, as one owner sees it.
+#[async_trait]
+pub(crate) trait Backend: Send + Sync {
+    /// Makes an agent with something to do.
+    async fn create(&self, kind: Option<&str>, message: &str) -> Result<Agent>;
+
+    /// Writes to an agent.
+    async fn send(&self, to: AgentId, text: &str) -> Result<()>;
+
+    /// Sees to it that the agents of a tree work, if nobody else does.
+    async fn work(&self, root: AgentId) -> Result<()>;
+
+    /// Lets go of the agents, once a person has had enough. Nothing is lost.
+    async fn leave(&self) -> Left;
+
+    /// One agent.
+    async fn agent(&self, id: AgentId) -> Result<Agent>;
+
+    /// Agents that people made, newest first.
+    async fn agents(&self, limit: u32) -> Result<Vec<Agent>>;
+
+    /// The tops of trees in which somebody still has something to do or waits, newest first.
+    async fn unfinished(&self) -> Result<Vec<AgentId>>;
+
+    /// The tree that an agent belongs to.
+    async fn tree(&self, agent: AgentId) -> Result<Tree>;
+
+    /// The conversation with an agent, oldest first.
+    async fn transcript(&self, agent: AgentId) -> Result<Vec<Entry>>;
+
+    /// Open questions, of one tree or of all, oldest first.
+    async fn questions(&self, root: Option<AgentId>) -> Result<Vec<Question>>;
+
+    /// Answers a question.
+    async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question>;
+
+    /// What has happened in a tree after an event, up to now.
+    async fn history(&self, root: AgentId, after: u64) -> Result<Vec<Event>>;
+
+    /// Follows a tree from after an event.
+    async fn follow(&self, root: AgentId, after: u64) -> Result<Box<dyn Follow>>;
+
+    /// What must stand beside the model's answers.
+    fn disclaimer(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+/// What happens in a tree, as it does.
+#[async_trait]
+pub(crate) trait Follow: Send {
+    /// The next signal; dropping the future loses nothing.
+    async fn next(&mut self) -> Result<Signal>;
+}
+
+/// A tree, parents before children, with what it used.
+#[derive(Debug, Clone)]
+pub(crate) struct Tree {
+    pub(crate) agents: Vec<Agent>,
+    pub(crate) usage: Usage,
+    pub(crate) cost: Cost,
+}
+
+/// What becomes of agents that are left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// They sleep on disk until somebody goes on.
+    Suspended,
+    /// They go on in the server.
+    AtWork,
+}
+
+/// What a command needs a house for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To read, to write and to answer: nothing works meanwhile.
+    Look,
+    /// To let agents work.
+    Work,
+}
+
+/// The house of this data directory.
+pub(crate) async fn connect(
+    globals: &Globals,
+    settings: &entourage::Settings,
+    purpose: Purpose,
+) -> Result<Box<dyn Backend>> {
+    if let Some(running) = Running::find(&settings.data).await {
+        if purpose == Purpose::Work
+            && globals.model.is_some()
+            && std::env::var_os("ENTOURAGE_MODEL").is_none()
+        {
+            return Err(running.in_the_way("--model"));
+        }
+        return Ok(Box::new(Remote::new(&running, settings)?));
+    }
+    Ok(match purpose {
+        Purpose::Look => Box::new(Local::to_look(settings)?),
+        Purpose::Work => {
+            let local = Local::to_work(settings).await?;
+            if let Some(disclaimer) = local.disclaimer().filter(|_| !globals.quiet) {
+                out::note(&out::stderr().yellow(&format!("note: {disclaimer}")));
+            }
+            Box::new(local)
+        }
+    })
+}
+
+/// Lets agents read a directory. A server has its own, which a command cannot change.
+pub(crate) async fn local_files(settings: &mut entourage::Settings, files: Option<&PathBuf>) -> Result<()> {
+    let Some(files) = files else { return Ok(()) };
+    if let Some(running) = Running::find(&settings.data).await {
+        return Err(running.in_the_way("--files"));
+    }
+    settings.tools.files = Some(files.clone());
+    Ok(())
+}
+
+/// Whose agents the person at this machine sees.
+fn owner() -> Owner {
+    Owner::local()
+}

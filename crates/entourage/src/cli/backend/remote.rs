@@ -1,0 +1,245 @@
+//! The house behind a server on this machine, over its HTTP API.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use entourage::{Settings, types::Time};
+use entourage_engine::{Entry, Role};
+use entourage_server::Problem;
+use entourage_types::{
+    Agent, AgentId, Answer, Cost, Event, Question, QuestionId, QuestionStatus, Status, TaskId, Usage,
+};
+use reqwest::{Client, Method, Response, StatusCode};
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use super::{Backend, Follow, Left, Result, Running, Tree, owner, stream::Stream};
+use crate::cli::failure::Failure;
+
+/// The variable with the token for a server that wants one.
+const TOKEN: &str = "ENTOURAGE_TOKEN";
+/// How long a token made for one command is good.
+const ONE_COMMAND: Duration = Duration::from_secs(24 * 60 * 60);
+/// The longest page that the server gives.
+const PAGE: u32 = 200;
+/// How long a stream is silent once it has told all that was.
+const SILENCE: Duration = Duration::from_millis(300);
+
+/// An HTTP client. The server is on this machine and speaks plain HTTP: no certificates are read.
+pub(super) fn client(limit: Option<Duration>) -> Result<Client> {
+    entourage_llm::install_tls();
+    let builder = Client::builder().tls_certs_only([]).no_proxy().connect_timeout(Duration::from_secs(5));
+    let builder = limit.into_iter().fold(builder, reqwest::ClientBuilder::timeout);
+    builder.build().map_err(|error| Failure::failed(format!("no HTTP client can be made: {error}")))
+}
+
+/// The house behind a server.
+#[derive(Clone)]
+pub(crate) struct Remote {
+    http: Client,
+    url: String,
+    token: Option<SecretString>,
+}
+
+impl Remote {
+    /// A server that was found.
+    pub(crate) fn new(running: &Running, settings: &Settings) -> Result<Self> {
+        let given = std::env::var(TOKEN).ok().filter(|token| !token.trim().is_empty());
+        // Whoever can read the secret may make a token; for another algorithm there must be one.
+        let token = given.or_else(|| entourage_server::mint(&settings.server, &owner(), ONE_COMMAND).ok());
+        Ok(Self { http: client(None)?, url: running.url.clone(), token: token.map(Into::into) })
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
+        read(self.ask(Method::GET, path, None).await?).await
+    }
+
+    async fn post<T: DeserializeOwned>(&self, path: &str, body: Value) -> Result<T> {
+        read(self.ask(Method::POST, path, Some(body)).await?).await
+    }
+
+    /// A request, and its answer once it is known to be a good one.
+    pub(super) async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> Result<Response> {
+        let mut request = self.http.request(method, format!("{}/v1/{path}", self.url));
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token.expose_secret());
+        }
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        let response = request.send().await.map_err(|error| self.lost(&error))?;
+        if response.status().is_success() { Ok(response) } else { Err(refused(response).await) }
+    }
+
+    fn lost(&self, error: &reqwest::Error) -> Failure {
+        let why =
+            if error.is_connect() { "it does not listen any more".to_owned() } else { error.to_string() };
+        Failure::failed(format!(
+            "the server at {} cannot be reached: {why}. Start it with `entourage serve`, or try again",
+            self.url
+        ))
+    }
+}
+
+async fn read<T: DeserializeOwned>(response: Response) -> Result<T> {
+    let url = response.url().clone();
+    response.json().await.map_err(|error| {
+        Failure::failed(format!("{url} answered something else: {error}. Is it of this version?"))
+    })
+}
+
+/// What a server says when it does not do what it was asked.
+async fn refused(response: Response) -> Failure {
+    let status = response.status();
+    let detail = match response.json::<Problem>().await {
+        Ok(problem) => format!("{}: {}", problem.title, problem.detail),
+        Err(_) => format!("the server answered {status}"),
+    };
+    match status {
+        StatusCode::UNAUTHORIZED => Failure::usage(format!("{detail}. Put it into {TOKEN}")),
+        status if status.is_client_error() => Failure::usage(detail),
+        _ => Failure::failed(detail),
+    }
+}
+
+/// A list, or a part of one.
+#[derive(Deserialize)]
+struct List<T> {
+    data: Vec<T>,
+}
+
+/// An agent with those it made.
+#[derive(Deserialize)]
+struct Node {
+    #[serde(flatten)]
+    agent: Agent,
+    children: Vec<Node>,
+}
+
+impl Node {
+    fn flatten_into(self, agents: &mut Vec<Agent>) {
+        agents.push(self.agent);
+        self.children.into_iter().for_each(|child| child.flatten_into(agents));
+    }
+}
+
+#[derive(Deserialize)]
+struct Whole {
+    root: Node,
+    total: Total,
+}
+
+#[derive(Deserialize)]
+struct Total {
+    usage: Usage,
+    cost: Cost,
+}
+
+/// One visible entry of a conversation, as it is sent.
+#[derive(Deserialize)]
+struct Sent {
+    role: String,
+    text: String,
+    at: Time,
+    item_seq: Option<u64>,
+    question: Option<QuestionId>,
+    task: Option<TaskId>,
+}
+
+impl From<Sent> for Entry {
+    fn from(sent: Sent) -> Self {
+        let Sent { role, text, at, item_seq, question, task } = sent;
+        let role = match role.as_str() {
+            "user" => Role::User,
+            "assistant" => Role::Assistant,
+            "question" => Role::Question,
+            _ => Role::Notice,
+        };
+        Self { role, text, at, item_seq, question, task }
+    }
+}
+
+#[async_trait]
+impl Backend for Remote {
+    async fn create(&self, kind: Option<&str>, message: &str) -> Result<Agent> {
+        self.post("agents", json!({ "kind": kind, "message": message })).await
+    }
+
+    async fn send(&self, to: AgentId, text: &str) -> Result<()> {
+        self.post::<Value>(&format!("agents/{to}/messages"), json!({ "text": text })).await.map(drop)
+    }
+
+    async fn work(&self, _: AgentId) -> Result<()> {
+        // The server does.
+        Ok(())
+    }
+
+    async fn leave(&self) -> Left {
+        Left::AtWork
+    }
+
+    async fn agent(&self, id: AgentId) -> Result<Agent> {
+        self.get(&format!("agents/{id}")).await
+    }
+
+    async fn agents(&self, limit: u32) -> Result<Vec<Agent>> {
+        let limit = limit.clamp(1, PAGE);
+        Ok(self.get::<List<Agent>>(&format!("agents?roots=true&limit={limit}")).await?.data)
+    }
+
+    async fn unfinished(&self) -> Result<Vec<AgentId>> {
+        let mut roots = std::collections::BTreeSet::new();
+        for status in [Status::Queued, Status::Running, Status::Waiting] {
+            let found: List<Agent> = self.get(&format!("agents?status={status}&limit={PAGE}")).await?;
+            roots.extend(found.data.iter().map(|agent| agent.root));
+        }
+        Ok(roots.into_iter().rev().collect())
+    }
+
+    async fn tree(&self, agent: AgentId) -> Result<Tree> {
+        let Whole { root, total: Total { usage, cost } } = self.get(&format!("agents/{agent}/tree")).await?;
+        let mut agents = Vec::new();
+        root.flatten_into(&mut agents);
+        Ok(Tree { agents, usage, cost })
+    }
+
+    async fn transcript(&self, agent: AgentId) -> Result<Vec<Entry>> {
+        let sent: List<Sent> = self.get(&format!("agents/{agent}/messages")).await?;
+        Ok(sent.data.into_iter().map(Entry::from).collect())
+    }
+
+    async fn questions(&self, root: Option<AgentId>) -> Result<Vec<Question>> {
+        let open = QuestionStatus::Open;
+        let of = root.map(|root| format!("&root={root}")).unwrap_or_default();
+        let mut found: List<Question> =
+            self.get(&format!("questions?status={open}&limit={PAGE}{of}")).await?;
+        found.data.reverse();
+        Ok(found.data)
+    }
+
+    async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question> {
+        let body = match answer {
+            Answer::Text(text) => json!({ "answer": text }),
+            Answer::Declined | Answer::Expired => json!({ "decline": true }),
+        };
+        self.post(&format!("questions/{id}/answer"), body).await
+    }
+
+    async fn history(&self, root: AgentId, after: u64) -> Result<Vec<Event>> {
+        // The stream has no mark where what was ends and what comes begins, but what was comes at
+        // once.
+        let mut stream = Stream::open(self.clone(), root, after).await?;
+        let mut events = Vec::new();
+        while let Ok(signal) = tokio::time::timeout(SILENCE, stream.next()).await {
+            if let entourage_engine::Signal::Event(event) = signal? {
+                events.push(std::sync::Arc::unwrap_or_clone(event));
+            }
+        }
+        Ok(events)
+    }
+
+    async fn follow(&self, root: AgentId, after: u64) -> Result<Box<dyn Follow>> {
+        Ok(Box::new(Stream::open(self.clone(), root, after).await?))
+    }
+}

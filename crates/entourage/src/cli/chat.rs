@@ -1,0 +1,214 @@
+//! `entourage chat`: a conversation on the terminal.
+
+use clap::Args;
+use entourage_types::{AgentId, Reply};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    backend::{self, Backend, Left, Purpose, Result},
+    failure::{Exit, Failure},
+    globals::Globals,
+    input::{self, Lines},
+    interrupt, out,
+    progress::Rest,
+    run::answer,
+    session::{Begun, End, Session, Typed},
+    tree,
+    view::View,
+    words,
+};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage chat                        a new conversation
+  entourage chat --kind researcher      with another kind of agent
+  entourage chat agt_0199…              go on with an earlier one (`entourage agents` lists them)
+
+In the conversation: /tree shows the agents, /quit ends, and what is typed while they work is read
+before their next step. Everything is kept: come back at any time.";
+
+/// What a line may say besides words for the agent.
+const COMMANDS: &str = "/tree shows the agents, /quit ends; all else is said to the agent";
+
+/// Talk with an agent on the terminal
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Chat {
+    /// The agent of an earlier conversation
+    agent: Option<AgentId>,
+    /// The kind of agent to talk to [default: orchestrator]
+    #[arg(long, value_name = "KIND", conflicts_with = "agent")]
+    kind: Option<String>,
+    /// A directory that agents may read; nothing in it is ever changed
+    #[arg(long, value_name = "DIR")]
+    files: Option<std::path::PathBuf>,
+}
+
+/// What a person wants next.
+enum Wish {
+    Say(String),
+    Tree,
+    Help,
+    Quit,
+}
+
+impl Chat {
+    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+        if globals.json {
+            return Err(Failure::usage(
+                "a conversation has no --json. Use `entourage run --json`, or the HTTP API",
+            ));
+        }
+        let mut settings = globals.settings()?;
+        backend::local_files(&mut settings, self.files.as_ref()).await?;
+        let (kinds, _) = entourage::loaded_kinds(&settings)?;
+        let interrupt = interrupt::token();
+        let backend = backend::connect(globals, &settings, Purpose::Work).await?;
+        let mut talk = Talk { backend: &*backend, globals, interrupt, session: None };
+        let mut lines = Lines::start();
+        let aloud = |kind: &str| kinds.get(kind).is_none_or(|kind| kind.reply == Reply::FinalText);
+        if let Some(agent) = self.agent {
+            let agent = backend.agent(agent).await?;
+            talk.greet(agent.root).await?;
+            talk.begin(agent.root, Begun::Before, aloud(&agent.kind)).await?;
+        }
+        let exit = loop {
+            if talk.session.is_some() && !talk.listen(&mut lines).await? {
+                break Exit::Interrupted;
+            }
+            match talk.wish(&mut lines).await {
+                Wish::Quit => break Exit::Done,
+                Wish::Help => out::note(&out::stderr().dim(COMMANDS)),
+                Wish::Tree => talk.tree().await?,
+                Wish::Say(text) => match &mut talk.session {
+                    Some(session) => session.tell(&text).await?,
+                    None => {
+                        let agent = backend.create(self.kind.as_deref(), &text).await?;
+                        talk.begin(agent.id, Begun::Now, aloud(&agent.kind)).await?;
+                    }
+                },
+            }
+        };
+        talk.farewell().await;
+        Ok(exit)
+    }
+}
+
+/// A conversation.
+struct Talk<'a> {
+    backend: &'a dyn Backend,
+    globals: &'a Globals,
+    interrupt: CancellationToken,
+    session: Option<Session<'a>>,
+}
+
+impl Talk<'_> {
+    async fn begin(&mut self, root: AgentId, begun: Begun, aloud: bool) -> Result<()> {
+        let view = View::new(self.globals, root, aloud);
+        let mut session = Session::new(self.backend, root, begun, view, self.interrupt.clone()).await?;
+        if begun == Begun::Before && self.backend.unfinished().await?.contains(&root) {
+            session.progress.stir();
+        }
+        self.session = Some(session);
+        self.backend.work(root).await
+    }
+
+    /// Shows what was said before.
+    async fn greet(&self, root: AgentId) -> Result<()> {
+        let paint = out::stdout();
+        for entry in self.backend.transcript(root).await? {
+            let text = match entry.role {
+                entourage_engine::Role::User => format!("{} {}", paint.cyan(">"), entry.text),
+                entourage_engine::Role::Assistant => entry.text,
+                _ => paint.dim(&entry.text),
+            };
+            out::result(&text)?;
+        }
+        Ok(())
+    }
+
+    /// Lets the agents work until they rest, and shows what they say. False when the person has
+    /// had enough.
+    async fn listen(&mut self, lines: &mut Lines) -> Result<bool> {
+        let Some(session) = &mut self.session else { return Ok(true) };
+        let before = session.progress.last;
+        // Whoever pipes a conversation in cannot be asked, and says the next thing once the last
+        // is answered.
+        let typing = input::is_interactive().then_some(lines);
+        let end = session.until_rest(typing, Typed::Said).await?;
+        if session.progress.last == before {
+            return Ok(end != End::Interrupted);
+        }
+        let root = session.root();
+        let paint = out::stderr();
+        match end {
+            End::Interrupted => return Ok(false),
+            End::Rest(Rest::Asks(questions)) => {
+                for question in questions {
+                    out::note(&format!(
+                        "{} {} asks: {} ({})",
+                        paint.yellow("?"),
+                        question.kind,
+                        question.text,
+                        question.id
+                    ));
+                }
+            }
+            End::Rest(Rest::Ended(_)) => {
+                let entries = self.backend.transcript(root).await?;
+                let spoken = session.view.said();
+                let last = entries.iter().rev().find_map(|entry| entry.item_seq);
+                if let Some(answer) = answer(&entries).filter(|_| spoken.is_none() || spoken != last) {
+                    out::result(&answer)?;
+                }
+                if let Some(error) = &session.progress.error {
+                    out::note(&format!("{} {error}", paint.red("error:")));
+                }
+                if !self.globals.quiet {
+                    let (usage, cost) = session.progress.spent();
+                    out::note(&paint.dim(&words::spent(usage, cost)));
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    async fn wish(&self, lines: &mut Lines) -> Wish {
+        loop {
+            if input::is_interactive() {
+                out::aside(&out::stderr().cyan("> "));
+            }
+            let line = tokio::select! {
+                line = lines.next() => line,
+                () = self.interrupt.cancelled() => None,
+            };
+            match line.as_deref().map(str::trim) {
+                None | Some("/quit" | "/exit") => return Wish::Quit,
+                Some("") => {}
+                Some("/tree") => return Wish::Tree,
+                Some(command) if command.starts_with('/') => return Wish::Help,
+                Some(text) => return Wish::Say(text.to_owned()),
+            }
+        }
+    }
+
+    async fn tree(&self) -> Result<()> {
+        let Some(session) = &self.session else {
+            out::note("there is no agent yet: say something");
+            return Ok(());
+        };
+        let root = session.root();
+        tree::show(&self.backend.tree(root).await?, &self.backend.questions(Some(root)).await?)
+    }
+
+    async fn farewell(&self) {
+        let left = self.backend.leave().await;
+        if let Some(session) = self.session.as_ref().filter(|_| !self.globals.quiet) {
+            let goes_on = if left == Left::AtWork { "it stays in the server" } else { "everything is kept" };
+            let (root, again) = (session.root(), self.globals.again());
+            out::note(
+                &out::stderr().dim(&format!("\n{goes_on}; come back with: entourage chat {root}{again}")),
+            );
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What stands on this machine: settings, data, database, server, kinds.
+
+use std::fs;
+
+use entourage::{DATABASE, Settings, settings::FILE};
+use entourage_engine::kinds::Severity;
+use entourage_server::Auth;
+use entourage_store_sqlite::SqliteStore;
+
+use super::{Finding, broken, good, remark};
+use crate::cli::{backend::Running, globals::Globals, serve};
+
+/// Which file the settings came from.
+pub(super) fn settings(globals: &Globals, settings: &Settings) -> Vec<Finding> {
+    let path = globals.config.clone().unwrap_or_else(|| settings.data.join(FILE));
+    vec![match path.exists() {
+        true => good("settings", path.display().to_string()),
+        false => good("settings", format!("the defaults; yours may go into {}", path.display())),
+    }]
+}
+
+/// Whether the data directory can be written.
+pub(super) fn data(settings: &Settings) -> Finding {
+    let shown = settings.data.display();
+    if !settings.data.exists() {
+        return good("data", format!("{shown} is made at the first run"));
+    }
+    let probe = settings.data.join(format!(".doctor-{}", std::process::id()));
+    match fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)) {
+        Ok(()) => good("data", format!("{shown} is writable")),
+        Err(error) => broken(
+            "data",
+            format!("{shown} cannot be written: {error}. Make it writable, or name another with --data"),
+        ),
+    }
+}
+
+/// Whether a server runs, how the next one would, and whether the database opens.
+pub(super) async fn server_and_database(settings: &Settings) -> Vec<Finding> {
+    let server = &settings.server;
+    let auth = serve::auth(server);
+    let running = Running::find(&settings.data).await;
+    let mut findings = vec![match &running {
+        Some(Running { url, pid }) => good("server", format!("runs at {url} (pid {pid})")),
+        None if matches!(server.auth, Auth::None) && !server.bind.ip().is_loopback() => broken(
+            "server",
+            format!(
+                "{} is not loopback and needs authentication: set [server.auth.jwt], or bind 127.0.0.1",
+                server.bind
+            ),
+        ),
+        None => good("server", format!("does not run; would listen at {}, auth {auth}", server.bind)),
+    }];
+    let path = settings.data.join(DATABASE);
+    findings.push(match (&running, path.exists()) {
+        (Some(_), _) => good("database", "in the server's hands"),
+        (None, false) => good("database", "is made at the first run"),
+        (None, true) => match SqliteStore::open(&path, entourage_store_sqlite::Settings::default()) {
+            Ok(_) => good("database", format!("{} opens", path.display())),
+            Err(error @ entourage_store::Error::InUse { .. }) => remark("database", error.to_string()),
+            Err(error) => broken("database", error.to_string()),
+        },
+    });
+    findings
+}
+
+/// What is wrong with the files of kinds.
+pub(super) fn kinds(settings: &Settings) -> Vec<Finding> {
+    let (kinds, findings) = match entourage::loaded_kinds(settings) {
+        Ok(loaded) => loaded,
+        Err(error) => return vec![broken("kinds", error.to_string())],
+    };
+    let wrong = findings.into_iter().map(|finding| match finding.severity {
+        Severity::Mistake => broken("kinds", finding.to_string()),
+        Severity::Remark => remark("kinds", finding.to_string()),
+    });
+    std::iter::once(good("kinds", kinds.names())).chain(wrong).collect()
+}

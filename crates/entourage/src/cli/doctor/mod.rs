@@ -1,0 +1,85 @@
+//! `entourage doctor`: what is set up, what is missing, and how to mend it.
+
+mod house;
+mod world;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{backend::Result, failure::Exit, globals::Globals, out};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage doctor
+  entourage doctor --model anthropic::claude-sonnet-5-5      would this one work?
+  entourage doctor --json                                    exit code 1 when something is broken";
+
+/// Look at everything that agents need, and say what is missing
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Doctor {}
+
+/// How something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    /// As it should be.
+    Good,
+    /// It works without, and could work better.
+    Remark,
+    /// It must be mended.
+    Broken,
+}
+
+/// What was found.
+#[derive(Debug, Serialize)]
+struct Finding {
+    what: String,
+    state: State,
+    /// What is so, and what to do about it.
+    text: String,
+}
+
+/// A thing is as it should be.
+fn good(what: impl Into<String>, text: impl Into<String>) -> Finding {
+    Finding { what: what.into(), state: State::Good, text: text.into() }
+}
+
+/// It works without, and could work better.
+fn remark(what: impl Into<String>, text: impl Into<String>) -> Finding {
+    Finding { what: what.into(), state: State::Remark, text: text.into() }
+}
+
+/// It must be mended.
+fn broken(what: impl Into<String>, text: impl Into<String>) -> Finding {
+    Finding { what: what.into(), state: State::Broken, text: text.into() }
+}
+
+impl Doctor {
+    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+        let settings = globals.settings()?;
+        let mut findings = house::settings(globals, &settings);
+        findings.push(house::data(&settings));
+        findings.extend(house::server_and_database(&settings).await);
+        findings.extend(world::models(&settings).await);
+        findings.push(world::search(&settings));
+        findings.push(world::files(&settings));
+        findings.extend(world::mcp(&settings).await);
+        findings.extend(house::kinds(&settings));
+        for finding in &findings {
+            if globals.json { out::json(finding)? } else { write(finding)? }
+        }
+        let is_broken = findings.iter().any(|finding| finding.state == State::Broken);
+        Ok(if is_broken { Exit::Failed } else { Exit::Done })
+    }
+}
+
+fn write(finding: &Finding) -> Result<()> {
+    let paint = out::stdout();
+    let sign = match finding.state {
+        State::Good => paint.green("✓"),
+        State::Remark => paint.yellow("!"),
+        State::Broken => paint.red("✗"),
+    };
+    out::result(&format!("{sign} {} {}", paint.bold(&format!("{:12}", finding.what)), finding.text))
+}

@@ -1,0 +1,95 @@
+//! What agents reach out to: models, search, files, MCP servers. Keys are looked for, never shown.
+
+use std::collections::BTreeMap;
+
+use entourage::Settings;
+use entourage_llm::Provider;
+use entourage_tools::{Files, McpServer, SearchBackend};
+
+use super::{Finding, broken, good, remark};
+
+/// Which model would answer and why, and which keys there are.
+pub(super) async fn models(settings: &Settings) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    match entourage::choice(settings).await {
+        Ok(choice) => {
+            let text = format!("{}: {}", choice.default_model, choice.why);
+            findings.push(match choice.model.disclaimer() {
+                Some(disclaimer) => remark("model", format!("{text}. {disclaimer}")),
+                None => good("model", text),
+            });
+            for tried in choice.tried {
+                let found = match tried.found {
+                    Ok(found) => format!("{}: {found}", tried.what),
+                    Err(why) => format!("{}: {why}", tried.what),
+                };
+                findings.push(good("  looked at", found));
+            }
+        }
+        Err(error) => findings.push(broken("model", error.to_string())),
+    }
+    // The two wires of OpenAI have one key.
+    let mut keys: BTreeMap<&str, bool> = BTreeMap::new();
+    for provider in Provider::ALL {
+        let Some(variable) = provider.key_variable() else { continue };
+        let set = settings.models.providers.get(&provider).is_some_and(|connection| connection.key.is_some());
+        let there = std::env::var(variable).is_ok_and(|key| !key.trim().is_empty());
+        *keys.entry(variable).or_default() |= set || there;
+    }
+    for (variable, is_set) in keys {
+        findings.push(good("key", format!("{variable} {}", if is_set { "is set" } else { "is not set" })));
+    }
+    findings
+}
+
+/// Which service looks things up on the web.
+pub(super) fn search(settings: &Settings) -> Finding {
+    let search = settings.tools.search.clone().or_variables(|name| std::env::var(name).ok());
+    let set_up = [
+        (SearchBackend::Tavily, "Tavily", search.tavily_api_key.is_some()),
+        (SearchBackend::Searxng, "SearXNG", search.searxng_url.is_some()),
+        (SearchBackend::Brave, "Brave", search.brave_api_key.is_some()),
+    ];
+    let used = set_up.iter().find(|(backend, _, is_set)| match search.backend {
+        Some(named) => named == *backend,
+        None => *is_set,
+    });
+    match used {
+        Some((_, name, true)) => good("search", *name),
+        Some((_, name, false)) => broken(
+            "search",
+            format!("{name} is chosen, but its key or address is not set under [tools.search]"),
+        ),
+        None => {
+            remark("search", "agents cannot search the web: set TAVILY_API_KEY, SEARXNG_URL or BRAVE_API_KEY")
+        }
+    }
+}
+
+/// Whether the directory that agents may read is there.
+pub(super) fn files(settings: &Settings) -> Finding {
+    let Some(files) = &settings.tools.files else {
+        return good("files", "agents read no files; `run --files DIR` lets them");
+    };
+    match Files::new(files).check() {
+        Ok(()) => good("files", format!("agents may read {}", files.display())),
+        Err(error) => broken("files", error.to_string()),
+    }
+}
+
+/// Which MCP servers answer, and with which tools.
+pub(super) async fn mcp(settings: &Settings) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for server in settings.tools.mcp.clone() {
+        let name = format!("mcp {}", server.name);
+        match std::sync::Arc::new(McpServer::new(server)).tools().await {
+            Ok((tools, problems)) => {
+                let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
+                findings.push(good(name.clone(), format!("{} tools: {}", names.len(), names.join(", "))));
+                findings.extend(problems.into_iter().map(|problem| remark(name.clone(), problem.message)));
+            }
+            Err(error) => findings.push(broken(name, error.to_string())),
+        }
+    }
+    findings
+}

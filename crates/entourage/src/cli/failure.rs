@@ -1,0 +1,141 @@
+//! How a command ends, and how a person is told what went wrong: one line, its cause and the next step.
+
+use std::process::ExitCode;
+
+use super::out;
+
+/// How a command ended, as other programs read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Done = 0,
+    /// It was tried and failed.
+    Failed = 1,
+    /// What was typed or set must change first.
+    Usage = 2,
+    /// A question is open and nobody is there to answer.
+    NeedsAnswer = 3,
+    /// A person stopped it.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// What went wrong.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    exit: Exit,
+    /// Each line stands for itself; none at all when there is nobody to tell.
+    text: String,
+}
+
+impl Failure {
+    /// Something was tried and failed.
+    pub(crate) fn failed(text: impl Into<String>) -> Self {
+        Self { exit: Exit::Failed, text: text.into() }
+    }
+
+    /// What was typed or set must change first.
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, text: text.into() }
+    }
+
+    /// Whoever read our output has stopped reading: that is no failure of ours.
+    pub(crate) fn unread() -> Self {
+        Self { exit: Exit::Done, text: String::new() }
+    }
+
+    /// Tells it on stderr.
+    pub(crate) fn tell(self) -> Exit {
+        for line in self.text.lines().filter(|line| !line.trim().is_empty()) {
+            out::note(&format!("{} {}", out::stderr().red("error:"), ended(line)));
+        }
+        self.exit
+    }
+
+    /// What went wrong, for output that is not a terminal's.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// A sentence ends with a full stop.
+fn ended(line: &str) -> String {
+    let line = line.trim_end();
+    let closed = line.ends_with(['.', '!', '?', '`', ':', ')']);
+    if closed { line.to_owned() } else { format!("{line}.") }
+}
+
+impl From<entourage::Error> for Failure {
+    fn from(error: entourage::Error) -> Self {
+        use entourage::Error;
+        match error {
+            Error::House(error) => error.into(),
+            Error::Store(error) => error.into(),
+            Error::Kinds(mistakes) => Self::usage(format!(
+                "{mistakes}\nNothing was started. `entourage kinds check` looks at the files again"
+            )),
+            Error::DataDirectory { .. } => Self::failed(error.to_string()),
+            error => Self::usage(error.to_string()),
+        }
+    }
+}
+
+impl From<entourage_engine::Error> for Failure {
+    fn from(error: entourage_engine::Error) -> Self {
+        use entourage_engine::Error;
+        let text = error.to_string();
+        match error {
+            Error::Store(error) => error.into(),
+            Error::NotFound { noun: "agent", .. } => {
+                Self::usage(format!("{text}. `entourage agents` lists those there are"))
+            }
+            Error::NotFound { noun: "question", .. } => {
+                Self::usage(format!("{text}. `entourage tree` shows the open ones"))
+            }
+            Error::UnknownKind { .. } => {
+                Self::usage(format!("{text}. `entourage kinds list` describes them"))
+            }
+            Error::Gone(_) => Self::usage(format!("{text}. Start a new one with `entourage run`")),
+            Error::NotOpen { .. } => Self::usage(format!("{text}. It is answered once, by whoever is first")),
+            _ => Self::usage(text),
+        }
+    }
+}
+
+impl From<entourage_store::Error> for Failure {
+    fn from(error: entourage_store::Error) -> Self {
+        match error {
+            entourage_store::Error::InUse { path, holder } => Self::failed(format!(
+                "another entourage{holder} works on {path}. Wait for it or stop it; to use several commands at once, \
+                 leave `entourage serve` running: they talk to it"
+            )),
+            error => Self::failed(error.to_string()),
+        }
+    }
+}
+
+impl From<entourage_server::Error> for Failure {
+    fn from(error: entourage_server::Error) -> Self {
+        match error {
+            entourage_server::Error::Serve(_) => Self::failed(error.to_string()),
+            error => Self::usage(error.to_string()),
+        }
+    }
+}
+
+impl From<entourage_types::ParseIdError> for Failure {
+    fn from(error: entourage_types::ParseIdError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::failed(format!("a value does not fit into JSON: {error}"))
+    }
+}

@@ -1,0 +1,76 @@
+//! What every command understands, and the settings it leads to.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use entourage::Settings;
+
+use super::failure::Failure;
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Options of every command")]
+pub(crate) struct Globals {
+    /// Where everything is kept [default: $XDG_DATA_HOME/entourage or ~/.local/share/entourage]
+    #[arg(long, global = true, value_name = "DIR", env = "ENTOURAGE_DATA")]
+    pub(crate) data: Option<PathBuf>,
+    /// The file of settings [default: entourage.toml in the data directory]
+    #[arg(long, global = true, value_name = "FILE", env = "ENTOURAGE_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// The model, as provider::name, or `rehearsal`
+    #[arg(long, global = true, value_name = "MODEL", env = entourage_llm::MODEL_VARIABLE)]
+    pub(crate) model: Option<String>,
+    /// JSON on stdout, for programs
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Nothing but the result and errors
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// More of the log on stderr; twice for all of it
+    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// How the log is written
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
+    pub(crate) log_format: LogFormat,
+}
+
+/// How the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+impl Globals {
+    /// The settings, with what the command line says.
+    pub(crate) fn settings(&self) -> Result<Settings, Failure> {
+        let mut settings = Settings::load(self.data.as_deref(), self.config.as_deref())?;
+        if let Some(model) = &self.model {
+            settings.models.default = Some(model.clone());
+        }
+        Ok(settings)
+    }
+
+    /// The options that lead another command to the same data, for commands shown to a person.
+    pub(crate) fn again(&self) -> String {
+        let mut options = String::new();
+        let given =
+            [("--data", &self.data, "ENTOURAGE_DATA"), ("--config", &self.config, "ENTOURAGE_CONFIG")];
+        for (option, path, variable) in given {
+            // A variable is still set when the next command runs.
+            if let Some(path) = path.as_ref().filter(|_| std::env::var_os(variable).is_none()) {
+                options.push_str(&format!(" {option} {}", quoted(&path.display().to_string())));
+            }
+        }
+        options
+    }
+}
+
+/// A text as one word for a shell.
+pub(crate) fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}

@@ -1,0 +1,118 @@
+//! The command line: one file per command, and what they share.
+
+mod agents;
+mod answer;
+mod backend;
+mod chat;
+mod completions;
+mod doctor;
+mod failure;
+mod globals;
+mod input;
+mod interrupt;
+mod kinds;
+mod logs;
+mod openapi;
+mod out;
+mod paint;
+mod progress;
+mod run;
+mod serve;
+mod session;
+mod tail;
+mod token;
+mod tree;
+mod view;
+mod words;
+
+use std::{process::ExitCode, time::Duration};
+
+use clap::{Parser, Subcommand};
+
+use failure::{Exit, Failure};
+use globals::Globals;
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage run \"What is in this folder?\" --files .   one task, the answer on stdout
+  entourage chat                                      a conversation
+  entourage serve                                     the HTTP API; the other commands then talk to it
+  entourage doctor                                    what is set up, and what is missing
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 an answer is needed, 130 interrupted.
+Settings: entourage.toml in the data directory, or ENTOURAGE_* variables (ENTOURAGE_SERVER__BIND).";
+
+/// Durable LLM agents: they delegate, ask, survive any crash, and can be watched at every moment.
+#[derive(Debug, Parser)]
+#[command(name = "entourage", version, after_help = AFTER_HELP, disable_help_subcommand = true)]
+struct Cli {
+    #[command(flatten)]
+    globals: Globals,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::Run),
+    Chat(chat::Chat),
+    Serve(serve::Serve),
+    Tree(tree::Tree),
+    Tail(tail::Tail),
+    Answer(answer::Answer),
+    Agents(agents::Agents),
+    Kinds(kinds::Kinds),
+    Token(token::Token),
+    Doctor(doctor::Doctor),
+    Completions(completions::Completions),
+    Openapi(openapi::Openapi),
+}
+
+/// How long tasks that are still under way may keep the process from ending.
+const LAST_MOMENT: Duration = Duration::from_millis(200);
+
+/// Reads the command line, does what it says, and tells how it went.
+pub(crate) fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => {
+            let done = runtime.block_on(obey(cli));
+            runtime.shutdown_timeout(LAST_MOMENT);
+            done
+        }
+        Err(error) => Err(Failure::failed(format!("no threads can be started: {error}"))),
+    };
+    match done {
+        Ok(exit) => exit.into(),
+        Err(failure) => failure.tell().into(),
+    }
+}
+
+async fn obey(cli: Cli) -> Result<Exit, Failure> {
+    let Cli { globals, command } = cli;
+    logs::start(&globals, matches!(command, Command::Serve(_)))?;
+    match command {
+        Command::Run(run) => run.obey(&globals).await,
+        Command::Chat(chat) => chat.obey(&globals).await,
+        Command::Serve(serve) => serve.obey(&globals).await,
+        Command::Tree(tree) => tree.obey(&globals).await,
+        Command::Tail(tail) => tail.obey(&globals).await,
+        Command::Answer(answer) => answer.obey(&globals).await,
+        Command::Agents(agents) => agents.obey(&globals).await,
+        Command::Kinds(kinds) => kinds.obey(&globals),
+        Command::Token(token) => token.obey(&globals),
+        Command::Doctor(doctor) => doctor.obey(&globals).await,
+        Command::Completions(completions) => completions.obey(),
+        Command::Openapi(openapi) => openapi.obey(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        super::Cli::command().debug_assert();
+    }
+}

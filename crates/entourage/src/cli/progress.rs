@@ -1,0 +1,256 @@
+//! Where a tree stands, as its events tell.
+
+use std::collections::{BTreeMap, HashMap};
+
+use entourage_engine::{AgentDelta, Piece};
+use entourage_types::{
+    AgentId, Author, CallId, Cost, Event, EventBody, Item, ItemBody, Question, QuestionId, QuestionStatus,
+    RunId, Status, Task, TaskId, Usage, WaitingOn,
+};
+
+use super::words;
+
+/// Where a tree stands.
+pub(crate) struct Progress {
+    root: AgentId,
+    /// In the order they were made.
+    members: Vec<Member>,
+    runs: HashMap<RunId, (Usage, Cost)>,
+    questions: BTreeMap<QuestionId, Question>,
+    /// Tasks that have not ended, and those whose result has not been read yet.
+    tasks: HashMap<TaskId, Task>,
+    /// Whether the root has yet to read what it was told.
+    unread: bool,
+    /// Whether somebody has something to do of which no event tells yet.
+    stirring: bool,
+    /// The last event that was taken.
+    pub(crate) last: u64,
+    /// Why the root's last run failed.
+    pub(crate) error: Option<String>,
+}
+
+/// One agent of the tree.
+pub(crate) struct Member {
+    pub(crate) id: AgentId,
+    pub(crate) parent: Option<AgentId>,
+    pub(crate) kind: String,
+    pub(crate) status: Status,
+    pub(crate) waiting_on: Option<WaitingOn>,
+    /// Calls under way, in words.
+    calls: Vec<(CallId, String)>,
+    /// What it is saying, as far as it has come.
+    pub(crate) text: String,
+    /// The tool that it is about to call.
+    about_to: Option<String>,
+}
+
+/// A tree in which nothing goes on by itself.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Rest {
+    /// The root has ended its run, and nobody else is at work.
+    Ended(Status),
+    /// Somebody waits for a person.
+    Asks(Vec<Question>),
+}
+
+impl Progress {
+    /// A tree of which nothing is known yet.
+    pub(crate) fn new(root: AgentId) -> Self {
+        Self {
+            root,
+            members: Vec::new(),
+            runs: HashMap::new(),
+            questions: BTreeMap::new(),
+            tasks: HashMap::new(),
+            unread: false,
+            stirring: false,
+            last: 0,
+            error: None,
+        }
+    }
+
+    /// The root was told something: it will run.
+    pub(crate) fn told(&mut self) {
+        self.unread = true;
+    }
+
+    /// Somebody has something to do of which no event tells yet: the next one will.
+    pub(crate) fn stir(&mut self) {
+        self.stirring = true;
+    }
+
+    /// A question was answered; the event that says so is on its way.
+    pub(crate) fn answered(&mut self, id: QuestionId) {
+        self.questions.remove(&id);
+    }
+
+    pub(crate) fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    pub(crate) fn member(&self, id: AgentId) -> Option<&Member> {
+        self.members.iter().find(|member| member.id == id)
+    }
+
+    /// What all runs used together.
+    pub(crate) fn spent(&self) -> (Usage, Cost) {
+        let mut cost = Cost::default();
+        self.runs.values().for_each(|(_, run)| cost += *run);
+        (self.runs.values().map(|(usage, _)| *usage).sum(), cost)
+    }
+
+    /// The questions that nobody has answered, oldest first.
+    pub(crate) fn open_questions(&self) -> impl Iterator<Item = &Question> {
+        self.questions.values()
+    }
+
+    /// Where the root stands.
+    pub(crate) fn status(&self) -> Status {
+        self.member(self.root).map_or(Status::Idle, |root| root.status)
+    }
+
+    /// Whether nothing goes on any more without a person; none while something does.
+    pub(crate) fn rest(&self) -> Option<Rest> {
+        let results_unread = self.tasks.values().any(|task| {
+            task.status.is_terminal()
+                && self.member(task.from).is_some_and(|from| from.status != Status::Cancelled)
+        });
+        if self.unread
+            || self.stirring
+            || results_unread
+            || self.members.iter().any(|member| member.is_busy(self.root))
+        {
+            return None;
+        }
+        if !self.questions.is_empty() {
+            return Some(Rest::Asks(self.questions.values().cloned().collect()));
+        }
+        let status = self.status();
+        status.is_terminal().then_some(Rest::Ended(status))
+    }
+
+    /// Takes a committed fact.
+    pub(crate) fn event(&mut self, event: &Event) {
+        self.last = event.seq;
+        self.stirring = false;
+        match &event.body {
+            EventBody::AgentCreated { parent, kind, .. } => self.members.push(Member {
+                id: event.agent,
+                parent: *parent,
+                kind: kind.clone(),
+                status: Status::Idle,
+                waiting_on: None,
+                calls: Vec::new(),
+                text: String::new(),
+                about_to: None,
+            }),
+            EventBody::AgentStatus { status, waiting_on } => {
+                if let Some(member) = self.member_mut(event.agent) {
+                    (member.status, member.waiting_on) = (*status, *waiting_on);
+                    if status.is_terminal() {
+                        member.calls.clear();
+                    }
+                }
+            }
+            EventBody::Run { run, usage, cost, error, .. } => {
+                self.runs.insert(*run, (*usage, *cost));
+                if event.agent == self.root {
+                    self.error.clone_from(error);
+                }
+            }
+            EventBody::Item { item: Some(item), .. } => self.item(item),
+            EventBody::Item { item: None, .. } | EventBody::Step { .. } => {}
+            EventBody::Task { task } => {
+                self.tasks.insert(task.id, (**task).clone());
+            }
+            EventBody::Question { question } => {
+                if question.status == QuestionStatus::Open {
+                    self.questions.insert(question.id, (**question).clone());
+                } else {
+                    self.questions.remove(&question.id);
+                }
+            }
+        }
+    }
+
+    fn item(&mut self, item: &Item) {
+        if item.agent == self.root
+            && matches!(&item.body, ItemBody::Message(message) if message.from == Author::User)
+        {
+            self.unread = false;
+        }
+        // A result was read: as a message, or as the output of the call that waited for it.
+        self.tasks.retain(|id, task| {
+            let read = match &item.body {
+                ItemBody::Message(message) => message.task == Some(*id),
+                ItemBody::Output(output) => task.wait && output.call == task.call,
+                _ => false,
+            };
+            !(read && item.agent == task.from && task.status.is_terminal())
+        });
+        let Some(member) = self.member_mut(item.agent) else { return };
+        match &item.body {
+            ItemBody::Turn(turn) => {
+                member.text.clear();
+                member.about_to = None;
+                member.calls = turn.calls.iter().map(|call| (call.id, words::call(call))).collect();
+            }
+            ItemBody::Output(output) => member.calls.retain(|(call, _)| *call != output.call),
+            ItemBody::Message(_) | ItemBody::Decision(_) | ItemBody::Notice(_) => {}
+        }
+    }
+
+    /// Takes a piece of an answer under way.
+    pub(crate) fn delta(&mut self, delta: &AgentDelta) {
+        let Some(member) = self.member_mut(delta.agent) else { return };
+        match &delta.piece {
+            Piece::Text(text) => member.text.push_str(text),
+            Piece::Reasoning(_) => {}
+            Piece::Call(tool) => member.about_to = Some(tool.clone()),
+            Piece::Reset => {
+                member.text.clear();
+                member.about_to = None;
+            }
+        }
+    }
+
+    /// What an agent is doing, in a few words.
+    pub(crate) fn doing(&self, member: &Member) -> String {
+        match member.status {
+            Status::Running if !member.calls.is_empty() => member.calls(),
+            Status::Running => match (&member.about_to, member.text.is_empty()) {
+                (Some(tool), _) => format!("calls {tool}"),
+                (None, true) => "thinks".into(),
+                (None, false) => "writes".into(),
+            },
+            Status::Waiting if member.waiting_on == Some(WaitingOn::Agent) => {
+                let working = self.tasks.values().filter(|task| task.from == member.id && task.wait);
+                let kinds: Vec<&str> = working.map(|task| task.kind.as_str()).collect();
+                if kinds.is_empty() { member.calls() } else { format!("waits for {}", kinds.join(", ")) }
+            }
+            Status::Idle | Status::Queued => "begins".into(),
+            status => words::status(status, member.waiting_on),
+        }
+    }
+
+    fn member_mut(&mut self, id: AgentId) -> Option<&mut Member> {
+        self.members.iter_mut().find(|member| member.id == id)
+    }
+}
+
+impl Member {
+    fn calls(&self) -> String {
+        self.calls.iter().map(|(_, call)| call.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether it goes on by itself. One that was just made has its first message in its inbox,
+    /// except for a root, which may have been made without any.
+    fn is_busy(&self, root: AgentId) -> bool {
+        match self.status {
+            Status::Queued | Status::Running => true,
+            Status::Waiting => !matches!(self.waiting_on, Some(WaitingOn::User | WaitingOn::Agent)),
+            Status::Idle => self.id != root,
+            Status::Succeeded | Status::Failed | Status::Cancelled => false,
+        }
+    }
+}

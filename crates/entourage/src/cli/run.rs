@@ -1,0 +1,204 @@
+//! `entourage run`: one task from beginning to end.
+
+use std::{
+    io::{IsTerminal, Read},
+    path::PathBuf,
+    time::Instant,
+};
+
+use clap::Args;
+use entourage_engine::{Entry, Role};
+use entourage_types::{AgentId, Cost, Question, Status, Usage};
+use serde::Serialize;
+
+use super::{
+    backend::{self, Backend, Left, Purpose, Result},
+    failure::{Exit, Failure},
+    globals::{Globals, quoted},
+    input::{self, Lines},
+    interrupt, out,
+    progress::{Progress, Rest},
+    session::{Begun, End, Session, Typed},
+    view::View,
+    words,
+};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage run \"Compare the two offers\" --files ./offers    agents may read that directory
+  entourage run \"Plan a trip, but ask me first\"              questions are asked on the terminal
+  entourage run \"Summarise today's news\" > news.md           the answer alone, progress on stderr
+  echo \"What is 6 x 7?\" | entourage run - --json             events and the result, for programs
+  entourage run --resume                                     go on with what was interrupted
+
+Exit codes: 0 answered, 1 failed, 2 wrong usage, 3 a question is open, 130 interrupted.";
+
+/// Have one task done: the answer comes on stdout
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Run {
+    /// What to do; `-` reads it from stdin
+    #[arg(required_unless_present = "resume")]
+    task: Option<String>,
+    /// The kind of agent that gets it [default: orchestrator]
+    #[arg(long, value_name = "KIND", conflicts_with = "resume")]
+    kind: Option<String>,
+    /// A directory that agents may read; nothing in it is ever changed
+    #[arg(long, value_name = "DIR")]
+    files: Option<PathBuf>,
+    /// Go on with this agent, or with the newest that has not finished
+    #[arg(long, value_name = "AGENT", num_args = 0..=1)]
+    resume: Option<Option<AgentId>>,
+}
+
+/// The result, for programs.
+#[derive(Serialize)]
+struct Report<'a> {
+    agent: AgentId,
+    status: Status,
+    answer: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    questions: &'a [Question],
+    usage: Usage,
+    cost: Cost,
+}
+
+impl Run {
+    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+        let started = Instant::now();
+        let task = self.task.as_deref().map(text).transpose()?;
+        let mut settings = globals.settings()?;
+        backend::local_files(&mut settings, self.files.as_ref()).await?;
+        let interrupt = interrupt::token();
+        let backend = backend::connect(globals, &settings, Purpose::Work).await?;
+        let root = match &self.resume {
+            None => backend.create(self.kind.as_deref(), task.as_deref().unwrap_or_default()).await?.id,
+            Some(Some(agent)) => backend.agent(*agent).await?.root,
+            Some(None) => newest_unfinished(&*backend).await?,
+        };
+        let view = View::new(globals, root, false);
+        let begun = if self.resume.is_none() { Begun::Now } else { Begun::Before };
+        let mut session = Session::new(&*backend, root, begun, view, interrupt).await?;
+        match &task {
+            Some(task) if begun == Begun::Before => session.tell(task).await?,
+            None if backend.unfinished().await?.contains(&root) => session.progress.stir(),
+            _ => {}
+        }
+        backend.work(root).await?;
+        let mut lines = (input::is_interactive() && !globals.json).then(Lines::start);
+        let end = session.until_rest(lines.as_mut(), Typed::Ignored).await?;
+        let Session { progress, .. } = session;
+        if end == End::Interrupted {
+            self.leave(globals, &*backend, root).await;
+        }
+        let answer = answer(&backend.transcript(root).await?);
+        let exit = self.report(globals, root, &progress, &end, answer.as_deref())?;
+        if exit == Exit::Done && !globals.quiet && !globals.json {
+            let (usage, cost) = progress.spent();
+            let (time, spent) = (words::duration(started.elapsed()), words::spent(usage, cost));
+            out::note(&out::stderr().dim(&format!("{time} · {spent} · {root}")));
+        }
+        backend.leave().await;
+        Ok(exit)
+    }
+
+    fn report(
+        &self,
+        globals: &Globals,
+        root: AgentId,
+        progress: &Progress,
+        end: &End,
+        answer: Option<&str>,
+    ) -> Result<Exit> {
+        let (usage, cost) = progress.spent();
+        let status = progress.status();
+        let error = progress.error.as_deref();
+        let (exit, questions) = match end {
+            End::Rest(Rest::Asks(questions)) => (Exit::NeedsAnswer, questions.as_slice()),
+            End::Rest(Rest::Ended(Status::Succeeded)) => (Exit::Done, [].as_slice()),
+            End::Rest(Rest::Ended(_)) => (Exit::Failed, [].as_slice()),
+            End::Interrupted => (Exit::Interrupted, [].as_slice()),
+        };
+        if globals.json {
+            out::json(&Report { agent: root, status, answer, error, questions, usage, cost })?;
+        } else if let (Exit::Done, Some(answer)) = (exit, answer) {
+            out::result(answer)?;
+        }
+        if exit == Exit::NeedsAnswer {
+            self.tell_questions(globals, root, questions);
+        }
+        if exit == Exit::Failed {
+            let (why, again) = (error.unwrap_or("it did not say why"), globals.again());
+            let next = format!("`entourage tail {root}{again}` shows how it came to that");
+            Failure::failed(format!("the run {status}: {}. {next}", why.trim_end_matches('.'))).tell();
+        }
+        Ok(exit)
+    }
+
+    /// Tells what is asked and how to go on.
+    fn tell_questions(&self, globals: &Globals, root: AgentId, questions: &[Question]) {
+        let (paint, again) = (out::stderr(), globals.again());
+        for question in questions {
+            out::note(&format!("{} {} asks: {}", paint.yellow("?"), question.kind, question.text));
+            for option in &question.options {
+                out::note(&format!("  - {option}"));
+            }
+            out::note(&format!("  answer with: entourage answer {} \"…\"{again}", question.id));
+        }
+        out::note(&format!("  then go on:  {}", self.resume_command(globals, root)));
+    }
+
+    /// Lets go of the agents, and tells how to come back to them.
+    async fn leave(&self, globals: &Globals, backend: &dyn Backend, root: AgentId) {
+        if !globals.quiet {
+            out::note(&out::stderr().dim("stopping; Ctrl-C again ends at once"));
+        }
+        let resume = self.resume_command(globals, root);
+        match backend.leave().await {
+            Left::Suspended => out::note(&format!("suspended; go on with: {resume}")),
+            Left::AtWork => out::note(&format!("it goes on in the server; follow it with: {resume}")),
+        }
+    }
+
+    fn resume_command(&self, globals: &Globals, root: AgentId) -> String {
+        let files =
+            self.files.as_ref().map(|files| format!(" --files {}", quoted(&files.display().to_string())));
+        format!("entourage run --resume {root}{}{}", files.unwrap_or_default(), globals.again())
+    }
+}
+
+async fn newest_unfinished(backend: &dyn Backend) -> Result<AgentId> {
+    backend.unfinished().await?.into_iter().next().ok_or_else(|| {
+        Failure::usage("there is nothing to resume: every agent has finished. `entourage agents` lists them")
+    })
+}
+
+/// The task, from the command line or from stdin.
+fn text(given: &str) -> Result<String> {
+    if given != "-" {
+        return Ok(given.to_owned());
+    }
+    if std::io::stdin().is_terminal() {
+        out::note("Write the task; Ctrl-D ends it.");
+    }
+    let mut text = String::new();
+    match std::io::stdin().read_to_string(&mut text) {
+        Ok(_) => Ok(text),
+        Err(error) => {
+            Err(Failure::usage(format!("the task cannot be read from stdin: {error}. Give it as UTF-8")))
+        }
+    }
+}
+
+/// What the agent said since it was last spoken to.
+pub(crate) fn answer(entries: &[Entry]) -> Option<String> {
+    let asked = entries.iter().rposition(|entry| entry.role == Role::User).map_or(0, |last| last + 1);
+    let said: Vec<&str> = entries[asked..]
+        .iter()
+        .filter(|entry| entry.role == Role::Assistant)
+        .map(|entry| entry.text.trim())
+        .collect();
+    (!said.is_empty()).then(|| said.join("\n\n"))
+}

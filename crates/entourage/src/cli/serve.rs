@@ -1,0 +1,115 @@
+//! `entourage serve`: the HTTP API, and the agents at work behind it.
+
+use std::net::SocketAddr;
+
+use clap::Args;
+use entourage::Entourage;
+use entourage_server::{Auth, Error, Settings};
+use serde_json::json;
+
+use super::{
+    backend::{Result, Running},
+    failure::{Exit, Failure},
+    globals::Globals,
+    interrupt, out,
+};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage serve                          on 127.0.0.1:4180, for this machine only
+  entourage serve --bind 127.0.0.1:0       on any free port; the other commands find it
+  ENTOURAGE_SERVER__AUTH__JWT__ALGORITHM=HS256 ENTOURAGE_SERVER__AUTH__JWT__KEY=… \\
+    entourage serve --bind 0.0.0.0:4180    for others, who need a token (`entourage token`)
+
+The API is described at /openapi.json. Ctrl-C or SIGTERM ends it; agents go on at the next start.";
+
+/// Serve the HTTP API, and let all agents work
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Serve {
+    /// The address to listen at; any other than a loopback one needs authentication
+    #[arg(long, value_name = "ADDRESS")]
+    bind: Option<SocketAddr>,
+}
+
+impl Serve {
+    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+        let mut settings = globals.settings()?;
+        settings.server.bind = self.bind.unwrap_or(settings.server.bind);
+        let server = settings.server.clone();
+        if matches!(server.auth, Auth::None) && !server.bind.ip().is_loopback() {
+            return Err(Error::Unprotected(server.bind).into());
+        }
+        let shutdown = interrupt::token();
+        let entourage = Entourage::open(&settings).await?;
+        for problem in &entourage.problems {
+            tracing::warn!("{problem}; going on without its tools");
+        }
+        let listener = entourage_server::bind(server.bind).await?;
+        let running =
+            Running::here(listener.local_addr().map_err(|error| Failure::failed(error.to_string()))?);
+        let sign = running.announce(&settings.data)?;
+        greet(globals, &running, &settings, &entourage)?;
+
+        let stopping = entourage.house.stopping().clone();
+        let house = entourage.house.clone();
+        let worker = tokio::spawn(entourage.work());
+        let broken = shutdown.clone();
+        let agents = async {
+            let ended = worker.await;
+            // Without anybody at work there is nothing to serve.
+            broken.cancel();
+            ended
+        };
+        let requests = async {
+            let ended = entourage_server::serve(listener, house, server, shutdown.clone()).await;
+            drop(sign);
+            stopping.cancel();
+            ended
+        };
+        let stop = async {
+            shutdown.cancelled().await;
+            stopping.cancel();
+        };
+        let (agents, requests, ()) = tokio::join!(agents, requests, stop);
+        requests?;
+        agents.map_err(|error| Failure::failed(format!("the dispatcher crashed: {error}")))??;
+        Ok(Exit::Done)
+    }
+}
+
+/// Says where it is, who may come in, and what answers.
+fn greet(
+    globals: &Globals,
+    running: &Running,
+    settings: &entourage::Settings,
+    entourage: &Entourage,
+) -> Result<()> {
+    let (choice, auth) = (&entourage.choice, auth(&settings.server));
+    if globals.json {
+        return out::json(&json!({
+            "url": running.url, "pid": running.pid, "data": settings.data, "auth": auth,
+            "model": choice.default_model, "why": choice.why,
+        }));
+    }
+    if globals.quiet {
+        return Ok(());
+    }
+    let paint = out::stdout();
+    out::result(&format!("entourage serves {}", paint.bold(&running.url)))?;
+    out::result(&format!("  data   {}", settings.data.display()))?;
+    out::result(&format!("  auth   {auth}"))?;
+    out::result(&format!("  model  {} ({})", choice.default_model, choice.why))?;
+    if let Some(disclaimer) = entourage.house.model().disclaimer() {
+        out::note(&out::stderr().yellow(&format!("note: {disclaimer}")));
+    }
+    Ok(())
+}
+
+/// Who may come in, in words.
+pub(super) fn auth(settings: &Settings) -> String {
+    match &settings.auth {
+        Auth::None => "none: this machine only".to_owned(),
+        Auth::Jwt(jwt) => format!("a token signed with {}", jwt.algorithm.as_str()),
+    }
+}

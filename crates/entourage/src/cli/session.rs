@@ -1,0 +1,219 @@
+//! A person and a tree of agents: what happens is shown, questions are asked as they open, until
+//! the agents rest or the person has had enough.
+
+use std::{collections::HashSet, time::Duration};
+
+use entourage_engine::Signal;
+use entourage_types::{AgentId, Answer, Question, QuestionId};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    backend::{Backend, Follow, Result},
+    input::Lines,
+    out,
+    progress::{Progress, Rest},
+    view::View,
+};
+
+/// How often the terminal is drawn again while nothing happens.
+const TICK: Duration = Duration::from_millis(100);
+
+/// How a stretch of work ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum End {
+    /// The agents rest.
+    Rest(Rest),
+    /// The person has had enough.
+    Interrupted,
+}
+
+/// What a line means that answers no question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Typed {
+    /// Nothing.
+    Ignored,
+    /// A message for the root, which reads it before its next step.
+    Said,
+}
+
+/// When a tree was begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Begun {
+    /// Just now, with a message.
+    Now,
+    /// Before this command.
+    Before,
+}
+
+/// One person and one tree.
+pub(crate) struct Session<'a> {
+    backend: &'a dyn Backend,
+    root: AgentId,
+    follow: Box<dyn Follow>,
+    pub(crate) progress: Progress,
+    pub(crate) view: View,
+    interrupt: CancellationToken,
+    /// The question that the person has before them.
+    asking: Option<Question>,
+    asked: HashSet<QuestionId>,
+}
+
+impl<'a> Session<'a> {
+    /// Begins with what a tree has come to, which is not shown again.
+    pub(crate) async fn new(
+        backend: &'a dyn Backend,
+        root: AgentId,
+        begun: Begun,
+        view: View,
+        interrupt: CancellationToken,
+    ) -> Result<Self> {
+        let mut progress = Progress::new(root);
+        match begun {
+            // All of it is news.
+            Begun::Now => progress.told(),
+            Begun::Before => {
+                for event in backend.history(root, 0).await? {
+                    progress.event(&event);
+                }
+            }
+        }
+        let follow = backend.follow(root, progress.last).await?;
+        Ok(Self { backend, root, follow, progress, view, interrupt, asking: None, asked: HashSet::new() })
+    }
+
+    /// The top of the tree.
+    pub(crate) fn root(&self) -> AgentId {
+        self.root
+    }
+
+    /// Writes to the root.
+    pub(crate) async fn tell(&mut self, text: &str) -> Result<()> {
+        self.progress.told();
+        self.backend.send(self.root, text).await
+    }
+
+    /// Shows what happens until the agents rest. With `lines`, the person is asked.
+    pub(crate) async fn until_rest(&mut self, mut lines: Option<&mut Lines>, typed: Typed) -> Result<End> {
+        let mut ticks = tokio::time::interval(TICK);
+        loop {
+            if lines.is_some() {
+                self.ask();
+            }
+            if self.asking.is_none()
+                && let Some(rest) = self.progress.rest()
+            {
+                self.view.clear();
+                return Ok(End::Rest(rest));
+            }
+            tokio::select! {
+                signal = self.follow.next() => self.take(signal?)?,
+                line = next(&mut lines) => match line {
+                    Some(line) => self.line(line.trim(), typed).await?,
+                    // Nobody is there any more.
+                    None => {
+                        lines = None;
+                        self.asking = None;
+                    }
+                },
+                () = self.interrupt.cancelled() => {
+                    self.view.clear();
+                    return Ok(End::Interrupted);
+                }
+                _ = ticks.tick() => if self.asking.is_none() {
+                    self.view.draw(&self.progress);
+                },
+            }
+        }
+    }
+
+    fn take(&mut self, signal: Signal) -> Result<()> {
+        match signal {
+            Signal::Event(event) => {
+                self.progress.event(&event);
+                if self.asking.is_none() {
+                    self.view.event(&event, &self.progress)?;
+                }
+                let open = |id: QuestionId| self.progress.open_questions().any(|question| question.id == id);
+                if self.asking.as_ref().is_some_and(|question| !open(question.id)) {
+                    self.asking = None;
+                    out::note(&out::stderr().dim("(it was answered elsewhere)"));
+                }
+            }
+            Signal::Delta(delta) => {
+                self.progress.delta(&delta);
+                if self.asking.is_none() {
+                    self.view.delta(&delta)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the next open question before the person, unless there is one already.
+    fn ask(&mut self) {
+        if self.asking.is_some() {
+            return;
+        }
+        let next =
+            self.progress.open_questions().find(|question| !self.asked.contains(&question.id)).cloned();
+        let Some(question) = next else { return };
+        self.view.clear();
+        let paint = out::stderr();
+        let mut text =
+            format!("\n{} {} asks: {}\n", paint.yellow("?"), paint.bold(&question.kind), question.text);
+        for (number, option) in (1..).zip(&question.options) {
+            text.push_str(&format!("  {} {option}\n", paint.dim(&format!("{number})"))));
+        }
+        let hint = if question.options.is_empty() {
+            "/decline to decline"
+        } else {
+            "a number, your own words, or /decline"
+        };
+        text.push_str(&format!("{} ", paint.dim(&format!("({hint}) >"))));
+        out::aside(&text);
+        self.asked.insert(question.id);
+        self.asking = Some(question);
+    }
+
+    async fn line(&mut self, line: &str, typed: Typed) -> Result<()> {
+        let Some(question) = &self.asking else {
+            return match typed {
+                Typed::Said if !line.is_empty() => self.backend.send(self.root, line).await,
+                Typed::Said | Typed::Ignored => Ok(()),
+            };
+        };
+        if line.is_empty() {
+            out::aside("> ");
+            return Ok(());
+        }
+        let id = question.id;
+        match self.backend.answer(id, chosen(question, line)).await {
+            Ok(_) => self.progress.answered(id),
+            // It is asked again, unless it turns out that somebody was faster.
+            Err(failure) => {
+                out::note(&out::stderr().yellow(&format!("note: {}", failure.text())));
+                self.asked.remove(&id);
+            }
+        }
+        self.asking = None;
+        Ok(())
+    }
+}
+
+/// The answer that a line gives: an option by its number, or the person's words.
+fn chosen(question: &Question, line: &str) -> Answer {
+    if line == "/decline" {
+        return Answer::Declined;
+    }
+    let number = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    let option = number.and_then(|index| question.options.get(index));
+    Answer::Text(option.map_or(line, String::as_str).to_owned())
+}
+
+/// The next line; never, where nobody types.
+async fn next(lines: &mut Option<&mut Lines>) -> Option<String> {
+    match lines {
+        Some(lines) => lines.next().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,88 @@
+//! `entourage tail`: what happened in a tree, and what happens.
+
+use std::{collections::HashMap, sync::Arc};
+
+use clap::Args;
+use entourage_engine::Signal;
+use entourage_types::{AgentId, Event, EventBody};
+use jiff::{Timestamp, tz::TimeZone};
+
+use super::{
+    backend::{self, Purpose, Result},
+    failure::Exit,
+    globals::Globals,
+    interrupt, out, tree, words,
+};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage tail                          all events of the newest tree
+  entourage tail agt_0199… --follow       what was, then what comes, until Ctrl-C
+  entourage tail --after 120 --json       events above number 120, one JSON object a line
+
+Numbers have no gaps: whoever comes back with --after the last one has missed nothing.";
+
+/// Show what happened in a tree of agents, event by event
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Tail {
+    /// Any agent of the tree [default: the newest one]
+    agent: Option<AgentId>,
+    /// Only events above this number
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    after: u64,
+    /// Go on with what comes
+    #[arg(long, short)]
+    follow: bool,
+}
+
+impl Tail {
+    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+        let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+        let root = match self.agent {
+            Some(agent) => backend.agent(agent).await?.root,
+            None => tree::newest(&*backend).await?,
+        };
+        let members = backend.tree(root).await?.agents;
+        let mut kinds = members.into_iter().map(|agent| (agent.id, agent.kind)).collect();
+        let mut last = self.after;
+        for event in backend.history(root, self.after).await? {
+            last = event.seq;
+            write(&event, &mut kinds, globals)?;
+        }
+        if !self.follow {
+            return Ok(Exit::Done);
+        }
+        let interrupt = interrupt::token();
+        let mut follow = backend.follow(root, last).await?;
+        loop {
+            let signal = tokio::select! {
+                signal = follow.next() => signal?,
+                () = interrupt.cancelled() => return Ok(Exit::Done),
+            };
+            if let Signal::Event(event) = signal {
+                write(&Arc::unwrap_or_clone(event), &mut kinds, globals)?;
+            }
+        }
+    }
+}
+
+fn write(event: &Event, kinds: &mut HashMap<AgentId, String>, globals: &Globals) -> Result<()> {
+    if let EventBody::AgentCreated { kind, .. } = &event.body {
+        kinds.insert(event.agent, kind.clone());
+    }
+    if globals.json {
+        return out::json(event);
+    }
+    let Some(text) = words::event(event) else { return Ok(()) };
+    let paint = out::stdout();
+    let kind = kinds.get(&event.agent).map_or("agent", String::as_str);
+    let number = paint.dim(&format!("{:>5} {}", event.seq, clock(event)));
+    out::result(&format!("{number}  {} {text}", paint.bold(kind)))
+}
+
+/// The time of day at which something happened, where this machine stands.
+fn clock(event: &Event) -> String {
+    let at = Timestamp::from_microsecond(event.at.micros()).unwrap_or_default();
+    at.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string()
+}

@@ -1,0 +1,50 @@
+//! `entourage token`: a token for the HTTP API.
+
+use std::time::Duration;
+
+use clap::Args;
+use entourage::Owner;
+use jiff::{Span, SpanRelativeTo};
+use serde_json::json;
+
+use super::{backend::Result, failure::Exit, globals::Globals, out};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage token --owner ada                   for a day
+  entourage token --owner ada --ttl 30d
+  curl -H \"Authorization: Bearer $(entourage token --owner ada)\" http://127.0.0.1:4180/v1/agents
+
+The server's secret is needed: [server.auth.jwt] with algorithm HS256 in the settings.";
+
+/// Make a token for the HTTP API
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Token {
+    /// Whose agents its bearer may use
+    #[arg(long, value_name = "NAME")]
+    owner: String,
+    /// How long it is good: 90m, 12h, 30d
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = time)]
+    ttl: Duration,
+}
+
+impl Token {
+    pub(crate) fn obey(self, globals: &Globals) -> Result<Exit> {
+        let settings = globals.settings()?;
+        let token = entourage_server::mint(&settings.server, &Owner::new(&self.owner), self.ttl)?;
+        if globals.json {
+            out::json(&json!({ "token": token, "owner": self.owner, "seconds": self.ttl.as_secs() }))?;
+        } else {
+            out::result(&token)?;
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn time(text: &str) -> std::result::Result<Duration, String> {
+    let span: Span = text.parse().map_err(|_| "write a number and a unit: 90m, 12h, 30d".to_owned())?;
+    let time = span.to_duration(SpanRelativeTo::days_are_24_hours());
+    let time = time.ok().and_then(|time| Duration::try_from(time).ok()).filter(|time| time.as_secs() > 0);
+    time.ok_or_else(|| "give at least a second, in weeks, days, hours, minutes or seconds".to_owned())
+}

@@ -1,0 +1,74 @@
+//! `entourage tree`: who works for whom, and where they stand.
+
+use clap::Args;
+use entourage_types::{AgentId, Question};
+use serde_json::json;
+
+use super::{
+    backend::{self, Purpose, Result, Tree as Found},
+    failure::{Exit, Failure},
+    globals::Globals,
+    out, words,
+};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage tree                  the newest tree
+  entourage tree agt_0199…        the tree that this agent belongs to
+  entourage tree --json           the same for programs";
+
+/// Show a tree of agents: who works for whom, where they stand, what they used
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Tree {
+    /// Any agent of the tree [default: the newest one]
+    agent: Option<AgentId>,
+}
+
+impl Tree {
+    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+        let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+        let agent = match self.agent {
+            Some(agent) => agent,
+            None => newest(&*backend).await?,
+        };
+        let tree = backend.tree(agent).await?;
+        let root = tree.agents.first().map_or(agent, |agent| agent.root);
+        let questions = backend.questions(Some(root)).await?;
+        if globals.json {
+            let Found { agents, usage, cost } = tree;
+            out::json(&json!({ "agents": agents, "questions": questions, "usage": usage, "cost": cost }))?;
+        } else {
+            show(&tree, &questions)?;
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// The newest agent that a person made.
+pub(super) async fn newest(backend: &dyn backend::Backend) -> Result<AgentId> {
+    let newest = backend.agents(1).await?.into_iter().next();
+    let none = || Failure::usage("there is no agent yet. `entourage run \"…\"` makes one");
+    Ok(newest.ok_or_else(none)?.id)
+}
+
+/// Writes a tree for a person.
+pub(super) fn show(tree: &Found, questions: &[Question]) -> Result<()> {
+    let paint = out::stdout();
+    for (branch, agent) in words::branches(&tree.agents, words::place) {
+        let sign = paint.status(agent.status, words::sign(agent.status));
+        let status = words::status(agent.status, agent.waiting_on);
+        let (kind, title) = (paint.bold(&agent.kind), words::cut(&agent.title, 60));
+        let tail = paint.dim(&format!("{} · {title}", agent.id));
+        out::result(&format!(
+            "{}{sign} {kind} {} {tail}",
+            paint.dim(&branch),
+            paint.status(agent.status, &status)
+        ))?;
+    }
+    for question in questions {
+        let (mark, id) = (paint.yellow("?"), paint.dim(&question.id.to_string()));
+        out::result(&format!("{mark} {} asks: {} {id}", question.kind, words::short(&question.text)))?;
+    }
+    out::result(&paint.dim(&words::spent(tree.usage, tree.cost)))
+}

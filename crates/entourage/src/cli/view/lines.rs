@@ -1,0 +1,31 @@
+//! Progress without a terminal: a line for each thing that happens.
+
+use entourage_types::{Event, EventBody, ItemBody, Status};
+
+use crate::cli::{out, progress::Progress, words};
+
+/// Writes a line for each thing that happens.
+pub(crate) struct Lines;
+
+impl Lines {
+    pub(super) fn event(&self, event: &Event, progress: &Progress) {
+        let worth_a_line = match &event.body {
+            EventBody::AgentCreated { .. } | EventBody::Question { .. } => true,
+            EventBody::AgentStatus { status, .. } => status.is_terminal() && *status != Status::Succeeded,
+            EventBody::Step { .. } => true,
+            EventBody::Item { item: Some(item), .. } => match &item.body {
+                ItemBody::Turn(turn) => !turn.calls.is_empty(),
+                ItemBody::Output(output) => output.error,
+                ItemBody::Notice(_) => true,
+                ItemBody::Message(_) | ItemBody::Decision(_) => false,
+            },
+            EventBody::Item { item: None, .. } | EventBody::Run { .. } | EventBody::Task { .. } => false,
+        };
+        let who = progress.member(event.agent).map_or("agent", |member| member.kind.as_str());
+        match words::event(event).filter(|_| worth_a_line) {
+            Some(text) if matches!(event.body, EventBody::AgentCreated { .. }) => out::note(&text),
+            Some(text) => out::note(&format!("{who} {text}")),
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What a person, or a program, sees while agents work.
+
+mod lines;
+mod live;
+
+use std::io::IsTerminal;
+
+use entourage_engine::AgentDelta;
+use entourage_types::{AgentId, Event};
+
+use super::{backend::Result, globals::Globals, out, progress::Progress};
+use lines::Lines;
+use live::Live;
+
+/// What is shown while agents work.
+pub(crate) enum View {
+    /// A tree that is redrawn in place, on a terminal.
+    Live(Live),
+    /// One line on stderr for each thing that happens.
+    Lines(Lines),
+    /// Each event on stdout, for a program.
+    Json,
+    /// Nothing.
+    Silent,
+}
+
+impl View {
+    /// What fits where the command was started. With `aloud`, the root's answer is written on
+    /// stdout as it comes.
+    pub(crate) fn new(globals: &Globals, root: AgentId, aloud: bool) -> Self {
+        if globals.json {
+            Self::Json
+        } else if globals.quiet {
+            Self::Silent
+        } else if std::io::stderr().is_terminal() {
+            Self::Live(Live::new(root, aloud && std::io::stdout().is_terminal()))
+        } else {
+            Self::Lines(Lines)
+        }
+    }
+
+    /// A fact, with where it leaves the tree.
+    pub(crate) fn event(&mut self, event: &Event, progress: &Progress) -> Result<()> {
+        match self {
+            Self::Live(live) => live.event(event, progress),
+            Self::Lines(lines) => {
+                lines.event(event, progress);
+                Ok(())
+            }
+            Self::Json => out::json(event),
+            Self::Silent => Ok(()),
+        }
+    }
+
+    /// A piece of an answer under way.
+    pub(crate) fn delta(&mut self, delta: &AgentDelta) -> Result<()> {
+        if let Self::Live(live) = self { live.delta(delta) } else { Ok(()) }
+    }
+
+    /// Time has passed.
+    pub(crate) fn draw(&mut self, progress: &Progress) {
+        if let Self::Live(live) = self {
+            live.draw(progress);
+        }
+    }
+
+    /// Makes room for something else.
+    pub(crate) fn clear(&mut self) {
+        if let Self::Live(live) = self {
+            live.clear();
+        }
+    }
+
+    /// The number of the root's item that stands on stdout already, if one does.
+    pub(crate) fn said(&self) -> Option<u64> {
+        if let Self::Live(live) = self { live.said } else { None }
+    }
+}

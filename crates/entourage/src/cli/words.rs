@@ -1,0 +1,170 @@
+//! How things are said in one line.
+
+use std::time::Duration;
+
+use entourage_types::{
+    Agent, AgentId, Author, Cost, Event, EventBody, ItemBody, Status, StepState, ToolCall, Usage, WaitingOn,
+};
+use serde_json::Value;
+
+/// How much of a text a line shows, in characters.
+const SHORT: usize = 100;
+/// The arguments that say most about a call, the first that is there.
+const TELLING: [&str; 8] = ["recipient", "kind", "path", "url", "query", "title", "question", "seconds"];
+
+/// The sign of a status.
+pub(crate) const fn sign(status: Status) -> &'static str {
+    match status {
+        Status::Succeeded => "✓",
+        Status::Failed => "✗",
+        Status::Cancelled => "⊘",
+        Status::Waiting => "◌",
+        Status::Running | Status::Queued => "●",
+        Status::Idle => "·",
+    }
+}
+
+/// A status, with what is waited on.
+pub(crate) fn status(status: Status, on: Option<WaitingOn>) -> String {
+    match on.filter(|_| status == Status::Waiting) {
+        Some(WaitingOn::User) => "waits for an answer".into(),
+        Some(WaitingOn::Agent) => "waits for another agent".into(),
+        Some(WaitingOn::Timer) => "sleeps".into(),
+        Some(WaitingOn::Retry) => "waits to ask the model again".into(),
+        None => status.to_string(),
+    }
+}
+
+/// A text on one line, cut.
+pub(crate) fn short(text: &str) -> String {
+    cut(text, SHORT)
+}
+
+/// A text on one line, with at most this many characters.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+/// A call with what it is about.
+pub(crate) fn call(call: &ToolCall) -> String {
+    let telling = TELLING.iter().find_map(|name| call.arguments.get(name));
+    let first = || {
+        call.arguments.as_object().and_then(|arguments| arguments.values().find(|value| value.is_string()))
+    };
+    match telling.or_else(first) {
+        Some(Value::String(text)) => format!("{} {}", call.tool, cut(text, 60)),
+        Some(Value::Number(number)) => format!("{} {number}", call.tool),
+        _ => call.tool.clone(),
+    }
+}
+
+/// Tokens and money.
+pub(crate) fn spent(usage: Usage, cost: Cost) -> String {
+    let tokens = thousands(usage.input + usage.output);
+    if cost == Cost::default() { format!("{tokens} tokens") } else { format!("{tokens} tokens · {cost}") }
+}
+
+/// A number with its thousands apart.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A duration as a person says it.
+pub(crate) fn duration(duration: Duration) -> String {
+    match duration.as_secs() {
+        0..60 => format!("{:.1} s", duration.as_secs_f64()),
+        seconds @ 60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        seconds => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// What an event tells, without who and when; none when it is of no interest to a person.
+pub(crate) fn event(event: &Event) -> Option<String> {
+    Some(match &event.body {
+        EventBody::AgentCreated { kind, title, .. } => format!("{kind} begins: {}", short(title)),
+        EventBody::AgentStatus { status: Status::Running | Status::Queued, .. } => return None,
+        EventBody::AgentStatus { status: now, waiting_on } => status(*now, *waiting_on),
+        EventBody::Run { error: Some(error), .. } => format!("failed: {}", short(error)),
+        EventBody::Run { .. } | EventBody::Task { .. } => return None,
+        EventBody::Step { key, state: StepState::Retry, .. } => format!("{key} failed and is tried again"),
+        EventBody::Step { .. } => return None,
+        EventBody::Item { item, .. } => body(&item.as_ref()?.body)?,
+        EventBody::Question { question } => {
+            let answer = question.answer.as_deref().map(|answer| format!(": {}", short(answer)));
+            let (id, status) = (question.id, question.status);
+            format!(
+                "question {id} {status}{}",
+                answer.unwrap_or_else(|| format!(": {}", short(&question.text)))
+            )
+        }
+    })
+}
+
+fn body(body: &ItemBody) -> Option<String> {
+    Some(match body {
+        ItemBody::Message(message) => {
+            let from = match &message.from {
+                Author::User => "user",
+                Author::Agent { kind, .. } => kind,
+            };
+            format!("reads from {from}: {}", short(&message.text))
+        }
+        ItemBody::Turn(turn) if turn.calls.is_empty() => format!("says: {}", short(&turn.text)),
+        ItemBody::Turn(turn) => {
+            format!("calls {}", turn.calls.iter().map(call).collect::<Vec<_>>().join(", "))
+        }
+        ItemBody::Output(output) if output.error => {
+            format!("{} failed: {}", output.tool, short(&output.text))
+        }
+        ItemBody::Output(output) => format!("{} returned: {}", output.tool, short(&output.text)),
+        ItemBody::Decision(decision) => {
+            format!("decides {}: {}", decision.name, short(&decision.value.to_string()))
+        }
+        ItemBody::Notice(notice) => short(&notice.text),
+    })
+}
+
+/// Agents with the lines that show their place in the tree, parents before children.
+pub(crate) fn branches<'a, T>(
+    agents: &'a [T],
+    id: impl Fn(&T) -> (AgentId, Option<AgentId>),
+) -> Vec<(String, &'a T)> {
+    fn below<'a, T>(
+        agents: &'a [T],
+        id: &impl Fn(&T) -> (AgentId, Option<AgentId>),
+        parent: AgentId,
+        lead: &str,
+        lines: &mut Vec<(String, &'a T)>,
+    ) {
+        let children: Vec<&T> = agents.iter().filter(|agent| id(agent).1 == Some(parent)).collect();
+        for (index, child) in children.iter().enumerate() {
+            let is_last = index + 1 == children.len();
+            let (branch, trunk) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+            lines.push((format!("{lead}{branch}"), child));
+            below(agents, id, id(child).0, &format!("{lead}{trunk}"), lines);
+        }
+    }
+    let mut lines = Vec::with_capacity(agents.len());
+    for root in agents.iter().filter(|agent| id(agent).1.is_none()) {
+        lines.push((String::new(), root));
+        below(agents, &id, id(root).0, "", &mut lines);
+    }
+    lines
+}
+
+/// An agent's place, for [`branches`].
+pub(crate) fn place(agent: &Agent) -> (AgentId, Option<AgentId>) {
+    (agent.id, agent.parent)
+}

@@ -1,0 +1,154 @@
+//! Putting a house together as its settings say: the one place that knows every crate.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use entourage_engine::{
+    House, Kinds,
+    dispatch::{self, Advance, Dispatcher, Embedded},
+    kinds::{Finding, Severity},
+};
+use entourage_llm::{Choice, MODEL_VARIABLE, Rehearsal, choose};
+use entourage_store_sqlite::{Durability, SqliteStore};
+use entourage_tools::{Files, Problem, Toolbox, builtin, connect_all};
+
+use crate::{Error, Result, Settings, settings};
+
+/// The name of the database in the data directory.
+pub const DATABASE: &str = "entourage.db";
+
+/// A house that stands, with what was decided while it was put together.
+#[derive(Clone)]
+pub struct Entourage {
+    /// The house.
+    pub house: House,
+    /// Which model stands behind it, and why.
+    pub choice: Choice,
+    /// Remarks on the files of kinds; mistakes are an error.
+    pub remarks: Vec<Finding>,
+    /// MCP servers that cannot be used; the house stands without them.
+    pub problems: Vec<Problem>,
+    dispatch: dispatch::Settings,
+}
+
+impl Entourage {
+    /// Puts the house together: database, kinds, tools with their MCP servers, model. Nothing works
+    /// in it until [`Entourage::work`].
+    ///
+    /// # Errors
+    /// The first thing that is wrong; nothing was changed then.
+    pub async fn open(settings: &Settings) -> Result<Self> {
+        let (kinds, remarks) = kinds(settings)?;
+        if let Some(files) = &settings.tools.files {
+            Files::new(files).check().map_err(|error| Error::Files(error.to_string()))?;
+        }
+        let choice = choice(settings).await?;
+        let store = store(settings)?;
+        let (tools, problems) = tools(settings).await;
+        let house =
+            House::builder(Arc::new(store), Arc::clone(&choice.model)).kinds(kinds).tools(tools).build();
+        Ok(Self { house, choice, remarks, problems, dispatch: dispatch_settings(&settings.dispatch) })
+    }
+
+    /// Lets all agents work until the house is [stopping](House::stopping).
+    ///
+    /// # Errors
+    /// When the database cannot be read at all.
+    pub async fn work(self) -> Result<()> {
+        let house = Arc::new(self.house.clone());
+        self.deliver(house).await
+    }
+
+    /// Delivers wake-ups to `advance` instead of to the house itself, until the house is stopping.
+    ///
+    /// # Errors
+    /// When the database cannot be read at all.
+    pub async fn deliver(self, advance: Arc<dyn Advance>) -> Result<()> {
+        let (store, clock) = (Arc::clone(self.house.store()), Arc::clone(self.house.clock()));
+        let stop = self.house.stopping().clone();
+        Ok(Embedded::new(self.dispatch).run(advance, store, clock, stop).await?)
+    }
+}
+
+/// The model that these settings lead to.
+///
+/// # Errors
+/// [`Error::Model`] when what is set explicitly cannot work.
+pub async fn choice(settings: &Settings) -> Result<Choice> {
+    // The variable that names the model is among the settings already, below the command line.
+    let variable = |name: &str| if name == MODEL_VARIABLE { None } else { std::env::var(name).ok() };
+    Ok(choose(settings.models.clone(), variable).await?)
+}
+
+/// A house to look at and to write to: nothing works in it, and no model or tool is set up.
+///
+/// # Errors
+/// When the database or the kinds cannot be read.
+pub fn look(settings: &Settings) -> Result<House> {
+    let (kinds, _) = loaded_kinds(settings)?;
+    Ok(House::builder(Arc::new(store(settings)?), Arc::new(Rehearsal)).kinds(kinds).build())
+}
+
+/// The built-in kinds and the user's, and remarks on these.
+///
+/// # Errors
+/// [`Error::Kinds`] lists every mistake, one a line.
+pub fn kinds(settings: &Settings) -> Result<(Kinds, Vec<Finding>)> {
+    let (kinds, findings) = loaded_kinds(settings)?;
+    let mistakes: Vec<String> = findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Mistake)
+        .map(ToString::to_string)
+        .collect();
+    if mistakes.is_empty() { Ok((kinds, findings)) } else { Err(Error::Kinds(mistakes.join("\n"))) }
+}
+
+/// The built-in kinds and those of the user that load, and all that was found wrong.
+///
+/// # Errors
+/// When the directory that is set cannot be read.
+pub fn loaded_kinds(settings: &Settings) -> Result<(Kinds, Vec<Finding>)> {
+    let mut kinds = Kinds::builtin();
+    let findings = match settings.kinds_directory() {
+        Some(directory) => kinds.load(&directory)?,
+        None => Vec::new(),
+    };
+    Ok((kinds, findings))
+}
+
+/// The tools, those of the MCP servers among them. Servers are asked only where there are any.
+async fn tools(settings: &Settings) -> (Toolbox, Vec<Problem>) {
+    let mut toolbox = builtin(settings.tools.clone());
+    if settings.tools.mcp.is_empty() {
+        return (toolbox, Vec::new());
+    }
+    let (tools, problems) = connect_all(settings.tools.mcp.clone()).await;
+    tools.into_iter().for_each(|tool| toolbox.add(tool));
+    (toolbox, problems)
+}
+
+fn store(settings: &Settings) -> Result<SqliteStore> {
+    make_directory(&settings.data)?;
+    let durability = match settings.store.durability {
+        settings::Durability::Full => Durability::Full,
+        settings::Durability::Normal => Durability::Normal,
+    };
+    let chosen = entourage_store_sqlite::Settings { durability, ..Default::default() };
+    Ok(SqliteStore::open(settings.data.join(DATABASE), chosen)?)
+}
+
+/// Makes the data directory, for its owner alone: what agents write down is private.
+fn make_directory(path: &Path) -> Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).map_err(|cause| Error::DataDirectory { path: path.to_owned(), cause })
+}
+
+fn dispatch_settings(set: &settings::Dispatch) -> dispatch::Settings {
+    dispatch::Settings {
+        concurrency: set.concurrency.max(1),
+        grace: Duration::from_secs(set.grace_seconds),
+        give_up_after: set.give_up_after.max(1),
+    }
+}

@@ -1,0 +1,43 @@
+//! What can go wrong before the house stands.
+
+use std::path::PathBuf;
+
+/// What can go wrong before the house stands. Each says its cause and what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A setting is wrong, or a file of settings cannot be read.
+    #[error("{place}: {why}")]
+    Settings {
+        /// Where: a file with its line, or the environment.
+        place: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is no telling where data shall be kept.
+    #[error("there is no directory for data: neither HOME nor XDG_DATA_HOME is set. Name one with --data")]
+    NoDataDirectory,
+    /// The data directory cannot be made or written.
+    #[error("the data directory {} cannot be written: {cause}. Make it writable, or name another with --data", path.display())]
+    DataDirectory {
+        /// Which.
+        path: PathBuf,
+        /// The system's words.
+        cause: std::io::Error,
+    },
+    /// The directory that agents shall read is not there.
+    #[error("{0}")]
+    Files(String),
+    /// Files of kinds have mistakes, one a line.
+    #[error("{0}")]
+    Kinds(String),
+    /// The database cannot be opened.
+    #[error(transparent)]
+    Store(#[from] entourage_store::Error),
+    /// The model that is set cannot work.
+    #[error(transparent)]
+    Model(#[from] entourage_llm::Error),
+    /// The house failed.
+    #[error(transparent)]
+    House(#[from] entourage_engine::Error),
+}

@@ -1,0 +1,76 @@
+//! Everything an operator may set, in one place. Every setting has a default.
+//!
+//! Later ones win: the defaults, the file (`entourage.toml` in the data directory, or the one named
+//! by `--config`), the environment (`ENTOURAGE_SERVER__BIND` for `server.bind`), the command line.
+
+mod load;
+mod paths;
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+pub use load::FILE;
+
+/// Everything an operator may set.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Where everything is kept. Not in the file, which is itself found there.
+    #[serde(skip)]
+    pub data: PathBuf,
+    /// The directory with the user's kinds; `kinds` in the data directory when there is one.
+    pub kinds: Option<PathBuf>,
+    /// The database.
+    pub store: Store,
+    /// The models and their providers.
+    pub models: entourage_llm::Settings,
+    /// The tools, MCP servers among them.
+    pub tools: entourage_tools::Settings,
+    /// The HTTP API.
+    pub server: entourage_server::Settings,
+    /// How agents are given their turns.
+    pub dispatch: Dispatch,
+}
+
+/// The database.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Store {
+    /// What a commit has survived once it returned.
+    pub durability: Durability,
+}
+
+/// What a commit has survived once it returned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// The end of the process and a loss of power.
+    #[default]
+    Full,
+    /// The end of the process; a loss of power may take the last commits, whole and in order.
+    Normal,
+}
+
+/// How agents are given their turns.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dispatch {
+    /// Agents at work at once.
+    pub concurrency: usize,
+    /// Seconds that those under way may take to end when the process shall.
+    pub grace_seconds: u64,
+    /// Failures in a row after which an agent's run is ended.
+    pub give_up_after: u32,
+}
+
+impl Default for Dispatch {
+    fn default() -> Self {
+        let usual = entourage_engine::dispatch::Settings::default();
+        Self {
+            concurrency: usual.concurrency,
+            grace_seconds: usual.grace.as_secs(),
+            give_up_after: usual.give_up_after,
+        }
+    }
+}
