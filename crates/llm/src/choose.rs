@@ -10,9 +10,6 @@ use crate::{Error, Local, Model, Provider, Result, Router, Settings, http, rehea
 /// The environment variable that names the model, before any setting.
 pub const MODEL_VARIABLE: &str = "ENTOURAGE_MODEL";
 
-/// How long a server on this machine may take to answer; a start must not wait for more.
-const PROBE: Duration = Duration::from_millis(150);
-
 /// What was chosen, and why.
 #[derive(Clone)]
 pub struct Choice {
@@ -101,14 +98,14 @@ fn with_environment(mut settings: Settings, env: &impl Fn(&str) -> Option<String
 /// Looks for a server on this machine, at both places at once.
 async fn local(mut settings: Settings, tried: &mut Vec<Tried>) -> (Settings, Option<String>) {
     let set = |provider: Provider| settings.providers.get(&provider).and_then(|c| c.base_url.clone());
-    let Local { ollama, compatible } = settings.local.clone();
+    let Local { ollama, compatible, wait_ms } = settings.local.clone();
     let ollama = set(Provider::Ollama).unwrap_or(ollama);
     let compatible = set(Provider::Compatible).unwrap_or(compatible);
     let root = |address: &str| address.trim_end_matches('/').trim_end_matches("/v1").to_owned();
     let (ollama_root, compatible_root) = (root(&ollama), root(&compatible));
     let (ollama_model, compatible_model) = tokio::join!(
-        first_model(format!("{ollama_root}/api/tags"), "/models/0/name"),
-        first_model(format!("{compatible_root}/v1/models"), "/data/0/id"),
+        first_model(format!("{ollama_root}/api/tags"), "/models/0/name", wait_ms),
+        first_model(format!("{compatible_root}/v1/models"), "/data/0/id", wait_ms),
     );
     let found = [
         (Provider::Ollama, ollama, format!("Ollama at {ollama_root}"), ollama_model),
@@ -131,7 +128,7 @@ async fn local(mut settings: Settings, tried: &mut Vec<Tried>) -> (Settings, Opt
 }
 
 /// The first model that a server lists.
-async fn first_model(url: String, path: &str) -> std::result::Result<String, String> {
+async fn first_model(url: String, path: &str, wait_ms: u64) -> std::result::Result<String, String> {
     let ask = async {
         // None of these addresses needs TLS, and making a client without it takes no time.
         let client = http::client("").map_err(|error: Error| error.to_string())?;
@@ -143,8 +140,8 @@ async fn first_model(url: String, path: &str) -> std::result::Result<String, Str
         let name = body.pointer(path).and_then(Value::as_str);
         name.map(str::to_owned).ok_or_else(|| "answers, but has no model yet".to_owned())
     };
-    let late = |_| Err(format!("no answer within {} ms", PROBE.as_millis()));
-    tokio::time::timeout(PROBE, ask).await.unwrap_or_else(late)
+    let late = |_| Err(format!("no answer within {wait_ms} ms"));
+    tokio::time::timeout(Duration::from_millis(wait_ms), ask).await.unwrap_or_else(late)
 }
 
 impl std::fmt::Debug for Choice {

@@ -72,10 +72,16 @@ pub struct Local {
     pub ollama: String,
     /// llama.cpp's server, or any other with `/v1/models`.
     pub compatible: String,
+    /// How many milliseconds they may take to answer, since a start waits for them; 150 by default.
+    pub wait_ms: u64,
 }
 
 impl Default for Local {
     fn default() -> Self {
-        Self { ollama: "http://127.0.0.1:11434".into(), compatible: "http://127.0.0.1:8080".into() }
+        Self {
+            ollama: "http://127.0.0.1:11434".into(),
+            compatible: "http://127.0.0.1:8080".into(),
+            wait_ms: 150,
+        }
     }
 }

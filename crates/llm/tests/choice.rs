@@ -11,14 +11,16 @@ use crate::{
     wire::Says,
 };
 
-/// A place where nothing answers.
-async fn nowhere() -> String {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    format!("http://{}", listener.local_addr().expect("an address"))
+/// A place where nothing answers: no program gets this port by chance.
+pub(crate) const NOWHERE: &str = "http://127.0.0.1:1";
+
+/// Local servers at these places, with patience for a busy machine.
+fn local(ollama: String, compatible: String) -> Local {
+    Local { ollama, compatible, wait_ms: 20_000 }
 }
 
-async fn settings() -> Settings {
-    Settings { local: Local { ollama: nowhere().await, compatible: nowhere().await }, ..Settings::default() }
+fn settings() -> Settings {
+    Settings { local: local(NOWHERE.into(), NOWHERE.into()), ..Settings::default() }
 }
 
 async fn with(settings: Settings, env: &[(&str, &str)]) -> entourage_llm::Result<Choice> {
@@ -39,7 +41,7 @@ async fn llama_cpp() -> Server {
 #[tokio::test]
 async fn the_order_is_setting_key_local_rehearsal() {
     let (ollama, llama_cpp) = (ollama().await, llama_cpp().await);
-    let local = Local { ollama: ollama.url.clone(), compatible: llama_cpp.url.clone() };
+    let local = local(ollama.url.clone(), llama_cpp.url.clone());
     let all = Settings { default: Some("openai::set".into()), local, ..Settings::default() };
     let keys = [("ANTHROPIC_API_KEY", "a"), ("OPENAI_API_KEY", "b"), ("OPENROUTER_API_KEY", "c")];
     let named = [&keys[..], &[("ENTOURAGE_MODEL", "openrouter::named")]].concat();
@@ -59,17 +61,17 @@ async fn the_order_is_setting_key_local_rehearsal() {
 
     let choice = with(unset.clone(), &[("OPENAI_API_KEY", "  ")]).await.expect("a choice");
     assert_eq!(choice.default_model, "ollama::qwen3:8b", "an empty key is none");
-    let no_ollama = Settings { local: Local { ollama: nowhere().await, ..unset.local.clone() }, ..unset };
+    let no_ollama = Settings { local: Local { ollama: NOWHERE.into(), ..unset.local.clone() }, ..unset };
     let choice = with(no_ollama, &[]).await.expect("a choice");
     assert_eq!(choice.default_model, "compatible::local-8b");
-    let choice = with(settings().await, &[]).await.expect("a choice");
+    let choice = with(settings(), &[]).await.expect("a choice");
     assert_eq!(choice.default_model, "rehearsal");
     assert!(choice.model.disclaimer().is_some());
 }
 
 #[tokio::test]
 async fn everything_that_was_tried_is_told() {
-    let choice = with(settings().await, &[]).await.expect("a choice");
+    let choice = with(settings(), &[]).await.expect("a choice");
     let what: Vec<_> = choice.tried.iter().map(|tried| (tried.what.as_str(), tried.found.is_ok())).collect();
     assert_eq!(what.len(), 7, "{what:?}");
     for (index, part) in
@@ -84,11 +86,11 @@ async fn everything_that_was_tried_is_told() {
 async fn a_local_server_that_hangs_or_is_empty_is_passed_over() {
     let hangs = Server::start([Answer::mute()]).await;
     let empty = Server::start([Answer::new(r#"{"data": []}"#)]).await;
-    let local = Local { ollama: hangs.url.clone(), compatible: empty.url.clone() };
+    let local = Local { wait_ms: 500, ..local(hangs.url.clone(), empty.url.clone()) };
     let choice = with(Settings { local, ..Settings::default() }, &[]).await.expect("a choice");
     assert_eq!(choice.default_model, "rehearsal");
     let why: Vec<_> = choice.tried.iter().filter_map(|tried| tried.found.clone().err()).collect();
-    assert!(why.iter().any(|why| why.contains("150 ms")), "{why:?}");
+    assert!(why.iter().any(|why| why.contains("500 ms")), "{why:?}");
     assert!(why.iter().any(|why| why.contains("no model yet")), "{why:?}");
 }
 
@@ -101,7 +103,7 @@ async fn what_is_set_and_cannot_work_is_an_error() {
         ("compatible::m", "base_url"),
     ];
     for (model, part) in cases {
-        let error = with(settings().await, &[("ENTOURAGE_MODEL", model)]).await.unwrap_err();
+        let error = with(settings(), &[("ENTOURAGE_MODEL", model)]).await.unwrap_err();
         assert!(matches!(error, Error::Configuration(_)) && error.to_string().contains(part), "{error}");
     }
 }
@@ -118,7 +120,7 @@ fn ask(model: Option<&str>) -> Request {
 async fn the_name_in_a_request_decides_who_answers() {
     let anthropic = Server::start([Says::text("from Anthropic").answer(Provider::Anthropic)]).await;
     let compatible = Server::start([Says::text("from the other").answer(Provider::Compatible)]).await;
-    let mut settings = settings().await;
+    let mut settings = settings();
     let there = |server: &Server| Connection { base_url: Some(server.url.clone()), ..Connection::default() };
     settings.providers.insert(Provider::Compatible, there(&compatible));
     let env = [("ANTHROPIC_API_KEY", "k"), ("ANTHROPIC_BASE_URL", anthropic.url.as_str())];
@@ -139,7 +141,7 @@ async fn the_name_in_a_request_decides_who_answers() {
 #[tokio::test]
 async fn the_two_wires_of_openai_share_what_is_set_for_one() {
     let server = Server::start([Says::text("Hi.").answer(Provider::OpenAiResp)]).await;
-    let mut settings = settings().await;
+    let mut settings = settings();
     let openai =
         Connection { base_url: Some(server.url.clone()), key: Some("k".into()), ..Connection::default() };
     settings.providers.insert(Provider::OpenAi, openai);

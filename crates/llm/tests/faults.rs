@@ -6,6 +6,7 @@ use entourage_llm::{Delta, Error, Model, NoDeltas, Provider, ProviderModel, Repl
 use jiff::Timestamp;
 
 use crate::{
+    choice::NOWHERE,
     server::{Answer, Server},
     wire::{Says, Stop, connection, model, request},
 };
@@ -133,12 +134,9 @@ async fn a_failing_provider_is_unavailable() {
 
 #[tokio::test]
 async fn a_provider_that_cannot_be_reached_is_unavailable() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let url = format!("http://{}", listener.local_addr().expect("an address"));
-    drop(listener);
     for provider in Provider::ALL {
         let connection = entourage_llm::Connection {
-            base_url: Some(url.clone()),
+            base_url: Some(NOWHERE.into()),
             key: Some("k".into()),
             ..entourage_llm::Connection::default()
         };
