@@ -1,8 +1,16 @@
 //! Pages: lists in parts, newest first, each part with a cursor to the next.
 
+use std::borrow::Cow;
+
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        Ref, RefOr,
+        schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type},
+    },
+};
 
 use crate::Problem;
 
@@ -73,17 +81,16 @@ pub(crate) fn filled<P: Default>(fill: &dyn Fn(&mut P)) -> P {
 }
 
 /// A part of a list, newest first.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Page<T> {
     /// The entries.
     data: Vec<T>,
     /// The `cursor` of the next page; null on the last one.
-    #[schema(required)]
     next_cursor: Option<String>,
 }
 
 /// A list that is always whole.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
 pub(crate) struct List<T> {
     /// The entries.
     data: Vec<T>,
@@ -97,6 +104,52 @@ impl<T> List<T> {
     {
         Self { data: all.into_iter().map(T::from).collect() }
     }
+}
+
+// By hand, because the derived schemas would hold a copy of the entry's instead of its name.
+impl<T: ToSchema> PartialSchema for Page<T> {
+    fn schema() -> RefOr<Schema> {
+        let cursor = ObjectBuilder::new()
+            .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
+            .description(Some("The `cursor` of the next page; null on the last one."));
+        entries::<T>().property("next_cursor", cursor).required("next_cursor").build().into()
+    }
+}
+
+impl<T: ToSchema> ToSchema for Page<T> {
+    fn name() -> Cow<'static, str> {
+        format!("{}Page", T::name()).into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        with_entry::<T>(schemas);
+    }
+}
+
+impl<T: ToSchema> PartialSchema for List<T> {
+    fn schema() -> RefOr<Schema> {
+        entries::<T>().build().into()
+    }
+}
+
+impl<T: ToSchema> ToSchema for List<T> {
+    fn name() -> Cow<'static, str> {
+        format!("{}List", T::name()).into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        with_entry::<T>(schemas);
+    }
+}
+
+fn entries<T: ToSchema>() -> ObjectBuilder {
+    let data = ArrayBuilder::new().items(Ref::from_schema_name(T::name()));
+    ObjectBuilder::new().property("data", data).required("data")
+}
+
+fn with_entry<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+    schemas.push((T::name().into_owned(), T::schema()));
+    T::schemas(schemas);
 }
 
 fn encode(id: &str) -> String {

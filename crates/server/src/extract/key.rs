@@ -1,6 +1,14 @@
 //! The key under which a request happens once.
 
 use axum::{extract::FromRequestParts, http::request::Parts};
+use utoipa::{
+    IntoParams,
+    openapi::{
+        Required,
+        path::{Parameter, ParameterBuilder, ParameterIn},
+        schema::{ObjectBuilder, Type},
+    },
+};
 
 use crate::Problem;
 
@@ -32,5 +40,18 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
                 "`Idempotency-Key` takes one value of 1 to {LONGEST} visible ASCII characters"
             ))),
         }
+    }
+}
+
+impl IntoParams for IdempotencyKey {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[!-~]{1,255}$"));
+        let key = ParameterBuilder::new()
+            .name("Idempotency-Key")
+            .parameter_in(ParameterIn::Header)
+            .required(Required::False)
+            .description(Some("Makes the request happen once, however often it is sent."))
+            .schema(Some(text));
+        vec![key.build()]
     }
 }

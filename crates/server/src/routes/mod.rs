@@ -1,5 +1,6 @@
 //! The routes, a file per group.
 
+pub(crate) mod failures;
 pub(crate) mod openapi;
 pub(crate) mod operations;
 pub(crate) mod v1;

@@ -11,7 +11,8 @@ use utoipa::{
     openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
 };
 
-use crate::router;
+use super::failures;
+use crate::{Problem, router, views::DeltaView};
 
 /// The description without its paths, which the routes bring.
 #[derive(OpenApi)]
@@ -32,15 +33,16 @@ use crate::router;
         (name = "kinds", description = "What sorts of agents there are."),
         (name = "operations", description = "For whoever runs the house."),
     ),
+    components(schemas(Problem, DeltaView)),
     security(("token" = [])),
-    modifiers(&Token),
+    modifiers(&Common),
 )]
 pub(crate) struct Description;
 
-/// The one way to say who asks.
-struct Token;
+/// What the operations have in common: how to say who asks, and how requests fail.
+struct Common;
 
-impl Modify for Token {
+impl Modify for Common {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
         let scheme = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
@@ -49,6 +51,7 @@ impl Modify for Token {
             .build();
         let components = openapi.components.get_or_insert_default();
         components.add_security_scheme("token", SecurityScheme::Http(scheme));
+        components.responses.extend(failures::described());
     }
 }
 

@@ -8,6 +8,7 @@ use axum::{
 use entourage_types::Time;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
+use super::failures::{Failures, Unexpected};
 use crate::{Problem, metrics, state::Served};
 
 pub(crate) fn routes() -> OpenApiRouter<Served> {
@@ -17,7 +18,7 @@ pub(crate) fn routes() -> OpenApiRouter<Served> {
 /// Whether the process is up
 #[utoipa::path(
     get, path = "/healthz", tag = "operations", operation_id = "health", security(()),
-    responses((status = 204, description = "It is."))
+    responses((status = 204, description = "It is."), Unexpected)
 )]
 async fn up() -> StatusCode {
     StatusCode::NO_CONTENT
@@ -28,7 +29,7 @@ async fn up() -> StatusCode {
     get, path = "/readyz", tag = "operations", operation_id = "ready", security(()),
     responses(
         (status = 204, description = "The store answers."),
-        (status = 503, description = "It does not.", body = Problem, content_type = "application/problem+json"),
+        Failures,
     )
 )]
 async fn ready(State(served): State<Served>) -> Result<StatusCode, Problem> {
@@ -45,7 +46,7 @@ async fn ready(State(served): State<Served>) -> Result<StatusCode, Problem> {
 /// What the process has measured, for Prometheus
 #[utoipa::path(
     get, path = "/metrics", tag = "operations", operation_id = "metrics", security(()),
-    responses((status = 200, description = "All metrics.", body = String, content_type = "text/plain"))
+    responses((status = 200, description = "All metrics.", body = String, content_type = "text/plain"), Unexpected)
 )]
 async fn measurements() -> ([(HeaderName, &'static str); 1], String) {
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], metrics::render())

@@ -20,6 +20,8 @@ use crate::{
     views::{AgentView, ItemView, TreeView, schema},
 };
 
+type AgentPage = Page<AgentView>;
+
 pub(super) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new()
         .routes(routes!(create, list))
@@ -43,7 +45,7 @@ struct CreateAgent {
 /// Make an agent
 #[utoipa::path(
     post, path = "/v1/agents", tag = "agents", operation_id = "createAgent",
-    params(("Idempotency-Key" = Option<String>, Header, description = "Makes the request happen once.")),
+    params(IdempotencyKey),
     request_body = CreateAgent,
     responses(
         (status = 201, description = "The agent, at work if it was given a message.", body = AgentView,
@@ -83,9 +85,9 @@ struct Agents {
 /// List agents, newest first
 #[utoipa::path(
     get, path = "/v1/agents", tag = "agents", operation_id = "listAgents", params(Agents),
-    responses((status = 200, description = "A page of agents.", body = Page<AgentView>), Failures)
+    responses((status = 200, description = "A page of agents.", body = AgentPage), Failures)
 )]
-async fn list(caller: Caller, Filter(query): Filter<Agents>) -> Answer<Page<AgentView>> {
+async fn list(caller: Caller, Filter(query): Filter<Agents>) -> Answer<AgentPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     let found = caller.client.agents(query.roots, query.status, newest!(paging)).await?;
     Ok(Json(paging.page(found, |agent| agent.id.to_string())))

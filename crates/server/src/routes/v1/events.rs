@@ -41,17 +41,23 @@ struct From {
     after: u64,
 }
 
-/// The number of the last event that a client which comes back has seen.
-struct LastEventId(Option<u64>);
+/// What a client says that comes back.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Header)]
+struct LastEventId {
+    /// Begin after the event with this number, the last one seen.
+    #[param(rename = "Last-Event-ID")]
+    number: Option<u64>,
+}
 
 impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let Some(header) = parts.headers.get("last-event-id") else { return Ok(Self(None)) };
+        let Some(header) = parts.headers.get("last-event-id") else { return Ok(Self { number: None }) };
         let number = header.to_str().ok().and_then(|text| text.trim().parse().ok());
         let wrong = || Problem::bad_header("`Last-Event-ID` takes the number of the last event seen");
-        Ok(Self(Some(number.ok_or_else(wrong)?)))
+        Ok(Self { number: Some(number.ok_or_else(wrong)?) })
     }
 }
 
@@ -66,12 +72,10 @@ impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
     params(
         ("id" = schema::AgentId, Path, description = "Any agent of the tree."),
         From,
-        ("Last-Event-ID" = Option<u64>, Header, description = "Begin after the event with this number."),
+        LastEventId,
     ),
     responses(
-        (status = 200, description = "The stream.", content(
-            (EventView = "text/event-stream"),
-        )),
+        (status = 200, description = "The stream.", body = EventView, content_type = "text/event-stream"),
         Failures,
     )
 )]
@@ -79,11 +83,11 @@ async fn follow(
     caller: Caller,
     Id(id): Id<AgentId>,
     Filter(from): Filter<From>,
-    LastEventId(last): LastEventId,
+    last: LastEventId,
     State(served): State<Served>,
 ) -> Result<impl IntoResponse, Problem> {
     let root = caller.client.agent(id).await?.root;
-    let watch = caller.client.watch(root, last.unwrap_or(from.after)).await?;
+    let watch = caller.client.watch(root, last.number.unwrap_or(from.after)).await?;
     let keep_alive = KeepAlive::new().interval(served.heartbeat);
     let ended = ended(caller.until, served);
     let stream = Sse::new(frames(watch).take_until(Box::pin(ended))).keep_alive(keep_alive);

@@ -9,6 +9,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Answer, Failures};
 use crate::{Problem, extract::Caller, page::List, state::Served, views::KindView};
 
+type KindList = List<KindView>;
+
 pub(super) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(get))
 }
@@ -16,9 +18,9 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 /// List kinds, by name
 #[utoipa::path(
     get, path = "/v1/kinds", tag = "kinds", operation_id = "listKinds",
-    responses((status = 200, description = "All kinds.", body = List<KindView>), Failures)
+    responses((status = 200, description = "All kinds.", body = KindList), Failures)
 )]
-async fn list(_: Caller, State(served): State<Served>) -> Json<List<KindView>> {
+async fn list(_: Caller, State(served): State<Served>) -> Json<KindList> {
     Json(List::of(served.house.kinds().iter().map(|kind| &**kind)))
 }
 

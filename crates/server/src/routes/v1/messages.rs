@@ -6,7 +6,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Answer, Failures};
+use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Id, IdempotencyKey},
@@ -14,6 +14,8 @@ use crate::{
     state::Served,
     views::{EntryView, PostedView, schema},
 };
+
+type EntryList = List<EntryView>;
 
 pub(super) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new().routes(routes!(send, transcript))
@@ -32,13 +34,13 @@ struct SendMessage {
     post, path = "/v1/agents/{id}/messages", tag = "agents", operation_id = "sendMessage",
     params(
         ("id" = schema::AgentId, Path, description = "The agent."),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes the request happen once."),
+        IdempotencyKey,
     ),
     request_body = SendMessage,
     responses(
         (status = 202, description = "The agent reads it before its next model call.", body = PostedView),
-        (status = 409, description = "The agent was cancelled.", body = Problem, content_type = "application/problem+json"),
         Failures,
+        Conflict,
     )
 )]
 async fn send(
@@ -55,8 +57,8 @@ async fn send(
 #[utoipa::path(
     get, path = "/v1/agents/{id}/messages", tag = "agents", operation_id = "listMessages",
     params(("id" = schema::AgentId, Path, description = "The agent.")),
-    responses((status = 200, description = "The whole conversation.", body = List<EntryView>), Failures)
+    responses((status = 200, description = "The whole conversation.", body = EntryList), Failures)
 )]
-async fn transcript(caller: Caller, Id(id): Id<AgentId>) -> Answer<List<EntryView>> {
+async fn transcript(caller: Caller, Id(id): Id<AgentId>) -> Answer<EntryList> {
     Ok(Json(List::of(caller.client.transcript(id).await?)))
 }

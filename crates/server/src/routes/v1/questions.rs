@@ -6,7 +6,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Answer, Failures};
+use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id},
@@ -14,6 +14,8 @@ use crate::{
     state::Served,
     views::{QuestionView, schema},
 };
+
+type QuestionPage = Page<QuestionView>;
 
 pub(super) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(get)).routes(routes!(answer))
@@ -39,9 +41,9 @@ struct Questions {
 /// List questions, newest first
 #[utoipa::path(
     get, path = "/v1/questions", tag = "questions", operation_id = "listQuestions", params(Questions),
-    responses((status = 200, description = "A page of questions.", body = Page<QuestionView>), Failures)
+    responses((status = 200, description = "A page of questions.", body = QuestionPage), Failures)
 )]
-async fn list(caller: Caller, Filter(query): Filter<Questions>) -> Answer<Page<QuestionView>> {
+async fn list(caller: Caller, Filter(query): Filter<Questions>) -> Answer<QuestionPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     let found = caller.client.questions(query.root, query.status, newest!(paging)).await?;
     Ok(Json(paging.page(found, |question| question.id.to_string())))
@@ -76,8 +78,8 @@ struct AnswerQuestion {
     request_body = AnswerQuestion,
     responses(
         (status = 200, description = "The question, closed.", body = QuestionView),
-        (status = 409, description = "It is closed already.", body = Problem, content_type = "application/problem+json"),
         Failures,
+        Conflict,
     )
 )]
 async fn answer(

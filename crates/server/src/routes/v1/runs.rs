@@ -14,6 +14,9 @@ use crate::{
     views::{RunView, StepView, TreeUsageView, schema},
 };
 
+type RunPage = Page<RunView>;
+type StepList = List<StepView>;
+
 pub(super) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new()
         .routes(routes!(list))
@@ -37,9 +40,9 @@ struct Runs {
 #[utoipa::path(
     get, path = "/v1/agents/{id}/runs", tag = "runs", operation_id = "listRuns",
     params(("id" = schema::AgentId, Path, description = "The agent."), Runs),
-    responses((status = 200, description = "A page of runs.", body = Page<RunView>), Failures)
+    responses((status = 200, description = "A page of runs.", body = RunPage), Failures)
 )]
-async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<Runs>) -> Answer<Page<RunView>> {
+async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<Runs>) -> Answer<RunPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     let found = caller.client.runs(id, newest!(paging)).await?;
     Ok(Json(paging.page(found, |run| run.id.to_string())))
@@ -59,9 +62,9 @@ async fn get(caller: Caller, Id(id): Id<RunId>) -> Answer<RunView> {
 #[utoipa::path(
     get, path = "/v1/runs/{id}/steps", tag = "runs", operation_id = "listSteps",
     params(("id" = schema::RunId, Path, description = "The run.")),
-    responses((status = 200, description = "All steps.", body = List<StepView>), Failures)
+    responses((status = 200, description = "All steps.", body = StepList), Failures)
 )]
-async fn steps(caller: Caller, Id(id): Id<RunId>) -> Answer<List<StepView>> {
+async fn steps(caller: Caller, Id(id): Id<RunId>) -> Answer<StepList> {
     Ok(Json(List::of(caller.client.steps(id).await?)))
 }
 

@@ -14,6 +14,9 @@ use crate::{
     views::{NoteView, TaskView, schema},
 };
 
+type TaskPage = Page<TaskView>;
+type NotePage = Page<NoteView>;
+
 pub(super) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new().routes(routes!(tasks)).routes(routes!(task)).routes(routes!(notes))
 }
@@ -38,9 +41,9 @@ struct Tasks {
 /// List tasks, newest first
 #[utoipa::path(
     get, path = "/v1/tasks", tag = "work", operation_id = "listTasks", params(Tasks),
-    responses((status = 200, description = "A page of tasks.", body = Page<TaskView>), Failures)
+    responses((status = 200, description = "A page of tasks.", body = TaskPage), Failures)
 )]
-async fn tasks(caller: Caller, Filter(query): Filter<Tasks>) -> Answer<Page<TaskView>> {
+async fn tasks(caller: Caller, Filter(query): Filter<Tasks>) -> Answer<TaskPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     let found = caller.client.tasks(query.root, query.status, newest!(paging)).await?;
     Ok(Json(paging.page(found, |task| task.id.to_string())))
@@ -73,9 +76,9 @@ struct Notes {
 /// List notes, newest first
 #[utoipa::path(
     get, path = "/v1/notes", tag = "work", operation_id = "listNotes", params(Notes),
-    responses((status = 200, description = "A page of notes.", body = Page<NoteView>), Failures)
+    responses((status = 200, description = "A page of notes.", body = NotePage), Failures)
 )]
-async fn notes(caller: Caller, Filter(query): Filter<Notes>) -> Answer<Page<NoteView>> {
+async fn notes(caller: Caller, Filter(query): Filter<Notes>) -> Answer<NotePage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     let found = caller.client.notes(query.root, newest!(paging)).await?;
     Ok(Json(paging.page(found, |note| note.id.to_string())))

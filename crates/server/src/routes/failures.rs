@@ -1,0 +1,65 @@
+//! How requests fail, as the description tells it: each way once, referred to by the operations.
+
+use std::collections::BTreeMap;
+
+use utoipa::{
+    IntoResponses, ToSchema,
+    openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder},
+};
+
+use crate::Problem;
+
+/// Status, name and meaning of each way to fail that a client should be ready for.
+const EXPECTED: [(&str, &str, &str); 5] = [
+    ("400", "Malformed", "The path, the query, a header or the JSON is malformed."),
+    ("401", "Unauthorized", "There is no valid token."),
+    ("404", "NotFound", "There is no such thing, or it is not the caller's."),
+    ("422", "Unprocessable", "The request makes no sense as it is; the detail says what would."),
+    ("503", "Unavailable", "The store does not answer, or the disk is full. Nothing was changed."),
+];
+const UNEXPECTED: (&str, &str, &str) = ("default", "Failure", "Anything else.");
+const CONFLICT: (&str, &str, &str) = ("409", "Conflict", "It is too late for that.");
+
+/// How any request about the house's nouns may fail.
+pub(crate) struct Failures;
+
+/// How a request fails that asks for nothing in particular.
+pub(crate) struct Unexpected;
+
+/// How a request that comes too late fails.
+pub(crate) struct Conflict;
+
+impl IntoResponses for Failures {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        refer(EXPECTED.into_iter().chain([UNEXPECTED]))
+    }
+}
+
+impl IntoResponses for Unexpected {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        refer([UNEXPECTED])
+    }
+}
+
+impl IntoResponses for Conflict {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        refer([CONFLICT])
+    }
+}
+
+/// What the operations refer to.
+pub(crate) fn described() -> impl Iterator<Item = (String, RefOr<Response>)> {
+    EXPECTED.into_iter().chain([UNEXPECTED, CONFLICT]).map(|(_, name, meaning)| {
+        let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name(Problem::name()))).build();
+        let response =
+            ResponseBuilder::new().description(meaning).content("application/problem+json", problem);
+        (name.to_owned(), response.build().into())
+    })
+}
+
+fn refer(
+    ways: impl IntoIterator<Item = (&'static str, &'static str, &'static str)>,
+) -> BTreeMap<String, RefOr<Response>> {
+    let named = |name| Ref::from_response_name(name).into();
+    ways.into_iter().map(|(status, name, _)| (status.to_owned(), named(name))).collect()
+}

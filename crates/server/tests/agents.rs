@@ -1,0 +1,93 @@
+//! Agents, their conversation, their transcript, their runs: read back as the house has them.
+
+use entourage_types::{Agent, Item, Run, Status, Step};
+use serde_json::json;
+
+use crate::site::Site;
+
+#[tokio::test]
+async fn an_agent_is_made_found_and_answers() {
+    let site = Site::open().await;
+    let made = site.post("/v1/agents", &json!({"kind": "researcher", "message": "hello"})).await;
+    let agent = made.expect(201);
+    let id = agent["id"].as_str().unwrap();
+    assert_eq!(made.headers["location"], format!("/v1/agents/{id}").as_str());
+    assert_eq!((&agent["kind"], &agent["title"]), (&json!("researcher"), &json!("hello")));
+
+    site.follow(id, 0).await.until(|frame| frame.is_status_of(id, "succeeded")).await;
+    let found: Agent = site.get(&format!("/v1/agents/{id}")).await.read();
+    assert_eq!(found, site.client().agent(id.parse().unwrap()).await.unwrap());
+
+    let entries = site.get(&format!("/v1/agents/{id}/messages")).await.expect(200);
+    let said: Vec<_> = entries["data"].as_array().unwrap().iter().map(|e| (&e["role"], &e["text"])).collect();
+    let expected = [(&json!("user"), &json!("hello")), (&json!("assistant"), &json!("You said: hello"))];
+    assert_eq!(said, expected);
+}
+
+#[tokio::test]
+async fn an_agent_without_a_message_waits_for_one() {
+    let site = Site::open().await;
+    let agent = site.post("/v1/agents", &json!({"title": "A chat"})).await.expect(201);
+    let id = agent["id"].as_str().unwrap();
+    assert_eq!((&agent["status"], &agent["title"]), (&json!("idle"), &json!("A chat")));
+
+    let posted = site.post(&format!("/v1/agents/{id}/messages"), &json!({"text": "hello"})).await.expect(202);
+    assert_eq!(posted["agent"], id);
+    assert!(posted["post"].as_str().unwrap().starts_with("pst_"));
+    site.follow(id, 0).await.until(|frame| frame.is_status_of(id, "succeeded")).await;
+}
+
+#[tokio::test]
+async fn a_transcript_is_read_in_parts() {
+    let site = Site::open().await;
+    let id = site.done("hello").await;
+    let all = site.client().items(id.parse().unwrap(), 0, 100).await.unwrap();
+    assert_eq!(all.len(), 2);
+    let mut seen: Vec<Item> = Vec::new();
+    for _ in 0..all.len() {
+        let from = seen.len();
+        let part = site.get(&format!("/v1/agents/{id}/items?from={from}&limit=1")).await.expect(200);
+        seen.extend(serde_json::from_value::<Vec<Item>>(part["data"].clone()).unwrap());
+        assert_eq!(part["next_from"], seen.len());
+    }
+    assert_eq!(seen, all);
+    let rest = site.get(&format!("/v1/agents/{id}/items?from=2")).await.expect(200);
+    assert_eq!(rest, json!({"data": [], "next_from": 2}));
+}
+
+#[tokio::test]
+async fn runs_and_steps_say_what_was_done_and_used() {
+    let site = Site::open().await;
+    let id = site.done("hello").await;
+    let page = site.get(&format!("/v1/agents/{id}/runs")).await.expect(200);
+    let run: Run = serde_json::from_value(page["data"][0].clone()).unwrap();
+    assert_eq!((run.status, run.model_calls, run.usage.input), (Status::Succeeded, 1, 10));
+
+    let same: Run = site.get(&format!("/v1/runs/{}", run.id)).await.read();
+    assert_eq!(same, run);
+    let list = site.get(&format!("/v1/runs/{}/steps", run.id)).await.expect(200);
+    let steps: Vec<Step> = serde_json::from_value(list["data"].clone()).unwrap();
+    assert_eq!(steps, site.client().steps(run.id).await.unwrap());
+    assert!(steps.iter().any(|step| step.used.is_some()));
+}
+
+#[tokio::test]
+async fn a_tree_is_nested_and_its_use_is_the_sum_of_its_runs() {
+    let site = Site::open().await;
+    let id = site.done("tell hello").await;
+    let tree = site.get(&format!("/v1/agents/{id}/tree")).await.expect(200);
+    assert_eq!((&tree["root"]["id"], &tree["agents"]), (&json!(id), &json!(2)));
+    let child = &tree["root"]["children"][0];
+    assert_eq!((&child["kind"], &child["children"]), (&json!("researcher"), &json!([])));
+
+    // Two calls of the orchestrator, one of the researcher, 10 tokens in and 5 out each.
+    let usage = site.get(&format!("/v1/agents/{id}/usage")).await.expect(200);
+    assert_eq!(tree["total"], usage);
+    assert_eq!((&usage["model_calls"], &usage["runs"]), (&json!(3), &json!(2)));
+    assert_eq!((&usage["usage"]["input"], &usage["usage"]["output"]), (&json!(30), &json!(15)));
+
+    // Any agent of the tree stands for the whole.
+    let below = child["id"].as_str().unwrap();
+    assert_eq!(site.get(&format!("/v1/agents/{below}/tree")).await.expect(200), tree);
+    assert_eq!(site.get(&format!("/v1/agents/{below}/usage")).await.expect(200), usage);
+}

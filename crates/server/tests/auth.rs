@@ -1,0 +1,198 @@
+//! Tokens: whose they make the bearer, and every way in which they can be wrong.
+
+use std::time::Duration;
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use entourage_server::{Algorithm, Auth, Error, Jwt, Settings, mint};
+use entourage_types::{Owner, Time};
+use jsonwebtoken::{EncodingKey, Header};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::site::{Answer, Site, send};
+
+pub(crate) const SECRET: &str = "a secret of the tests, longer than it is strong";
+const HOUR: Duration = Duration::from_secs(3600);
+
+pub(crate) fn settings() -> Settings {
+    with(Algorithm::Hs256, SECRET)
+}
+
+fn with(algorithm: Algorithm, key: &str) -> Settings {
+    let jwt = Jwt { algorithm, key: key.into(), audience: None, issuer: None };
+    Settings { auth: Auth::Jwt(jwt), ..Settings::default() }
+}
+
+pub(crate) fn token_of(owner: &str) -> String {
+    mint(&settings(), &Owner::new(owner), HOUR).expect("a token")
+}
+
+/// Seconds from now, as a token counts.
+fn from_now(seconds: i64) -> i64 {
+    Time::now().micros() / 1_000_000 + seconds
+}
+
+fn signed(claims: &Value, secret: &str) -> String {
+    let key = EncodingKey::from_secret(secret.as_bytes());
+    jsonwebtoken::encode(&Header::default(), claims, &key).expect("a token")
+}
+
+async fn ask(site: &Site, authorization: Option<&str>) -> Answer {
+    let request = site.request(Method::GET, "/v1/agents");
+    send(match authorization {
+        Some(value) => request.header("authorization", value),
+        None => request,
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_token_makes_its_bearer_the_owner() {
+    let site = Site::with(settings()).await.bearing(&token_of("alice"));
+    let agent = site.post("/v1/agents", &json!({})).await.expect(201);
+    assert_eq!(agent["owner"], "alice");
+}
+
+#[tokio::test]
+async fn every_wrong_token_is_refused() {
+    let site = Site::with(settings()).await;
+    let good = json!({"sub": "alice", "exp": from_now(3600)});
+    let unsigned = |header: &Value| {
+        let part = |json: &Value| URL_SAFE_NO_PAD.encode(json.to_string());
+        format!("{}.{}.", part(header), part(&good))
+    };
+    let other_algorithm = {
+        let key = EncodingKey::from_secret(SECRET.as_bytes());
+        jsonwebtoken::encode(&Header::new(jsonwebtoken::Algorithm::HS384), &good, &key).unwrap()
+    };
+    let cases = [
+        ("expired", signed(&json!({"sub": "alice", "exp": from_now(-3600)}), SECRET), "expired"),
+        ("without exp", signed(&json!({"sub": "alice"}), SECRET), "`exp`"),
+        ("without sub", signed(&json!({"exp": from_now(3600)}), SECRET), "`sub`"),
+        ("of nobody", signed(&json!({"sub": "", "exp": from_now(3600)}), SECRET), "`sub`"),
+        (
+            "not yet valid",
+            signed(&json!({"sub": "a", "exp": from_now(3600), "nbf": from_now(600)}), SECRET),
+            "not valid yet",
+        ),
+        ("of another secret", signed(&good, "another secret, which is also long enough"), "signature"),
+        ("of another algorithm", other_algorithm, "another algorithm"),
+        ("unsigned", unsigned(&json!({"alg": "none", "typ": "JWT"})), "refused"),
+        ("unsigned, pretending", unsigned(&json!({"alg": "HS256", "typ": "JWT"})), "signature"),
+        ("no token at all", "x.y.z".to_owned(), "malformed"),
+    ];
+    for (case, token, said) in cases {
+        let answer = ask(&site, Some(&format!("Bearer {token}"))).await;
+        let problem = answer.problem(401, "unauthorized");
+        assert!(problem.detail.contains(said), "{case}: {}", problem.detail);
+        assert_eq!(answer.headers["www-authenticate"], "Bearer", "{case}");
+    }
+    assert_eq!(ask(&site, Some(&format!("Bearer {}", signed(&good, SECRET)))).await.status, 200);
+}
+
+#[tokio::test]
+async fn without_a_token_nothing_is_told() {
+    let site = Site::with(settings()).await;
+    for authorization in [None, Some("Basic YWxpY2U6"), Some("Bearer")] {
+        ask(&site, authorization).await.problem(401, "unauthorized");
+    }
+    site.get("/v1/agents/agt_1").await.problem(401, "unauthorized");
+    site.get("/v1/kinds").await.problem(401, "unauthorized");
+    assert_eq!(site.get("/healthz").await.status, 204);
+}
+
+#[tokio::test]
+async fn an_audience_and_an_issuer_are_required_once_they_are_configured() {
+    let mut settings = settings();
+    if let Auth::Jwt(jwt) = &mut settings.auth {
+        (jwt.audience, jwt.issuer) = (Some("entourage".into()), Some("https://id.example".into()));
+    }
+    let minted = mint(&settings, &Owner::new("alice"), HOUR).unwrap();
+    let site = Site::with(settings).await;
+    assert_eq!(ask(&site, Some(&format!("Bearer {minted}"))).await.status, 200);
+    let claims = |aud: Value, iss: Value| json!({"sub": "a", "exp": from_now(60), "aud": aud, "iss": iss});
+    for (wrong, said) in [
+        (claims(json!("other"), json!("https://id.example")), "audience"),
+        (claims(json!("entourage"), json!("https://evil.example")), "issuer"),
+        (json!({"sub": "a", "exp": from_now(60), "iss": "https://id.example"}), "`aud`"),
+        (json!({"sub": "a", "exp": from_now(60), "aud": "entourage"}), "`iss`"),
+    ] {
+        let problem = ask(&site, Some(&format!("Bearer {}", signed(&wrong, SECRET)))).await;
+        let problem = problem.problem(401, "unauthorized");
+        assert!(problem.detail.contains(said), "{}", problem.detail);
+    }
+}
+
+#[tokio::test]
+async fn public_keys_check_what_private_keys_sign_and_are_no_secret_themselves() {
+    let rsa = include_str!("keys/rsa.public.pem");
+    let ed = include_str!("keys/ed25519.public.pem");
+    let rsa_signer = EncodingKey::from_rsa_pem(include_bytes!("keys/rsa.private.pem")).unwrap();
+    let ed_signer = EncodingKey::from_ed_pem(include_bytes!("keys/ed25519.private.pem")).unwrap();
+    let claims = json!({"sub": "alice", "exp": from_now(60)});
+    for (algorithm, theirs, public, signer) in [
+        (Algorithm::Rs256, jsonwebtoken::Algorithm::RS256, rsa, &rsa_signer),
+        (Algorithm::EdDsa, jsonwebtoken::Algorithm::EdDSA, ed, &ed_signer),
+    ] {
+        let site = Site::with(with(algorithm, public)).await;
+        let token = jsonwebtoken::encode(&Header::new(theirs), &claims, signer).unwrap();
+        assert_eq!(ask(&site, Some(&format!("Bearer {token}"))).await.status, 200, "{theirs:?}");
+        // The oldest trick: what everybody knows, used as a shared secret.
+        let forged = signed(&claims, public);
+        ask(&site, Some(&format!("Bearer {forged}"))).await.problem(401, "unauthorized");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_the_token_that_opened_it() {
+    let settings = settings();
+    let brief = mint(&settings, &Owner::new("alice"), Duration::from_secs(2)).unwrap();
+    let site = Site::with(settings).await.bearing(&brief);
+    let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let mut stream = site.follow(&id, 0).await;
+    assert!(stream.next().await.is_some());
+    assert!(stream.next().await.is_none());
+}
+
+#[test]
+fn keys_that_cannot_be_used_are_told_at_the_start() {
+    let short = mint(&with(Algorithm::Hs256, "short"), &Owner::local(), HOUR).unwrap_err();
+    assert!(short.to_string().contains("openssl rand"), "{short}");
+    assert!(!short.to_string().contains("short."), "{short}");
+    for algorithm in [Algorithm::Rs256, Algorithm::EdDsa] {
+        let error = mint(&with(algorithm, SECRET), &Owner::local(), HOUR).unwrap_err();
+        assert!(matches!(error, Error::Mint(_)), "{error}");
+    }
+    assert!(matches!(mint(&Settings::default(), &Owner::local(), HOUR), Err(Error::Mint(_))));
+    assert!(matches!(mint(&settings(), &Owner::new(""), HOUR), Err(Error::Mint(_))));
+}
+
+#[tokio::test]
+async fn a_server_does_not_start_with_a_key_it_cannot_use() {
+    let site = Site::open().await;
+    for settings in [
+        with(Algorithm::Hs256, "short"),
+        with(Algorithm::Rs256, SECRET),
+        with(Algorithm::EdDsa, include_str!("keys/rsa.public.pem")),
+    ] {
+        let made = entourage_server::router(site.house.clone(), &settings, site.stop.clone());
+        let error = made.expect_err("no router");
+        assert!(matches!(error, Error::Key { .. }), "{error}");
+        assert!(!error.to_string().contains(SECRET), "{error}");
+    }
+}
+
+#[test]
+fn settings_are_read_from_a_file_and_never_shown_with_their_key() {
+    let settings: Settings = serde_json::from_value(json!({
+        "bind": "0.0.0.0:80",
+        "heartbeat": 5,
+        "auth": {"jwt": {"algorithm": "HS256", "key": SECRET, "audience": "entourage"}},
+    }))
+    .unwrap();
+    assert_eq!(settings.heartbeat, Duration::from_secs(5));
+    assert!(!format!("{settings:?}").contains(SECRET));
+    for wrong in [json!({"port": 1}), json!({"auth": {"jwt": {"algorithm": "none", "key": ""}}})] {
+        assert!(serde_json::from_value::<Settings>(wrong).is_err());
+    }
+}

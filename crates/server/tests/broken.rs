@@ -1,0 +1,83 @@
+//! A store that fails at everything.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use entourage_store::{
+    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, Error, ItemQuery, Result, RunQuery, Store,
+};
+use entourage_types::{
+    Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, Wakeup, WakeupId,
+};
+use tokio::sync::broadcast;
+
+/// A store that fails at everything, in one way.
+pub(crate) struct Broken {
+    fail: fn() -> Error,
+    hints: broadcast::Sender<Arc<Changed>>,
+}
+
+impl Broken {
+    pub(crate) fn with(fail: fn() -> Error) -> Self {
+        Self { fail, hints: broadcast::Sender::new(1) }
+    }
+
+    fn fail<T>(&self) -> Result<T> {
+        Err((self.fail)())
+    }
+}
+
+#[async_trait]
+impl Store for Broken {
+    async fn agent(&self, _: &Scope, _: AgentId) -> Result<Option<Agent>> {
+        self.fail()
+    }
+
+    async fn agents(&self, _: &Scope, _: AgentQuery) -> Result<Vec<Agent>> {
+        self.fail()
+    }
+
+    async fn items(&self, _: &Scope, _: ItemQuery) -> Result<Vec<Item>> {
+        self.fail()
+    }
+
+    async fn runs(&self, _: &Scope, _: RunQuery) -> Result<Vec<Run>> {
+        self.fail()
+    }
+
+    async fn steps(&self, _: &Scope, _: RunId) -> Result<Vec<Step>> {
+        self.fail()
+    }
+
+    async fn entity(&self, _: &Scope, _: EntityKind, _: &str) -> Result<Option<Entity>> {
+        self.fail()
+    }
+
+    async fn entities(&self, _: &Scope, _: EntityQuery) -> Result<Vec<Entity>> {
+        self.fail()
+    }
+
+    async fn events(&self, _: &Scope, _: AgentId, _: u64, _: u32) -> Result<Vec<Event>> {
+        self.fail()
+    }
+
+    async fn due(&self, _: Time, _: Option<(Time, WakeupId)>, _: u32) -> Result<Vec<Wakeup>> {
+        self.fail()
+    }
+
+    async fn inbox(&self, _: AgentId) -> Result<Vec<Post>> {
+        self.fail()
+    }
+
+    async fn claim(&self, _: AgentId) -> Result<Option<Claim>> {
+        self.fail()
+    }
+
+    async fn commit(&self, _: Commit) -> Result<Committed> {
+        self.fail()
+    }
+
+    fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
+        self.hints.subscribe()
+    }
+}

@@ -1,0 +1,55 @@
+//! The description of the API is the one that is checked in, and the one that is served.
+
+use std::{collections::BTreeSet, path::Path};
+
+use serde_json::Value;
+
+use crate::site::Site;
+
+#[test]
+fn the_checked_in_description_is_what_the_server_serves() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
+    let checked_in = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        checked_in == entourage_server::openapi_json(),
+        "docs/openapi.json is not what the server serves; run: cargo run -p entourage -- openapi > docs/openapi.json"
+    );
+}
+
+#[tokio::test]
+async fn the_description_is_served() {
+    let site = Site::open().await;
+    let served = site.get("/openapi.json").await;
+    assert_eq!(served.headers["content-type"], "application/json");
+    assert_eq!(served.text, entourage_server::openapi_json());
+}
+
+#[test]
+fn every_reference_leads_somewhere_and_every_operation_has_a_name_of_its_own() {
+    let description: Value = serde_json::from_str(&entourage_server::openapi_json()).unwrap();
+    assert!(description["openapi"].as_str().unwrap().starts_with("3.1"));
+    let (mut references, mut names) = (BTreeSet::new(), Vec::new());
+    walk(&description, &mut references, &mut names);
+    for reference in references {
+        let found = description.pointer(reference.trim_start_matches('#'));
+        assert!(found.is_some(), "{reference} leads nowhere");
+    }
+    let different: BTreeSet<_> = names.iter().collect();
+    assert!(names.len() > 20 && different.len() == names.len(), "{names:?}");
+}
+
+fn walk(value: &Value, references: &mut BTreeSet<String>, names: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match (name.as_str(), value) {
+                    ("$ref", Value::String(reference)) => drop(references.insert(reference.clone())),
+                    ("operationId", Value::String(name)) => names.push(name.clone()),
+                    _ => walk(value, references, names),
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| walk(value, references, names)),
+        _ => {}
+    }
+}

@@ -1,0 +1,51 @@
+//! A request that is sent again happens once.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::site::{Answer, Site, send};
+
+async fn post(site: &Site, path: &str, key: &str, body: &Value) -> Answer {
+    send(site.request(Method::POST, path).header("Idempotency-Key", key).json(body)).await
+}
+
+#[tokio::test]
+async fn an_agent_is_made_once_per_key() {
+    let site = Site::open().await;
+    let body = json!({"message": "hello"});
+    let (first, second) =
+        tokio::join!(post(&site, "/v1/agents", "k1", &body), post(&site, "/v1/agents", "k1", &body));
+    let third = post(&site, "/v1/agents", "k1", &body).await;
+    assert_eq!(first.expect(201)["id"], second.expect(201)["id"]);
+    assert_eq!(first.expect(201)["id"], third.expect(201)["id"]);
+    assert_eq!(site.get("/v1/agents").await.expect(200)["data"].as_array().unwrap().len(), 1);
+
+    post(&site, "/v1/agents", "k1", &json!({"message": "bye"})).await.problem(422, "key-reused");
+    assert_ne!(post(&site, "/v1/agents", "k2", &body).await.expect(201)["id"], first.expect(201)["id"]);
+}
+
+#[tokio::test]
+async fn a_message_is_taken_once_per_key() {
+    let site = Site::open().await;
+    let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let path = format!("/v1/agents/{id}/messages");
+    let first = post(&site, &path, "k", &json!({"text": "hello"})).await.expect(202);
+    assert_eq!(post(&site, &path, "k", &json!({"text": "hello"})).await.expect(202), first);
+    post(&site, &path, "k", &json!({"text": "bye"})).await.problem(422, "key-reused");
+
+    site.follow(&id, 0).await.until(|frame| frame.is_status_of(&id, "succeeded")).await;
+    let entries = site.get(&path).await.expect(200);
+    assert_eq!(entries["data"].as_array().unwrap().len(), 2, "one message and its answer");
+}
+
+#[tokio::test]
+async fn a_key_is_visible_ascii_and_neither_empty_nor_long() {
+    let site = Site::open().await;
+    let long = "k".repeat(256);
+    for key in ["", "a b", long.as_str()] {
+        post(&site, "/v1/agents", key, &json!({})).await.problem(400, "invalid-header");
+    }
+    post(&site, "/v1/agents", &"k".repeat(255), &json!({})).await.expect(201);
+    let twice = site.request(Method::POST, "/v1/agents").header("Idempotency-Key", "a");
+    send(twice.header("Idempotency-Key", "b").json(&json!({}))).await.problem(400, "invalid-header");
+}

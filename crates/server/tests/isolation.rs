@@ -1,0 +1,111 @@
+//! No request sees what belongs to another owner: every operation of the description that takes an
+//! id, and every list.
+
+use std::collections::BTreeMap;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    auth::{settings, token_of},
+    site::{Site, send},
+};
+
+/// What one owner has, by the name of the id's schema.
+async fn things(site: &Site) -> BTreeMap<&'static str, String> {
+    let (agent, question) = site.asked("tell ask").await;
+    let id = |list: Value| list["data"][0]["id"].as_str().expect("an id").to_owned();
+    let run = id(site.get(&format!("/v1/agents/{agent}/runs")).await.expect(200));
+    let task = id(site.get("/v1/tasks").await.expect(200));
+    BTreeMap::from([("AgentId", agent), ("QuestionId", question), ("RunId", run), ("TaskId", task)])
+}
+
+/// A body that the operation takes.
+fn body(operation: &str) -> Option<Value> {
+    match operation {
+        "createAgent" => Some(json!({})),
+        "sendMessage" => Some(json!({"text": "hello"})),
+        "answerQuestion" => Some(json!({"answer": "blue"})),
+        _ => None,
+    }
+}
+
+/// All operations: method, path, id, and the schema of the id in the path, if there is one.
+fn operations() -> Vec<(Method, String, String, Option<String>)> {
+    let description: Value = serde_json::from_str(&entourage_server::openapi_json()).unwrap();
+    let mut found = Vec::new();
+    for (path, methods) in description["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
+            let id =
+                parameters.iter().find(|parameter| parameter["in"] == "path" && parameter["name"] == "id");
+            let schema = id.map(|id| {
+                id["schema"]["$ref"].as_str().expect("a named schema").rsplit('/').next().unwrap().to_owned()
+            });
+            let method = method.to_uppercase().parse().unwrap();
+            found.push((method, path.clone(), operation["operationId"].as_str().unwrap().to_owned(), schema));
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn a_foreign_id_reads_on_every_route_as_one_that_names_nothing() {
+    let alice = Site::with(settings()).await.bearing(&token_of("alice"));
+    let bob = alice.bearing(&token_of("bob"));
+    let things = things(&alice).await;
+    let with_id: Vec<_> = operations().into_iter().filter(|(.., schema)| schema.is_some()).collect();
+    assert!(with_id.len() >= 13, "the walk has lost its way: {with_id:?}");
+    for (method, path, operation, schema) in with_id {
+        let schema = schema.unwrap();
+        let id = things.get(&*schema).unwrap_or_else(|| panic!("the test makes no {schema}"));
+        let ask = |site: &Site, id: &str| {
+            let request = site.request(method.clone(), &path.replace("{id}", id));
+            send(match body(&operation) {
+                Some(body) => request.json(&body),
+                None => request,
+            })
+        };
+        let foreign = ask(&bob, id).await.problem(404, "not-found");
+        let (prefix, _) = id.split_once('_').unwrap();
+        let nothing = format!("{prefix}_{}", "0".repeat(32));
+        let unknown = ask(&bob, &nothing).await.problem(404, "not-found");
+        assert_eq!(foreign.detail.replace(id, &nothing), unknown.detail, "{method} {path}");
+    }
+    // Nothing that was tried has changed anything.
+    let question = alice.get(&format!("/v1/questions/{}", things["QuestionId"])).await.expect(200);
+    assert_eq!(question["status"], "open");
+}
+
+#[tokio::test]
+async fn no_list_shows_what_is_another_owners() {
+    let alice = Site::with(settings()).await.bearing(&token_of("alice"));
+    let bob = alice.bearing(&token_of("bob"));
+    let things = things(&alice).await;
+    let root = &things["AgentId"];
+    let lists = operations().into_iter().filter(|(_, path, operation, schema)| {
+        schema.is_none() && operation.starts_with("list") && path != "/v1/kinds"
+    });
+    let mut walked = 0;
+    for (_, path, ..) in lists {
+        let mut paths = vec![path.clone()];
+        if path != "/v1/agents" {
+            paths.push(format!("{path}?root={root}"));
+        }
+        for path in paths {
+            assert_eq!(bob.get(&path).await.expect(200)["data"], json!([]), "{path}");
+            walked += 1;
+        }
+    }
+    assert!(walked >= 7, "the walk has lost its way: {walked}");
+}
+
+#[tokio::test]
+async fn one_owners_idempotency_keys_are_not_anothers() {
+    let alice = Site::with(settings()).await.bearing(&token_of("alice"));
+    let bob = alice.bearing(&token_of("bob"));
+    let post = |site: &Site| {
+        send(site.request(Method::POST, "/v1/agents").header("Idempotency-Key", "k").json(&json!({})))
+    };
+    assert_ne!(post(&alice).await.expect(201)["id"], post(&bob).await.expect(201)["id"]);
+}

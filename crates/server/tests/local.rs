@@ -1,0 +1,68 @@
+//! Without authentication this machine is trusted, and the web pages open on it are not.
+
+use std::net::SocketAddr;
+
+use entourage_server::{Auth, Error, Settings};
+use reqwest::Method;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::site::{Site, send};
+
+#[tokio::test]
+async fn an_address_that_others_reach_is_refused() {
+    let site = Site::open().await;
+    let listener = entourage_server::bind(([0, 0, 0, 0], 0).into()).await.unwrap();
+    let settings = Settings { auth: Auth::None, ..Settings::default() };
+    let ended =
+        entourage_server::serve(listener, site.house.clone(), settings, CancellationToken::new()).await;
+    let error = ended.expect_err("it must not be served");
+    assert!(matches!(error, Error::Unprotected(_)));
+    assert!(error.to_string().contains("[server.auth.jwt]"), "{error}");
+}
+
+#[tokio::test]
+async fn a_port_in_use_is_named_with_a_way_out() {
+    let site = Site::open().await;
+    let error = entourage_server::bind(site.address).await.expect_err("the port is taken");
+    assert!(error.to_string().contains(&site.address.to_string()), "{error}");
+    assert!(error.to_string().contains("--bind"), "{error}");
+}
+
+#[tokio::test]
+async fn a_name_that_was_pointed_at_this_machine_is_refused_everywhere() {
+    let site = Site::open().await;
+    for path in ["/v1/kinds", "/healthz", "/metrics", "/openapi.json", "/nowhere"] {
+        let rebound = site.request(Method::GET, path).header("host", "evil.example");
+        assert!(send(rebound).await.problem(403, "foreign-site").detail.contains("evil.example"));
+    }
+    for host in ["localhost", "127.0.0.1:4180", "[::1]:4180"] {
+        assert_eq!(
+            send(site.request(Method::GET, "/v1/kinds").header("host", host)).await.status,
+            200,
+            "{host}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_another_site_is_refused_and_one_of_this_machine_is_not() {
+    let site = Site::open().await;
+    let post = |name: &'static str, value: &'static str| {
+        send(site.request(Method::POST, "/v1/agents").header(name, value).json(&json!({})))
+    };
+    for origin in ["https://evil.example", "null", "http://localhost.evil.example:80"] {
+        post("origin", origin).await.problem(403, "foreign-site");
+    }
+    post("sec-fetch-site", "cross-site").await.problem(403, "foreign-site");
+    for origin in ["http://localhost:5173", "http://127.0.0.1", "http://[::1]:80"] {
+        post("origin", origin).await.expect(201);
+    }
+    post("sec-fetch-site", "same-origin").await.expect(201);
+}
+
+#[tokio::test]
+async fn no_settings_listen_beyond_this_machine() {
+    let SocketAddr::V4(bind) = Settings::default().bind else { panic!("not IPv4") };
+    assert!(bind.ip().is_loopback());
+}

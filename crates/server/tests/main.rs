@@ -1,0 +1,19 @@
+//! The crate from outside: a house behind a socket, spoken to as any client would.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot go on says so by ending")]
+
+mod agents;
+mod auth;
+mod broken;
+mod description;
+mod events;
+mod idempotency;
+mod isolation;
+mod local;
+mod operations;
+mod pages;
+mod problems;
+mod questions;
+mod site;
+mod start;
+mod stream;
+mod work;

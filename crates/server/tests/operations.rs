@@ -1,0 +1,66 @@
+//! For whoever runs the house: up, ready, measured; and what is said when the store is not well.
+
+use std::sync::Arc;
+
+use entourage_server::Settings;
+use entourage_store::Error;
+use serde_json::json;
+
+use crate::{broken::Broken, site::Site};
+
+#[tokio::test]
+async fn a_house_that_is_well_is_up_and_ready() {
+    let site = Site::open().await;
+    assert_eq!(site.get("/healthz").await.status, 204);
+    assert_eq!(site.get("/readyz").await.status, 204);
+}
+
+#[tokio::test]
+async fn requests_are_measured_by_route_and_status_not_by_id() {
+    let site = Site::open().await;
+    let id = site.done("hello").await;
+    site.get(&format!("/v1/agents/{id}")).await.expect(200);
+    site.get("/v1/agents/agt_1").await.problem(400, "invalid-path");
+    let metrics = site.get("/metrics").await;
+    assert!(metrics.headers["content-type"].to_str().unwrap().starts_with("text/plain"));
+    let counted = |status: &str| {
+        metrics.text.lines().any(|line| {
+            line.starts_with("entourage_http_requests_total{")
+                && line.contains("route=\"/v1/agents/{id}\"")
+                && line.contains(&format!("status=\"{status}\""))
+        })
+    };
+    assert!(counted("200") && counted("400"), "{}", metrics.text);
+    assert!(metrics.text.contains("entourage_http_request_seconds_bucket{"), "{}", metrics.text);
+    assert!(!metrics.text.contains(&id));
+}
+
+#[tokio::test]
+async fn a_full_disk_is_named_and_a_house_on_it_is_not_ready() {
+    let store = Broken::with(|| Error::DiskFull("no space left on device".into()));
+    let site = Site::over(Arc::new(store), Settings::default()).await;
+    let answer = site.post("/v1/agents", &json!({"message": "hello"})).await;
+    assert!(answer.problem(503, "disk-full").detail.contains("Free some space"));
+    assert!(answer.headers.contains_key("retry-after"));
+    site.get("/readyz").await.problem(503, "disk-full");
+    assert_eq!(site.get("/healthz").await.status, 204);
+}
+
+#[tokio::test]
+async fn any_other_failure_of_the_store_keeps_its_inside_to_itself() {
+    let store = Broken::with(|| Error::Database("near \"SELECT\": syntax error in /var/secret".into()));
+    let site = Site::over(Arc::new(store), Settings::default()).await;
+    for path in ["/v1/agents", "/v1/questions", "/readyz"] {
+        let problem = site.get(path).await.problem(503, "store-unavailable");
+        assert!(!problem.detail.contains("secret"), "{}", problem.detail);
+    }
+}
+
+#[tokio::test]
+async fn a_panic_is_one_requests_own() {
+    let store = Broken::with(|| panic!("a secret slipped out"));
+    let site = Site::over(Arc::new(store), Settings::default()).await;
+    let problem = site.get("/v1/agents").await.problem(500, "internal");
+    assert!(!problem.detail.contains("secret"), "{}", problem.detail);
+    assert_eq!(site.get("/healthz").await.status, 204);
+}

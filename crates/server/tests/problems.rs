@@ -1,0 +1,91 @@
+//! What a client is told when it is wrong: which problem, where, and what to do.
+
+use reqwest::Method;
+use serde_json::json;
+
+use crate::site::{Site, send};
+
+#[tokio::test]
+async fn a_path_that_is_not_served_and_a_method_that_is_not_taken_are_problems() {
+    let site = Site::open().await;
+    let problem = site.get("/v1/agent").await.problem(404, "no-route");
+    assert!(problem.detail.contains("/openapi.json"));
+    let answer = send(site.request(Method::DELETE, "/v1/kinds")).await;
+    answer.problem(405, "method-not-allowed");
+    assert!(answer.headers["allow"].to_str().unwrap().contains("GET"));
+}
+
+#[tokio::test]
+async fn a_malformed_id_is_told_from_one_that_names_nothing() {
+    let site = Site::open().await;
+    let problem = site.get("/v1/agents/agt_1").await.problem(400, "invalid-path");
+    assert!(
+        problem.detail.contains("agt_") && problem.detail.contains("32 hex digits"),
+        "{}",
+        problem.detail
+    );
+    let run = format!("run_{}", "0".repeat(32));
+    site.get(&format!("/v1/agents/{run}")).await.problem(400, "invalid-path");
+    site.get(&format!("/v1/runs/{run}")).await.problem(404, "not-found");
+}
+
+#[tokio::test]
+async fn a_wrong_query_is_told_by_name() {
+    let site = Site::open().await;
+    for (query, named) in [
+        ("limit=0", "limit"),
+        ("limit=201", "limit"),
+        ("limit=many", "limit"),
+        ("status=asleep", "status"),
+        ("colour=red", "colour"),
+    ] {
+        let problem = site.get(&format!("/v1/agents?{query}")).await.problem(400, "invalid-query");
+        assert!(problem.detail.contains(named), "{query}: {}", problem.detail);
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_body_is_told_by_the_place_of_the_mistake() {
+    let site = Site::open().await;
+    let post = |body: &'static str| {
+        let request = site.request(Method::POST, "/v1/agents").header("content-type", "application/json");
+        send(request.body(body))
+    };
+    let broken = post("{\"title\": ").await.problem(400, "invalid-json");
+    assert!(broken.detail.contains("line 1"), "{}", broken.detail);
+    let wrong = post("{\"title\": 7}").await.problem(422, "invalid-body");
+    assert!(wrong.detail.contains("title") && wrong.detail.contains("column"), "{}", wrong.detail);
+    let unknown = post("{\"colour\": \"red\"}").await.problem(422, "invalid-body");
+    assert!(
+        unknown.detail.contains("`colour`") && unknown.detail.contains("`message`"),
+        "{}",
+        unknown.detail
+    );
+}
+
+#[tokio::test]
+async fn a_request_that_makes_no_sense_says_what_would() {
+    let site = Site::open().await;
+    let unknown = site.post("/v1/agents", &json!({"kind": "poet"})).await.problem(422, "unknown-kind");
+    assert!(unknown.detail.contains("orchestrator"), "{}", unknown.detail);
+    site.post("/v1/agents", &json!({"message": " "})).await.problem(422, "invalid-request");
+}
+
+#[tokio::test]
+async fn a_body_must_be_json_and_not_too_large() {
+    let site = Site::with(entourage_server::Settings { body_limit: 100, ..Default::default() }).await;
+    let form = site.request(Method::POST, "/v1/agents").header("content-type", "text/plain").body("{}");
+    send(form).await.problem(415, "media-type");
+    let large = json!({"message": "x".repeat(200)});
+    site.post("/v1/agents", &large).await.problem(413, "too-large");
+    site.post("/v1/agents", &json!({"message": "x"})).await.expect(201);
+}
+
+#[tokio::test]
+async fn every_answer_names_its_request() {
+    let site = Site::open().await;
+    let named = send(site.request(Method::GET, "/v1/kinds").header("x-request-id", "mine")).await;
+    assert_eq!(named.headers["x-request-id"], "mine");
+    let unnamed = site.get("/v1/agent").await;
+    assert!(!unnamed.headers["x-request-id"].is_empty());
+}

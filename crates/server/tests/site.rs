@@ -1,0 +1,231 @@
+//! A house behind a socket, and a client that believes no answer that the description does not
+//! describe.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, LazyLock},
+};
+
+use entourage_engine::{
+    House,
+    dispatch::{Dispatcher, Embedded},
+};
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_server::{Problem, Settings};
+use entourage_store::Store;
+use entourage_store_sqlite::SqliteStore;
+use entourage_types::Owner;
+use reqwest::{Method, RequestBuilder, StatusCode, header::HeaderMap};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::stream::Stream;
+
+/// A house behind a socket, with its dispatcher at work.
+pub(crate) struct Site {
+    pub(crate) house: House,
+    pub(crate) address: SocketAddr,
+    pub(crate) http: reqwest::Client,
+    pub(crate) stop: CancellationToken,
+    pub(crate) served: JoinHandle<entourage_server::Result<()>>,
+    token: Option<String>,
+}
+
+/// An answer.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+/// What the model says. A message is its own script: `ask` asks the user, `note` writes a note,
+/// `tell X` has the researcher do X; anything else is answered at once.
+fn speak(request: &Request) -> Script {
+    match request.messages.last() {
+        Some(Message::User(text)) => {
+            if let Some(rest) = text.strip_prefix("tell ") {
+                Script::call("send_message", json!({"recipient": "researcher", "message": rest}))
+            } else if text.contains("ask") {
+                Script::call("ask_user", json!({"question": "Which colour?", "options": ["red", "blue"]}))
+            } else if text.contains("note") {
+                Script::call("create_note", json!({"title": "Found", "content": "It is blue."}))
+            } else {
+                Script::text(format!("You said: {text}"))
+            }
+        }
+        Some(Message::Output { text, .. }) => Script::text(format!("It came back: {text}")),
+        _ => Script::text("Nothing was said."),
+    }
+}
+
+/// A house with a scripted model and the built-in kinds and tools.
+pub(crate) fn house(store: Arc<dyn Store>) -> House {
+    let model = ScriptedModel::deciding(|request| Some(Ok(speak(request))));
+    let tools = entourage_tools::builtin(entourage_tools::Settings::default());
+    House::builder(store, Arc::new(model)).tools(tools).build()
+}
+
+impl Site {
+    /// A house without authentication.
+    pub(crate) async fn open() -> Self {
+        Self::with(Settings::default()).await
+    }
+
+    /// A house with these settings.
+    pub(crate) async fn with(settings: Settings) -> Self {
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("a store"));
+        Self::over(store, settings).await
+    }
+
+    /// A house over this store.
+    pub(crate) async fn over(store: Arc<dyn Store>, settings: Settings) -> Self {
+        entourage_llm::install_tls();
+        let house = house(Arc::clone(&store));
+        let stop = CancellationToken::new();
+        let listener = entourage_server::bind(([127, 0, 0, 1], 0).into()).await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let served = entourage_server::serve(listener, house.clone(), settings, stop.clone());
+        let (advance, clock, end) = (Arc::new(house.clone()), Arc::clone(house.clock()), stop.clone());
+        tokio::spawn(async move { Embedded::default().run(advance, store, clock, end).await });
+        Self { house, address, http: reqwest::Client::new(), stop, served: tokio::spawn(served), token: None }
+    }
+
+    /// The same house, asked with this token.
+    pub(crate) fn bearing(&self, token: &str) -> Self {
+        Self {
+            house: self.house.clone(),
+            address: self.address,
+            http: self.http.clone(),
+            stop: self.stop.clone(),
+            served: tokio::spawn(async { Ok(()) }),
+            token: Some(token.to_owned()),
+        }
+    }
+
+    /// The house as the local owner sees it, without HTTP.
+    pub(crate) fn client(&self) -> entourage_engine::Client {
+        self.house.client(Owner::local())
+    }
+
+    /// A request, not sent yet.
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.http.request(method, format!("http://{}{path}", self.address));
+        match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
+    }
+
+    /// A GET.
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        send(self.request(Method::GET, path)).await
+    }
+
+    /// A POST with a body.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+        send(self.request(Method::POST, path).json(body)).await
+    }
+
+    /// Makes an agent with a first message, and returns its id.
+    pub(crate) async fn make(&self, message: &str) -> String {
+        let answer = self.post("/v1/agents", &json!({ "message": message })).await;
+        answer.expect(201)["id"].as_str().expect("an id").to_owned()
+    }
+
+    /// Makes an agent, and returns its id once the tree is at rest with what it was told.
+    pub(crate) async fn done(&self, message: &str) -> String {
+        let id = self.make(message).await;
+        self.follow(&id, 0).await.until(|frame| frame.is_status_of(&id, "succeeded")).await;
+        id
+    }
+
+    /// Makes an agent that asks, and returns its id and the open question's.
+    pub(crate) async fn asked(&self, message: &str) -> (String, String) {
+        let id = self.make(message).await;
+        let seen = self.follow(&id, 0).await.until(|frame| frame.event == "question").await;
+        let question = seen.last().expect("a question").data["question"]["id"].as_str().expect("an id");
+        (id, question.to_owned())
+    }
+
+    /// Follows the tree of an agent from after an event.
+    pub(crate) async fn follow(&self, id: &str, after: u64) -> Stream {
+        let path = format!("/v1/agents/{id}/events?after={after}");
+        Stream::open(self.request(Method::GET, &path)).await
+    }
+}
+
+/// Sends a request and checks its answer against the description.
+pub(crate) async fn send(request: RequestBuilder) -> Answer {
+    let (http, request) = request.build_split();
+    let request = request.expect("a request");
+    let (method, path) = (request.method().clone(), request.url().path().to_owned());
+    let response = http.execute(request).await.expect("an answer");
+    let (status, headers) = (response.status(), response.headers().clone());
+    let answer = Answer { status, headers, text: response.text().await.expect("a body") };
+    answer.check(&method, &path);
+    answer
+}
+
+impl Answer {
+    /// The body, once the status is what the test expects.
+    #[track_caller]
+    pub(crate) fn expect(&self, status: u16) -> Value {
+        assert_eq!(self.status.as_u16(), status, "{}", self.text);
+        serde_json::from_str(&self.text).expect("JSON")
+    }
+
+    /// The body as a noun, once the status is 200.
+    #[track_caller]
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> T {
+        serde_json::from_value(self.expect(200)).expect("the noun's own form")
+    }
+
+    /// The problem, once its status and its word are what the test expects.
+    #[track_caller]
+    pub(crate) fn problem(&self, status: u16, word: &str) -> Problem {
+        let problem: Problem = serde_json::from_value(self.expect(status)).expect("a problem document");
+        assert_eq!(self.headers["content-type"], "application/problem+json");
+        assert_eq!(
+            (problem.kind.as_ref(), problem.status),
+            (&*format!("urn:entourage:problem:{word}"), status)
+        );
+        problem
+    }
+
+    /// Panics unless the description has this answer of this operation, with this body.
+    fn check(&self, method: &Method, path: &str) {
+        static DESCRIPTION: LazyLock<Value> =
+            LazyLock::new(|| serde_json::from_str(&entourage_server::openapi_json()).expect("JSON"));
+        let Some(operation) = operation(&DESCRIPTION, method, path) else { return };
+        let (status, media) = (self.status.as_str(), self.headers.get("content-type"));
+        let responses = &operation["responses"];
+        let described = responses.get(status).or(responses.get("default")).unwrap_or(&Value::Null);
+        let named =
+            described["$ref"].as_str().and_then(|name| DESCRIPTION.pointer(name.trim_start_matches('#')));
+        let described = named.unwrap_or(described);
+        assert!(described.is_object(), "{method} {path} is not described to answer {status}: {}", self.text);
+        let media = media.map(|media| media.to_str().expect("ASCII").split(';').next().expect("a type"));
+        let Some(media) = media.filter(|media| media.ends_with("json")) else { return };
+        let mut schema = described["content"][media]["schema"].clone();
+        assert!(schema.is_object(), "{method} {path} is not described to answer {status} with {media}");
+        schema["components"] = DESCRIPTION["components"].clone();
+        let body = serde_json::from_str(&self.text).expect("JSON");
+        let validator = jsonschema::validator_for(&schema).expect("a schema");
+        if let Err(error) = validator.validate(&body) {
+            panic!("{method} {path} is not described to answer {status} so, {error}: {}", self.text);
+        }
+    }
+}
+
+/// What the description says of a request.
+fn operation<'d>(description: &'d Value, method: &Method, path: &str) -> Option<&'d Value> {
+    let fits = |pattern: &str| {
+        let (pattern, path) = (pattern.split('/'), path.split('/'));
+        pattern.clone().count() == path.clone().count()
+            && pattern.zip(path).all(|(pattern, part)| pattern.starts_with('{') || pattern == part)
+    };
+    let (_, operations) = description["paths"].as_object()?.iter().find(|(pattern, _)| fits(pattern))?;
+    operations.get(method.as_str().to_lowercase())
+}

@@ -1,0 +1,101 @@
+//! A client of a stream of events, as a browser has it.
+
+use std::time::Duration;
+
+use futures::{StreamExt, stream::BoxStream};
+use reqwest::{Response, header::HeaderMap};
+use serde_json::Value;
+
+/// How long a test waits for something that must happen.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A stream of events, open.
+pub(crate) struct Stream {
+    pub(crate) headers: HeaderMap,
+    pieces: BoxStream<'static, reqwest::Result<bytes::Bytes>>,
+    buffer: String,
+    /// How many heartbeats have come.
+    pub(crate) heartbeats: usize,
+}
+
+/// One event of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Frame {
+    pub(crate) id: Option<u64>,
+    pub(crate) event: String,
+    pub(crate) data: Value,
+}
+
+impl Frame {
+    /// Whether this says that an agent has got into a status.
+    pub(crate) fn is_status_of(&self, agent: &str, status: &str) -> bool {
+        self.event == "agent_status" && self.data["agent"] == agent && self.data["status"] == status
+    }
+}
+
+impl Stream {
+    /// Opens a stream; the server must agree.
+    pub(crate) async fn open(request: reqwest::RequestBuilder) -> Self {
+        Self::of(request.send().await.expect("an answer"))
+    }
+
+    fn of(response: Response) -> Self {
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        let headers = response.headers().clone();
+        Self { headers, pieces: response.bytes_stream().boxed(), buffer: String::new(), heartbeats: 0 }
+    }
+
+    /// The next event; none once the stream has ended.
+    pub(crate) async fn next(&mut self) -> Option<Frame> {
+        loop {
+            while let Some((block, rest)) = self.buffer.split_once("\n\n") {
+                let frame = frame(block);
+                self.buffer = rest.to_owned();
+                match frame {
+                    Some(frame) => return Some(frame),
+                    None => self.heartbeats += 1,
+                }
+            }
+            let piece = tokio::time::timeout(PATIENCE, self.pieces.next()).await.expect("a sign of life")?;
+            let piece = piece.expect("no cut in the middle");
+            self.buffer.push_str(std::str::from_utf8(&piece).expect("whole characters"));
+        }
+    }
+
+    /// The events up to the first that fits.
+    pub(crate) async fn until(mut self, fits: impl Fn(&Frame) -> bool) -> Vec<Frame> {
+        let mut seen = Vec::new();
+        loop {
+            let frame = self.next().await.expect("an event that fits before the stream ends");
+            let found = fits(&frame);
+            seen.push(frame);
+            if found {
+                return seen;
+            }
+        }
+    }
+
+    /// Waits for a heartbeat.
+    pub(crate) async fn heartbeat(&mut self) {
+        let before = self.heartbeats;
+        while self.heartbeats == before {
+            let piece = tokio::time::timeout(PATIENCE, self.pieces.next()).await.expect("a sign of life");
+            let piece = piece.expect("the stream goes on").expect("no cut in the middle");
+            self.heartbeats += std::str::from_utf8(&piece).expect("text").matches(":\n\n").count();
+        }
+    }
+}
+
+/// One block; none for a comment.
+fn frame(block: &str) -> Option<Frame> {
+    let field = |name: &str| {
+        block.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim_start()))
+    };
+    let data = serde_json::from_str(field("data")?).expect("JSON");
+    Some(Frame {
+        id: field("id").map(|id| id.parse().expect("a number")),
+        event: field("event").expect("a name").to_owned(),
+        data,
+    })
+}

@@ -1,0 +1,40 @@
+//! Tasks, notes and kinds.
+
+use entourage_types::{Note, Task};
+use serde_json::json;
+
+use crate::site::Site;
+
+#[tokio::test]
+async fn tasks_and_notes_of_a_tree_are_listed_and_those_of_others_are_not() {
+    let site = Site::open().await;
+    let id = site.done("tell note it").await;
+    let other = site.done("hello").await;
+
+    let tasks = site.get(&format!("/v1/tasks?root={id}&status=succeeded")).await.expect(200);
+    let task: Task = serde_json::from_value(tasks["data"][0].clone()).unwrap();
+    assert_eq!(task.instruction, "note it");
+    let same: Task = site.get(&format!("/v1/tasks/{}", task.id)).await.read();
+    assert_eq!(same, task);
+    assert_eq!(site.get(&format!("/v1/tasks?root={id}&status=failed")).await.expect(200)["data"], json!([]));
+    assert_eq!(site.get(&format!("/v1/tasks?root={other}")).await.expect(200)["data"], json!([]));
+
+    let notes = site.get(&format!("/v1/notes?root={id}")).await.expect(200);
+    let note: Note = serde_json::from_value(notes["data"][0].clone()).unwrap();
+    assert_eq!((note.title.as_str(), note.content.as_str()), ("Found", "It is blue."));
+    assert_eq!(site.get(&format!("/v1/notes?root={other}")).await.expect(200)["data"], json!([]));
+}
+
+#[tokio::test]
+async fn kinds_say_when_to_use_them_and_keep_their_instructions() {
+    let site = Site::open().await;
+    let kinds = site.get("/v1/kinds").await.expect(200);
+    let names: Vec<_> = kinds["data"].as_array().unwrap().iter().map(|kind| kind["name"].clone()).collect();
+    assert_eq!(names, ["orchestrator", "researcher"]);
+
+    let kind = site.get("/v1/kinds/orchestrator").await.expect(200);
+    assert_eq!(kind, kinds["data"][0]);
+    assert_eq!(kind["peers"], json!(["researcher"]));
+    assert_eq!(kind.get("instructions"), None);
+    site.get("/v1/kinds/poet").await.problem(404, "not-found");
+}
