@@ -67,7 +67,8 @@ CREATE TABLE runs (
     ended                INTEGER
 ) STRICT;
 CREATE INDEX runs_of_agent ON runs (agent);
-CREATE INDEX open_runs ON runs (agent) WHERE status NOT IN ('succeeded', 'failed', 'cancelled');
+CREATE INDEX open_runs ON runs (agent)
+    WHERE status <> 'succeeded' AND status <> 'failed' AND status <> 'cancelled';
 
 CREATE TABLE steps (
     n       INTEGER PRIMARY KEY,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use entourage_store::{Error, Result};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
 use crate::{Durability, fault::Fault, migrate};
 
@@ -78,6 +78,9 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection> {
         .map_err(|error| unusable(path, error))?;
     // People look at a live database with `sqlite3`: what they hold is waited for.
     connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(Fault::from)?;
+    // Plans do not depend on bound values here; with partial indexes SQLite would otherwise prepare
+    // statements anew for each value.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(Fault::from)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(connection)
 }

@@ -56,8 +56,8 @@ pub(crate) fn open(connection: &Connection, agent: AgentId) -> Result<Option<Run
     let mut statement = connection.prepare_cached(
         "SELECT id, agent, owner, status, waiting_on, stop_reason, error, kind_version, tasks, model_calls, \
          input_tokens, output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, cost_nanos, \
-         started, ended FROM runs WHERE agent = ?1 AND status NOT IN ('succeeded', 'failed', 'cancelled') \
-         ORDER BY n DESC LIMIT 1",
+         started, ended FROM runs WHERE agent = ?1 AND status <> 'succeeded' AND status <> 'failed' \
+         AND status <> 'cancelled' ORDER BY n DESC LIMIT 1",
     )?;
     Ok(statement.query_row([agent.to_string()], read).optional()?)
 }

@@ -163,3 +163,80 @@ fn answer(job: Job, outcome: Told<Done>, hints: &Hints) {
     });
     let _ = job.author.send(outcome);
 }
+
+#[cfg(test)]
+mod tests {
+    use entourage_store::Write;
+    use entourage_types::{Entity, EntityKind, Owner, Time};
+
+    use super::*;
+
+    fn record(owner: &str, id: &str, body: &str) -> Commit {
+        let now = Time::now();
+        Commit::new(now).write(Write::Entity(Entity {
+            kind: EntityKind::Request,
+            id: id.to_owned(),
+            owner: Owner::new(owner),
+            root: None,
+            parent: None,
+            status: "done".to_owned(),
+            created: now,
+            updated: now,
+            text: None,
+            body: body.to_owned(),
+        }))
+    }
+
+    /// Settles the commits as one group, and returns what each author is told.
+    fn settle_all<const N: usize>(connection: &Connection, commits: [Commit; N]) -> [Told<Done>; N] {
+        let mut answers = Vec::new();
+        let group = commits.map(|commit| {
+            let (author, answer) = oneshot::channel();
+            answers.push(answer);
+            Job { work: Work::Commit(commit), author }
+        });
+        settle(connection, group.into(), &Hints::new(1));
+        let mut answers = answers.into_iter();
+        std::array::from_fn(|_| answers.next().unwrap().blocking_recv().unwrap())
+    }
+
+    fn ids(connection: &Connection) -> Vec<String> {
+        let mut statement = connection.prepare("SELECT id FROM entities ORDER BY n").unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<_>>().unwrap()
+    }
+
+    fn open() -> (tempfile::TempDir, Connection) {
+        let directory = tempfile::tempdir().unwrap();
+        let connection = crate::open::writer(&directory.path().join("house.db"), None).unwrap();
+        (directory, connection)
+    }
+
+    #[test]
+    fn a_failure_takes_nobody_else_of_its_group_along() {
+        let (_directory, connection) = open();
+        let told = settle_all(
+            &connection,
+            [record("ann", "1", "{}"), record("bob", "1", "{}"), record("bob", "2", "{}")],
+        );
+        assert!(matches!(told, [Ok(_), Err(Error::Exists { .. }), Ok(_)]));
+        assert_eq!(ids(&connection), ["1", "2"]);
+    }
+
+    #[test]
+    fn a_full_disk_refuses_what_does_not_fit_and_nothing_else() {
+        let (_directory, connection) = open();
+        let pages: u32 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+        let room = |pages: u32| {
+            connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
+        };
+        room(pages + 4);
+        let large = "x".repeat(1_000_000);
+        let told = settle_all(&connection, [record("ann", "small", "{}"), record("ann", "large", &large)]);
+        assert!(matches!(&told, [Ok(_), Err(Error::DiskFull(_))]));
+        assert_eq!(ids(&connection), ["small"]);
+        room(pages + 1_000);
+        let told = settle_all(&connection, [record("ann", "large", &large), record("ann", "next", "{}")]);
+        assert!(matches!(told, [Ok(_), Ok(_)]));
+        assert_eq!(ids(&connection), ["small", "large", "next"]);
+    }
+}

@@ -1,4 +1,8 @@
 //! The embedded store: the conformance suite, and what is its own: opening, crashes, views.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
+mod author;
 mod conformance;
+mod crashes;
+mod opening;
+mod views;

@@ -1,0 +1,113 @@
+//! Opening: what cannot be used says why and is left alone; one process at a time.
+
+use std::{fs, path::Path};
+
+use entourage_store::{Error, Store};
+use entourage_store_sqlite::{Settings, SqliteStore};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use crate::author::{Author, assert_whole};
+
+fn open(path: &Path) -> Result<SqliteStore, Error> {
+    SqliteStore::open(path, Settings::default())
+}
+
+/// Why `path` is refused.
+fn refusal(path: &Path) -> String {
+    match open(path) {
+        Ok(_) => panic!("{} was opened", path.display()),
+        Err(error) => {
+            assert!(matches!(error, Error::Unusable { .. }), "{error:?}");
+            let text = error.to_string();
+            assert!(text.contains(&path.display().to_string()), "{text}");
+            text
+        }
+    }
+}
+
+#[test]
+fn the_database_of_another_program_is_refused_and_left_alone() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("theirs.db");
+    let theirs = Connection::open(&path).unwrap();
+    theirs.execute_batch("CREATE TABLE recipes (name TEXT)").unwrap();
+    drop(theirs);
+    let before = fs::read(&path).unwrap();
+    assert!(refusal(&path).contains("another program"));
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_file_that_is_no_database_is_refused_and_left_alone() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("letter.txt");
+    let letter = "Dear Ann, this is not a database. ".repeat(300);
+    fs::write(&path, &letter).unwrap();
+    assert!(refusal(&path).contains("not a database"));
+    assert_eq!(fs::read_to_string(&path).unwrap(), letter);
+}
+
+#[test]
+fn a_database_of_a_newer_version_is_refused() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("house.db");
+    drop(open(&path).unwrap());
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 999).unwrap();
+    let why = refusal(&path);
+    assert!(why.contains("version 999") && why.contains("newer"), "{why}");
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_refused() {
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("file");
+    fs::write(&file, "").unwrap();
+    refusal(&file.join("house.db"));
+    refusal(directory.path());
+    #[cfg(target_os = "linux")]
+    assert!(refusal(Path::new("/proc/self/house.db")).contains("cannot be written"));
+}
+
+#[test]
+fn the_directories_above_are_made() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("a/b/house.db");
+    drop(open(&path).unwrap());
+    assert!(path.exists());
+}
+
+#[test]
+fn a_second_opening_is_refused_by_the_holders_pid_until_the_first_is_closed() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("house.db");
+    let first = open(&path).unwrap();
+    let refused = open(&path).err().unwrap();
+    assert!(matches!(refused, Error::InUse { .. }), "{refused:?}");
+    let pid = format!("pid {}", std::process::id());
+    assert!(refused.to_string().contains(&pid), "{refused}");
+    drop(first);
+    open(&path).unwrap();
+}
+
+#[tokio::test]
+async fn closing_leaves_one_file_with_everything_in_it() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("house.db");
+    let store = open(&path).unwrap();
+    Author::begin(&store).await.unwrap().say(&store, "hello").await.unwrap();
+    drop(store);
+    assert!(!directory.path().join("house.db-wal").exists());
+    let copy = directory.path().join("copy.db");
+    fs::copy(&path, &copy).unwrap();
+    assert_eq!(assert_whole(&open(&copy).unwrap()).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn stores_in_memory_are_apart() {
+    let (one, two) = (SqliteStore::in_memory().unwrap(), SqliteStore::in_memory().unwrap());
+    Author::begin(&one).await.unwrap().say(&one, "hello").await.unwrap();
+    assert_eq!(assert_whole(&one).await.unwrap(), 1);
+    let all = entourage_store::AgentQuery::default();
+    assert_eq!(two.agents(&entourage_types::Scope::House, all).await.unwrap(), []);
+}

@@ -1,0 +1,161 @@
+//! Views: a person who opens the file with `sqlite3` reads nouns, names and times.
+
+use entourage_store::{Commit, Store, Write};
+use entourage_store_sqlite::{Settings, SqliteStore};
+use entourage_types::{
+    Agent, Author, CallId, Cost, Item, ItemBody, Message, Note, NoteId, Output, Owner, Question, QuestionId,
+    QuestionStatus, Record, Run, RunId, Status, StopReason, Task, TaskId, TaskResult, Time, ToolCall, Turn,
+    Usage,
+};
+use rusqlite::{Connection, types::Value};
+use serde_json::json;
+use tempfile::TempDir;
+
+/// 2026-11-21T20:13:20.5Z
+const AT: Time = Time::from_micros(1_795_292_000_500_000);
+const SHOWN: &str = "2026-11-21T20:13:20.500Z";
+
+/// The rows of a query, each as one line.
+fn rows(connection: &Connection, sql: &str) -> Vec<String> {
+    let mut statement = connection.prepare(sql).unwrap();
+    let columns = statement.column_count();
+    let rows = statement.query_map([], |row| {
+        let values = (0..columns).map(|column| {
+            Ok(match row.get::<_, Value>(column)? {
+                Value::Null => "-".to_owned(),
+                Value::Integer(integer) => integer.to_string(),
+                Value::Real(real) => real.to_string(),
+                Value::Text(text) => text,
+                Value::Blob(_) => "blob".to_owned(),
+            })
+        });
+        Ok(values.collect::<rusqlite::Result<Vec<_>>>()?.join(" | "))
+    });
+    rows.unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+#[tokio::test]
+async fn every_view_reads_as_people_do() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("house.db");
+    let store = SqliteStore::open(&path, Settings::default()).unwrap();
+    let root = Agent::root(Owner::local(), "helper", "garden", AT);
+    store.commit(Commit::new(AT).write(Write::NewAgent(root.clone()))).await.unwrap();
+    let mut agent = store.claim(root.id).await.unwrap().unwrap().agent;
+    let run = Run {
+        id: RunId::new(),
+        agent: agent.id,
+        owner: agent.owner.clone(),
+        status: Status::Succeeded,
+        waiting_on: None,
+        stop_reason: Some(StopReason::Completed),
+        error: None,
+        kind_version: "v1".to_owned(),
+        tasks: Vec::new(),
+        model_calls: 2,
+        usage: Usage { input: 10, output: 5, ..Usage::default() },
+        cost: Cost::from_nanos(1_500_000_000),
+        started: AT,
+        ended: Some(AT),
+    };
+    let call = CallId::new();
+    let bodies = [
+        ItemBody::Message(Message { from: Author::User, text: "dig".to_owned(), task: None }),
+        ItemBody::Turn(Turn {
+            text: String::new(),
+            calls: vec![ToolCall { id: call, tool: "spade".to_owned(), arguments: json!({}) }],
+            model: Some("some::model".to_owned()),
+        }),
+        ItemBody::Output(Output {
+            call,
+            tool: "spade".to_owned(),
+            text: "a hole".to_owned(),
+            error: false,
+            details: None,
+        }),
+    ];
+    let mut commit = Commit::fenced(&agent, AT);
+    for body in bodies {
+        let item = Item { agent: agent.id, seq: agent.items, run: run.id, session: 1, at: AT, body };
+        commit.push(Write::Item(item));
+        agent.items += 1;
+    }
+    let task = Task {
+        id: TaskId::new(),
+        owner: agent.owner.clone(),
+        root: agent.root,
+        from: agent.id,
+        to: agent.id,
+        call,
+        wait: true,
+        kind: "digger".to_owned(),
+        instruction: "dig a hole".to_owned(),
+        status: Status::Succeeded,
+        result: Some(TaskResult::Text("dug".to_owned())),
+        created: AT,
+        updated: AT,
+    };
+    let question = Question {
+        id: QuestionId::new(),
+        owner: agent.owner.clone(),
+        root: agent.root,
+        agent: agent.id,
+        kind: agent.kind.clone(),
+        run: run.id,
+        call,
+        task: None,
+        text: "how deep?".to_owned(),
+        options: Vec::new(),
+        status: QuestionStatus::Answered,
+        answer: Some("1 m".to_owned()),
+        created: AT,
+        updated: AT,
+    };
+    let note = Note {
+        id: NoteId::new(),
+        owner: agent.owner.clone(),
+        root: agent.root,
+        agent: agent.id,
+        title: "soil".to_owned(),
+        content: "clay".to_owned(),
+        created: AT,
+    };
+    commit.push(Write::Run(run));
+    commit.push(Write::Agent(agent));
+    commit.push(Write::Task(task));
+    commit.push(Write::Question(question));
+    commit.push(Write::Entity(note.entity().unwrap()));
+    store.commit(commit).await.unwrap();
+
+    // While the store is open, as a person would.
+    let person = Connection::open(&path).unwrap();
+    for (sql, expected) in [
+        (
+            "SELECT kind, title, status, items, created FROM agent_list",
+            vec![format!("helper | garden | idle | 3 | {SHOWN}")],
+        ),
+        (
+            "SELECT kind, title, status, stop_reason, model_calls, input_tokens, cost_usd, started, ended FROM run_list",
+            vec![format!("helper | garden | succeeded | completed | 2 | 10 | 1.5 | {SHOWN} | {SHOWN}")],
+        ),
+        (
+            "SELECT seq, at, type, who, text, calls FROM transcript ORDER BY seq",
+            vec![
+                format!("0 | {SHOWN} | message | user | dig | -"),
+                format!("1 | {SHOWN} | turn | some::model | - | spade"),
+                format!("2 | {SHOWN} | output | spade | a hole | -"),
+            ],
+        ),
+        (
+            "SELECT status, kind, instruction, result, created FROM task_list",
+            vec![format!("succeeded | digger | dig a hole | dug | {SHOWN}")],
+        ),
+        (
+            "SELECT status, kind, text, answer, updated FROM question_list",
+            vec![format!("answered | helper | how deep? | 1 m | {SHOWN}")],
+        ),
+        ("SELECT title, content, created FROM note_list", vec![format!("soil | clay | {SHOWN}")]),
+    ] {
+        assert_eq!(rows(&person, sql), expected, "{sql}");
+    }
+}
