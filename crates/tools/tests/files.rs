@@ -161,7 +161,7 @@ async fn a_directory_that_is_itself_a_link_is_fine_and_one_that_is_missing_is_na
         let files = Files::new(place.dir.path().join(missing));
         assert!(files.check().is_err());
         let error = fails(&ListFiles::new(files), json!({})).await;
-        assert!(matches!(&error, Error::NotConfigured(why) if why.contains("`files`")), "{error}");
+        assert!(matches!(&error, Error::NotConfigured(why) if why.contains("`tools.files`")), "{error}");
     }
 }
 

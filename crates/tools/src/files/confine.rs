@@ -31,7 +31,7 @@ impl Files {
     fn root(&self) -> Result<PathBuf> {
         let refuse = |why: String| {
             let root = self.root.display();
-            Error::NotConfigured(format!("the directory `{root}` of the setting `files` {why}"))
+            Error::NotConfigured(format!("the directory `{root}` of the setting `tools.files` {why}"))
         };
         let root = self.root.canonicalize().map_err(|error| refuse(format!("cannot be opened: {error}")))?;
         if root.is_dir() { Ok(root) } else { Err(refuse("is a file; name a directory".to_owned())) }

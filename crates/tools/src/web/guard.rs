@@ -156,7 +156,7 @@ impl fmt::Display for Refused {
         write!(
             f,
             "`{host}` stands on {address} ({why}), not on the public internet. \
-             Only the operator can allow it, by the setting `fetch.allow`"
+             Only the operator can allow it, by the setting `tools.fetch.allow`"
         )
     }
 }
