@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# The tests that need programs of others: starts each program, runs its tests, stops it. What cannot
+# be had is skipped loudly and never counts as passed. The last line counts all of them.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+HERE=tests/services
+passed=0 failed=0 skipped=0
+
+run_tests() {   # run_tests WHAT FILTER: one module of the third-party tests
+  local what=$1 filter=$2
+  if cargo test --release --quiet -p entourage-tests --features third-party --test third_party -- "$filter" --nocapture; then
+    passed=$((passed + 1)); echo "PASSED: $what"
+  else
+    failed=$((failed + 1)); echo "FAILED: $what"
+  fi
+}
+missing() {   # missing STATUS WHAT: skipped, or failed for a reason of our own
+  if [ "$1" = 77 ]; then skipped=$((skipped + 1)); echo "SKIPPED: $2"; else failed=$((failed + 1)); echo "FAILED: $2"; fi
+}
+
+cargo build --release --quiet -p entourage || exit 1
+ENTOURAGE_BIN=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/release/entourage
+export ENTOURAGE_BIN
+
+if AIMOCK_URL=$(bash $HERE/aimock.sh start); then
+  export AIMOCK_URL
+  run_tests "a fake provider on every wire" wires::
+  bash $HERE/aimock.sh stop "$AIMOCK_URL"
+else
+  missing $? "a fake provider on every wire"
+fi
+
+if MCP_COMMAND=$(bash $HERE/mcp-everything.sh) && model=$(bash $HERE/local-model.sh start); then
+  export MCP_COMMAND
+  LOCAL_MODEL_URL=$(head -n 1 <<<"$model") LOCAL_MODEL_NAME=$(tail -n 1 <<<"$model")
+  export LOCAL_MODEL_URL LOCAL_MODEL_NAME
+  run_tests "the main job with a real language model" main_job::
+  bash $HERE/local-model.sh stop
+else
+  missing $? "the main job with a real language model"
+fi
+
+echo "third parties: $passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

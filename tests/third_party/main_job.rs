@@ -1,0 +1,153 @@
+//! The main job on real input with a real language model: orchestrator, researcher, a page over
+//! HTTP, files of a directory, a real MCP server, a note, an answer.
+//!
+//! A small model wanders; what it says is not judged. What the house guarantees is: transcripts are
+//! well formed, every call is answered, the run ends, what it used is on record.
+
+use std::{collections::BTreeSet, path::Path, process::Command};
+
+use axum::{Router, response::Html, routing::get};
+use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Page, RunQuery, Store};
+use entourage_store_sqlite::{Settings, SqliteStore};
+use entourage_tests::{plain, well_formed};
+use entourage_types::{EntityKind, Item, ItemBody, Scope, Status};
+
+const ORCHESTRATOR: &str = "---
+name: orchestrator
+description: Talks with the user.
+tools: [send_message]
+peers: [researcher]
+limits: {max_steps: 6}
+---
+You lead. First send the whole task to `researcher` with `send_message`. When its result is in, give the
+final answer in one sentence.
+";
+
+const PAGE: &str = "<html><head><title>Bridge</title></head><body><article><h1>Bridge</h1>\
+<p>The bridge of Arden is 214 metres long and was opened in 1931.</p></article></body></html>";
+
+fn researcher(page: &str) -> String {
+    format!(
+        "---
+name: researcher
+description: Reads pages and files.
+tools: [fetch_url, read_file, create_note, mcp__everything__echo]
+limits: {{max_steps: 10, max_same_tool: 4}}
+---
+You work in exactly this order, one action a turn, none twice:
+1. `fetch_url` with url {page}
+2. `read_file` with path bridge.txt
+3. `everything__echo` with a message
+4. `create_note` with what you found
+5. the final answer
+"
+    )
+}
+
+/// Serves the page on loopback, for as long as the program runs.
+async fn page() -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let app = Router::new().route("/bridge", get(|| async { Html(PAGE) }));
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    format!("http://{address}/bridge")
+}
+
+fn write_settings(data: &Path, page: &str, files: &Path) {
+    let model = super::named("LOCAL_MODEL_NAME");
+    let mcp: Vec<String> =
+        super::named("MCP_COMMAND").split_whitespace().map(|word| format!("{word:?}")).collect();
+    let host = page.strip_prefix("http://").and_then(|rest| rest.split('/').next()).unwrap();
+    std::fs::create_dir_all(data.join("kinds")).unwrap();
+    std::fs::write(data.join("kinds/orchestrator.md"), ORCHESTRATOR).unwrap();
+    std::fs::write(data.join("kinds/researcher.md"), researcher(page)).unwrap();
+    let settings = format!(
+        "[models]
+default = \"compatible::{model}\"
+[models.providers.compatible]
+base_url = \"{url}\"
+header_seconds = 300
+silence_seconds = 300
+[tools]
+files = {files:?}
+[tools.fetch]
+allow = [\"{host}\"]
+[[tools.mcp]]
+name = \"everything\"
+command = {command}
+args = [{args}]
+",
+        url = super::named("LOCAL_MODEL_URL"),
+        command = mcp[0],
+        args = mcp[1..].join(", "),
+    );
+    std::fs::write(data.join("entourage.toml"), settings).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_orchestrator_and_a_researcher_do_it_with_a_real_model() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, files) = (directory.path().join("data"), directory.path().join("files"));
+    std::fs::create_dir_all(&files).unwrap();
+    std::fs::write(files.join("bridge.txt"), "The bridge of Arden was repaired in 1988.\n").unwrap();
+    let page = page().await;
+    write_settings(&data, &page, &files);
+
+    let program = super::named("ENTOURAGE_BIN");
+    let (task, at) = (
+        "Find out how long the bridge of Arden is, when it was opened and when it was repaired.",
+        data.clone(),
+    );
+    let ran = tokio::task::spawn_blocking(move || {
+        Command::new(program).arg("--data").arg(at).args(["--json", "run", task]).output()
+    });
+    let ran = ran.await.unwrap().unwrap();
+    let stdout = String::from_utf8(ran.stdout).unwrap();
+    let stderr = String::from_utf8_lossy(&ran.stderr);
+    let code = ran.status.code();
+    assert!(matches!(code, Some(0 | 1)), "the run ended, well or not: {code:?}\n{stderr}");
+    let report: serde_json::Value = serde_json::from_str(stdout.lines().last().unwrap_or_default()).unwrap();
+    assert!(report["usage"]["input"].as_u64().unwrap() > 0, "{report}");
+
+    let store = SqliteStore::open(&data.join("entourage.db"), Settings::default()).unwrap();
+    let agents = store.agents(&Scope::House, AgentQuery::default()).await.unwrap();
+    assert!(agents.len() >= 2, "the researcher was made");
+    let mut used = BTreeSet::new();
+    let mut tokens = 0;
+    for agent in &agents {
+        assert!(
+            matches!(agent.status, Status::Succeeded | Status::Failed),
+            "{} is {}",
+            agent.kind,
+            agent.status
+        );
+        let query = ItemQuery { agent: agent.id, from: 0, limit: 1000 };
+        let items = store.items(&Scope::House, query).await.unwrap();
+        println!("{} {}:\n  {}", agent.kind, agent.status, plain(&items).join("\n  "));
+        well_formed(&items).unwrap();
+        used.extend(items.iter().filter_map(answered_tool));
+        let runs = store
+            .runs(&Scope::House, RunQuery { agent: Some(agent.id), ..RunQuery::default() })
+            .await
+            .unwrap();
+        assert!(!runs.is_empty() && runs.iter().all(|run| run.ended.is_some() && run.usage.output > 0));
+        tokens += runs.iter().map(|run| run.usage.input).sum::<u64>();
+    }
+    assert_eq!(report["usage"]["input"].as_u64(), Some(tokens), "what the tree used sums exactly");
+    let notes = store
+        .entities(&Scope::House, EntityQuery { page: Page::default(), ..EntityQuery::of(EntityKind::Note) });
+    let notes = notes.await.unwrap();
+    println!("tools that answered: {used:?}; notes kept: {}", notes.len());
+    for tool in ["send_message", "fetch_url", "read_file", "everything__echo", "create_note"] {
+        assert!(used.contains(tool), "`{tool}` never answered; those that did: {used:?}");
+    }
+    assert!(!notes.is_empty());
+}
+
+/// The tool of an output that is no error.
+fn answered_tool(item: &Item) -> Option<String> {
+    match &item.body {
+        ItemBody::Output(output) if !output.error => Some(output.tool.clone()),
+        _ => None,
+    }
+}
