@@ -43,8 +43,8 @@ impl Tool for Weather {
     }
 }
 
-/// A world that speaks to the fake on one wire.
-async fn world(provider: Provider, base: &str) -> World {
+/// A world that speaks to the fake on one wire. The fake chooses its answer by the instructions.
+async fn world(provider: Provider, base: &str, instructions: &str) -> World {
     let connection = Connection {
         base_url: Some(base.to_owned()),
         key: Some(String::from("not-a-key").into()),
@@ -52,16 +52,19 @@ async fn world(provider: Provider, base: &str) -> World {
     };
     let settings = Settings { providers: BTreeMap::from([(provider, connection)]), ..Settings::default() };
     let router = Router::new(settings, format!("{}::fake-model", provider.name())).unwrap();
-    World::builder(router).tools(Toolbox::new().with(Weather)).kinds(one_kind(|_| {})).start().await
+    World::builder(router)
+        .tools(Toolbox::new().with(Weather))
+        .kinds(one_kind(|kind| kind.instructions = instructions.into()))
+        .start()
+        .await
 }
 
 async fn speaks(provider: Provider, path: &str, counts: bool) {
     let base = format!("{}{path}", super::named("AIMOCK_URL"));
-    let world = world(provider, &base).await;
-    let client = world.client();
-
+    let greeting = world(provider, &base, "Greet.").await;
+    let client = greeting.client();
     let agent = client.create(NewAgent::default(), None).await.unwrap();
-    let mut watch = world.house().client(agent.owner.clone()).watch(agent.id, 0).await.unwrap();
+    let mut watch = greeting.house().client(agent.owner.clone()).watch(agent.id, 0).await.unwrap();
     client.send(agent.id, "hello", None).await.unwrap();
     let mut streamed = String::new();
     let mut pieces = 0;
@@ -84,6 +87,8 @@ async fn speaks(provider: Provider, path: &str, counts: bool) {
     assert_eq!(seen.last().unwrap().text, streamed, "the pieces are the text");
     assert!(streamed.starts_with("Hello!") && pieces > 1, "{pieces} pieces: {streamed}");
 
+    let world = world(provider, &base, "Report the weather.").await;
+    let client = world.client();
     let agent = world.ask("What is the weather in Paris and Rome?").await;
     assert_eq!(world.ended(agent.id).await.status, Status::Succeeded);
     let items = client.items(agent.id, 0, 10).await.unwrap();
