@@ -22,6 +22,10 @@ async fn the_description_is_served() {
     let served = site.get("/openapi.json").await;
     assert_eq!(served.headers["content-type"], "application/json");
     assert_eq!(served.text, entourage_server::openapi_json());
+    let request = site.request(reqwest::Method::GET, "/openapi.json").header("accept-encoding", "gzip");
+    let small = request.send().await.unwrap();
+    assert_eq!(small.headers()["content-encoding"], "gzip");
+    assert!(small.bytes().await.unwrap().len() < served.text.len() / 4);
 }
 
 #[test]

@@ -1,12 +1,21 @@
 //! For whoever runs the house: up, ready, measured; and what is said when the store is not well.
 
-use std::sync::Arc;
+use std::{
+    cell::RefCell,
+    io::{self, Write},
+    sync::Arc,
+};
 
 use entourage_server::Settings;
 use entourage_store::Error;
+use reqwest::Method;
 use serde_json::json;
 
-use crate::{broken::Broken, site::Site};
+use crate::{
+    auth::{settings, token_of},
+    broken::Broken,
+    site::{Site, send},
+};
 
 #[tokio::test]
 async fn a_house_that_is_well_is_up_and_ready() {
@@ -21,6 +30,9 @@ async fn requests_are_measured_by_route_and_status_not_by_id() {
     let id = site.done("hello").await;
     site.get(&format!("/v1/agents/{id}")).await.expect(200);
     site.get("/v1/agents/agt_1").await.problem(400, "invalid-path");
+    send(site.request(Method::from_bytes(b"BREW").unwrap(), "/v1/kinds"))
+        .await
+        .problem(405, "method-not-allowed");
     let metrics = site.get("/metrics").await;
     assert!(metrics.headers["content-type"].to_str().unwrap().starts_with("text/plain"));
     let counted = |status: &str| {
@@ -32,7 +44,7 @@ async fn requests_are_measured_by_route_and_status_not_by_id() {
     };
     assert!(counted("200") && counted("400"), "{}", metrics.text);
     assert!(metrics.text.contains("entourage_http_request_seconds_bucket{"), "{}", metrics.text);
-    assert!(!metrics.text.contains(&id));
+    assert!(!metrics.text.contains(&id) && !metrics.text.contains("BREW"), "{}", metrics.text);
 }
 
 #[tokio::test]
@@ -63,4 +75,42 @@ async fn a_panic_is_one_requests_own() {
     let problem = site.get("/v1/agents").await.problem(500, "internal");
     assert!(!problem.detail.contains("secret"), "{}", problem.detail);
     assert_eq!(site.get("/healthz").await.status, 204);
+}
+
+thread_local! {
+    /// What was logged on this thread, where the server of this test works, too.
+    static LOG: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Writes to the log of the thread. A subscriber of one thread only would depend on which test met
+/// a place in the code first.
+struct ThreadLog;
+
+impl Write for ThreadLog {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        LOG.with_borrow_mut(|log| log.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn the_most_talkative_log_names_the_agent_and_holds_neither_words_nor_tokens() {
+    tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_max_level(tracing::Level::TRACE)
+        .with_span_events(tracing_subscriber::fmt::format::FmtSpan::CLOSE)
+        .with_writer(|| ThreadLog)
+        .init();
+    let token = token_of("alice");
+    let site = Site::with(settings()).await.bearing(&token);
+    let id = site.done("my private words").await;
+    site.get(&format!("/v1/agents/{id}?colour=red")).await;
+    let logged = LOG.with_borrow(|log| String::from_utf8_lossy(log).into_owned());
+    assert!(logged.contains(&format!("id={id}")) && logged.contains("route=\"/v1/agents\""), "{logged}");
+    for secret in ["private words", &token, "colour"] {
+        assert!(!logged.contains(secret), "{secret}: {logged}");
+    }
 }

@@ -27,6 +27,9 @@ async fn a_malformed_id_is_told_from_one_that_names_nothing() {
     let run = format!("run_{}", "0".repeat(32));
     site.get(&format!("/v1/agents/{run}")).await.problem(400, "invalid-path");
     site.get(&format!("/v1/runs/{run}")).await.problem(404, "not-found");
+    for path in ["/v1/agents/%FF", "/v1/kinds/%FF"] {
+        site.get(path).await.problem(400, "invalid-path");
+    }
 }
 
 #[tokio::test]
@@ -55,6 +58,8 @@ async fn a_wrong_body_is_told_by_the_place_of_the_mistake() {
     assert!(broken.detail.contains("line 1"), "{}", broken.detail);
     let wrong = post("{\"title\": 7}").await.problem(422, "invalid-body");
     assert!(wrong.detail.contains("title") && wrong.detail.contains("column"), "{}", wrong.detail);
+    let list = post("[]").await.problem(422, "invalid-body");
+    assert!(list.detail.contains("expected an object"), "{}", list.detail);
     let unknown = post("{\"colour\": \"red\"}").await.problem(422, "invalid-body");
     assert!(
         unknown.detail.contains("`colour`") && unknown.detail.contains("`message`"),

@@ -89,7 +89,9 @@ impl Site {
         let served = entourage_server::serve(listener, house.clone(), settings, stop.clone());
         let (advance, clock, end) = (Arc::new(house.clone()), Arc::clone(house.clock()), stop.clone());
         tokio::spawn(async move { Embedded::default().run(advance, store, clock, end).await });
-        Self { house, address, http: reqwest::Client::new(), stop, served: tokio::spawn(served), token: None }
+        // What travels is looked at as it is.
+        let http = reqwest::Client::builder().no_gzip().build().expect("a client");
+        Self { house, address, http, stop, served: tokio::spawn(served), token: None }
     }
 
     /// The same house, asked with this token.

@@ -1,4 +1,4 @@
-//! The id in a path.
+//! The id, or the name, in a path.
 
 use std::{fmt::Display, str::FromStr};
 
@@ -9,7 +9,7 @@ use axum::{
 
 use crate::Problem;
 
-/// The id in a path, of the noun that the path is about.
+/// The id in a path, of the noun that the path is about; a name is an id without a form.
 pub(crate) struct Id<T>(pub(crate) T);
 
 impl<T, S> FromRequestParts<S> for Id<T>

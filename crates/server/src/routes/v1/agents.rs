@@ -32,7 +32,7 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 
 /// What to make.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct CreateAgent {
     /// The kind of agent; the one that people talk to when none is given.
     kind: Option<String>,

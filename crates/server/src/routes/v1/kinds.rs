@@ -1,13 +1,16 @@
 //! Kinds: what sorts of agents there are. They belong to the house, not to an owner.
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::{Json, extract::State};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
-use crate::{Problem, extract::Caller, page::List, state::Served, views::KindView};
+use crate::{
+    Problem,
+    extract::{Caller, Id},
+    page::List,
+    state::Served,
+    views::KindView,
+};
 
 type KindList = List<KindView>;
 
@@ -30,7 +33,7 @@ async fn list(_: Caller, State(served): State<Served>) -> Json<KindList> {
     params(("name" = String, Path, description = "Its name.")),
     responses((status = 200, description = "The kind.", body = KindView), Failures)
 )]
-async fn get(_: Caller, State(served): State<Served>, Path(name): Path<String>) -> Answer<KindView> {
+async fn get(_: Caller, State(served): State<Served>, Id(name): Id<String>) -> Answer<KindView> {
     let kind = served.house.kinds().get(&name);
     let kind = kind
         .ok_or_else(|| Problem::not_found(format!("there is no kind `{name}`; GET /v1/kinds lists them")))?;

@@ -23,7 +23,7 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 
 /// What to say.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct SendMessage {
     /// The text.
     text: String,

@@ -61,7 +61,7 @@ async fn get(caller: Caller, Id(id): Id<QuestionId>) -> Answer<QuestionView> {
 
 /// An answer, or that there will be none: one of the two.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct AnswerQuestion {
     /// The answer, in the person's words.
     answer: Option<String>,
