@@ -28,9 +28,10 @@ CREATE TABLE agents (
     created    INTEGER NOT NULL,
     updated    INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX agents_of_owner ON agents (owner);
+CREATE INDEX roots_of_owner ON agents (owner) WHERE parent IS NULL;
 CREATE INDEX agents_of_root ON agents (root);
 CREATE INDEX agents_of_parent ON agents (parent) WHERE parent IS NOT NULL;
-CREATE INDEX roots_of_owner ON agents (owner) WHERE parent IS NULL;
 CREATE UNIQUE INDEX agents_by_key ON agents (root, key) WHERE key IS NOT NULL;
 
 CREATE TABLE items (
@@ -66,6 +67,7 @@ CREATE TABLE runs (
     started              INTEGER NOT NULL,
     ended                INTEGER
 ) STRICT;
+CREATE INDEX runs_of_owner ON runs (owner);
 CREATE INDEX runs_of_agent ON runs (agent);
 CREATE INDEX open_runs ON runs (agent)
     WHERE status <> 'succeeded' AND status <> 'failed' AND status <> 'cancelled';

@@ -1,7 +1,7 @@
 //! Agents.
 
 use entourage_store::{AgentQuery, Error};
-use entourage_types::{Agent, AgentId, Scope};
+use entourage_types::{Agent, AgentId, Owner, Scope};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
@@ -16,7 +16,7 @@ const COLUMNS: &str = "id, owner, root, parent, depth, kind, key, title, status,
 fn read(row: &Row<'_>) -> rusqlite::Result<Agent> {
     Ok(Agent {
         id: word(row, 0)?,
-        owner: entourage_types::Owner::new(row.get::<_, String>(1)?),
+        owner: Owner::new(row.get::<_, String>(1)?),
         root: word(row, 2)?,
         parent: word_if_any(row, 3)?,
         depth: row.get(4)?,
@@ -44,16 +44,19 @@ pub(crate) fn get(connection: &Connection, id: AgentId) -> Result<Option<Agent>>
 
 /// Agents by query.
 pub(crate) fn list(connection: &Connection, scope: &Scope, query: &AgentQuery) -> Result<Vec<Agent>> {
-    let mut select = Select::new(&format!("SELECT {COLUMNS} FROM agents WHERE true"))
+    select(scope, query).rows(connection, read)
+}
+
+/// The query behind [`list`].
+pub(crate) fn select(scope: &Scope, query: &AgentQuery) -> Select {
+    let select = Select::new(&format!("SELECT {COLUMNS} FROM agents WHERE true"))
         .seen_by(scope, "owner")
         .only("root = ?", query.root)
         .only("parent = ?", query.parent)
         .only("key = ?", query.key.as_deref())
         .only("status = ?", query.status);
-    if query.roots {
-        select = select.and("parent IS NULL");
-    }
-    select.page("agents", None, scope, &query.page).rows(connection, read)
+    let select = if query.roots { select.and("parent IS NULL") } else { select };
+    select.page("agents", None, scope, &query.page)
 }
 
 /// Whether there is such an agent.

@@ -45,26 +45,34 @@ pub(crate) fn get(
 
 /// Entities by query; with words, the best matches first.
 pub(crate) fn list(connection: &Connection, scope: &Scope, query: &EntityQuery) -> Result<Vec<Entity>> {
-    let kind = query.kind.as_str();
-    let select = match &query.text {
-        None => Select::new(&format!("SELECT {COLUMNS} FROM entities WHERE true")),
-        Some(text) => {
-            let Some(words) = words(text) else { return Ok(Vec::new()) };
-            let from = "entity_text JOIN entities ON entities.n = entity_text.rowid";
-            Select::new(&format!("SELECT {COLUMNS} FROM {from} WHERE entity_text MATCH ?")).bind(words)
-        }
-    };
-    let select = select
-        .only("kind = ?", Some(kind))
+    match &query.text {
+        Some(text) => match words(text) {
+            Some(words) => search(scope, query, words).rows(connection, read),
+            None => Ok(Vec::new()),
+        },
+        None => select(scope, query).rows(connection, read),
+    }
+}
+
+/// The query behind [`list`] without words.
+pub(crate) fn select(scope: &Scope, query: &EntityQuery) -> Select {
+    let select = Select::new(&format!("SELECT {COLUMNS} FROM entities WHERE true"));
+    restrict(select, scope, query).page("entities", Some(query.kind.as_str()), scope, &query.page)
+}
+
+fn search(scope: &Scope, query: &EntityQuery, words: String) -> Select {
+    let from = "entity_text JOIN entities ON entities.n = entity_text.rowid";
+    let select = Select::new(&format!("SELECT {COLUMNS} FROM {from} WHERE entity_text MATCH ?")).bind(words);
+    restrict(select, scope, query).end("ORDER BY rank LIMIT ?").bind(query.page.limit)
+}
+
+fn restrict(select: Select, scope: &Scope, query: &EntityQuery) -> Select {
+    select
+        .only("kind = ?", Some(query.kind))
         .seen_by(scope, "owner")
         .only("root = ?", query.root)
         .only("parent = ?", query.parent)
-        .only("status = ?", query.status.as_deref());
-    match query.text {
-        None => select.page("entities", Some(kind), scope, &query.page),
-        Some(_) => select.end("ORDER BY rank LIMIT ?").bind(query.page.limit),
-    }
-    .rows(connection, read)
+        .only("status = ?", query.status.as_deref())
 }
 
 /// A full-text query for entities with all of these words, the last of which may go on; none when

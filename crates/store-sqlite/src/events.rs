@@ -18,19 +18,16 @@ pub(crate) fn list(
     after: u64,
     limit: u32,
 ) -> Result<Vec<Event>> {
-    let root = root.to_string();
     Select::new(
         "SELECT e.root, e.seq, e.agent, e.at, e.item_seq, e.body, \
          i.agent, i.seq, i.run, i.session, i.at, i.type, i.body \
          FROM events e LEFT JOIN items i ON i.agent = e.agent AND i.seq = e.item_seq \
          WHERE e.root = ? AND e.seq > ?",
     )
-    .bind(root.clone())
+    .bind(root.to_string())
     .bind(int(after))
-    .and("EXISTS (SELECT 1 FROM agents WHERE id = ?")
-    .bind(root)
-    .seen_by(scope, "owner")
-    .end(") ORDER BY e.seq LIMIT ?")
+    .of(scope, "agents", root)
+    .end("ORDER BY e.seq LIMIT ?")
     .bind(limit)
     .rows(connection, read)
 }

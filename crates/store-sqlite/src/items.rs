@@ -26,14 +26,11 @@ pub(crate) fn read(row: &Row<'_>, first: usize) -> rusqlite::Result<Item> {
 
 /// Items of one transcript, in order.
 pub(crate) fn list(connection: &Connection, scope: &Scope, query: &ItemQuery) -> Result<Vec<Item>> {
-    let agent = query.agent.to_string();
     Select::new("SELECT agent, seq, run, session, at, type, body FROM items WHERE agent = ? AND seq >= ?")
-        .bind(agent.clone())
+        .bind(query.agent.to_string())
         .bind(int(query.from))
-        .and("EXISTS (SELECT 1 FROM agents WHERE id = ?")
-        .bind(agent)
-        .seen_by(scope, "owner")
-        .end(") ORDER BY seq LIMIT ?")
+        .of(scope, "agents", query.agent)
+        .end("ORDER BY seq LIMIT ?")
         .bind(query.limit)
         .rows(connection, |row| read(row, 0))
 }

@@ -18,6 +18,8 @@ mod items;
 mod lock;
 mod migrate;
 mod open;
+#[cfg(test)]
+mod plans;
 mod readers;
 mod rows;
 mod runs;
@@ -109,6 +111,8 @@ impl SqliteStore {
         readers: usize,
         temporary: Option<TempDir>,
     ) -> Result<Self> {
+        // However the path was put and wherever the process goes, it is the same file and lock.
+        let path = &path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or(path.into());
         let unusable = |error: std::io::Error, what: &str| Error::Unusable {
             path: path.display().to_string(),
             why: format!("{what}: {error}"),

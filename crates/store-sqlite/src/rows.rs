@@ -22,6 +22,11 @@ pub(crate) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Time> {
     row.get(column).map(Time::from_micros)
 }
 
+/// A time that may be absent, read back.
+pub(crate) fn time_if_any(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Time>> {
+    Ok(row.get::<_, Option<i64>>(column)?.map(Time::from_micros))
+}
+
 /// An id or a word read back.
 pub(crate) fn word<T>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
 where
@@ -43,6 +48,12 @@ where
 /// A JSON column read back.
 pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
     serde_json::from_str(row.get_ref(column)?.as_str()?).map_err(|error| unreadable(column, error))
+}
+
+/// A JSON column that may be absent, read back.
+pub(crate) fn json_if_any<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<T>> {
+    let text = row.get_ref(column)?.as_str_or_null()?;
+    text.map(serde_json::from_str).transpose().map_err(|error| unreadable(column, error))
 }
 
 /// The failure to read a column back.

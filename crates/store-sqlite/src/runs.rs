@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
     fault::Result,
-    rows::{count, int, json, time, word, word_if_any},
+    rows::{count, int, json, json_if_any, time, time_if_any, word, word_if_any},
     select::Select,
 };
 
@@ -35,19 +35,25 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
         },
         cost: Cost::from_nanos(count(row, 15)?),
         started: time(row, 16)?,
-        ended: row.get::<_, Option<i64>>(17)?.map(entourage_types::Time::from_micros),
+        ended: time_if_any(row, 17)?,
     })
 }
 
 /// Runs by query.
 pub(crate) fn list(connection: &Connection, scope: &Scope, query: &RunQuery) -> Result<Vec<Run>> {
+    select(scope, query).rows(connection, read)
+}
+
+/// The query behind [`list`].
+pub(crate) fn select(scope: &Scope, query: &RunQuery) -> Select {
+    // A tree's runs are found by its agents; the plus keeps SQLite from going by the owner instead.
+    let owner = if query.root.is_some() { "+owner" } else { "owner" };
     Select::new(&format!("SELECT {COLUMNS} FROM runs WHERE true"))
-        .seen_by(scope, "owner")
+        .seen_by(scope, owner)
         .only("id = ?", query.id)
         .only("agent = ?", query.agent)
         .only("agent IN (SELECT id FROM agents WHERE root = ?)", query.root)
         .page("runs", None, scope, &query.page)
-        .rows(connection, read)
 }
 
 /// The agent's run that has not ended.
@@ -102,13 +108,10 @@ pub(crate) fn upsert(connection: &Connection, run: &Run) -> Result<()> {
 
 /// The steps of a run, in the order they were begun, if the scope sees the run.
 pub(crate) fn steps(connection: &Connection, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
-    let run = run.to_string();
     Select::new("SELECT run, key, state, value, attempt, used, started, updated FROM steps WHERE run = ?")
-        .bind(run.clone())
-        .and("EXISTS (SELECT 1 FROM runs WHERE id = ?")
-        .bind(run)
-        .seen_by(scope, "owner")
-        .end(") ORDER BY n")
+        .bind(run.to_string())
+        .of(scope, "runs", run)
+        .end("ORDER BY n")
         .rows(connection, |row| {
             Ok(Step {
                 run: word(row, 0)?,
@@ -116,12 +119,7 @@ pub(crate) fn steps(connection: &Connection, scope: &Scope, run: RunId) -> Resul
                 state: word(row, 2)?,
                 value: json(row, 3)?,
                 attempt: row.get(4)?,
-                used: row
-                    .get_ref(5)?
-                    .as_str_or_null()?
-                    .map(serde_json::from_str)
-                    .transpose()
-                    .map_err(|cause| crate::rows::unreadable(5, cause))?,
+                used: json_if_any(row, 5)?,
                 started: time(row, 6)?,
                 updated: time(row, 7)?,
             })

@@ -45,6 +45,17 @@ impl Select {
         self.only(&format!("{owner} = ?"), scope.owner())
     }
 
+    /// Restricts the query to a row of another table that the scope sees; its owner is looked up once.
+    pub(crate) fn of(self, scope: &Scope, table: &str, id: impl ToString) -> Self {
+        match scope.owner() {
+            Some(owner) => self
+                .and(&format!("(SELECT owner FROM {table} WHERE id = ?) = ?"))
+                .bind(id.to_string())
+                .bind(owner.to_string()),
+            None => self,
+        }
+    }
+
     /// Adds what follows the conditions.
     pub(crate) fn end(mut self, tail: &str) -> Self {
         self.sql.push(' ');
@@ -77,5 +88,12 @@ impl Select {
         let mut statement = connection.prepare_cached(&self.sql)?;
         let rows = statement.query_map(params_from_iter(self.values), read)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// How SQLite would go about it.
+    #[cfg(test)]
+    pub(crate) fn plan(mut self, connection: &Connection) -> String {
+        self.sql.insert_str(0, "EXPLAIN QUERY PLAN ");
+        self.rows(connection, |row| row.get::<_, String>(3)).unwrap().join("; ")
     }
 }
