@@ -4,6 +4,7 @@ mod conversation;
 mod crash;
 mod delegation;
 mod dispatch;
+mod kill;
 mod limits;
 mod prefix;
 mod questions;

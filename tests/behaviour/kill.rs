@@ -1,0 +1,158 @@
+//! `kill -9` of the binary in the middle of a delegation; the next start finishes it.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    sync::{Arc, Mutex},
+};
+
+use axum::{Json, Router, extract::State, http::header, response::IntoResponse, routing::post};
+use entourage_store::{AgentQuery, ItemQuery, RunQuery, Store};
+use entourage_store_sqlite::{Settings, SqliteStore};
+use entourage_tests::{plain, well_formed};
+use entourage_types::{Scope, Status};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+/// The binary beside this test, built with the same profile.
+fn binary() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    let path = own.parent().and_then(Path::parent).unwrap().join("entourage");
+    assert!(path.exists(), "{} is missing: build it with `cargo build -p entourage`", path.display());
+    path
+}
+
+/// A provider whose every request is told to the test before it is answered; the one with the held
+/// number is never answered.
+#[derive(Clone)]
+struct Provider {
+    told: mpsc::UnboundedSender<usize>,
+    seen: Arc<Mutex<Vec<String>>>,
+    held: Option<usize>,
+}
+
+async fn complete(State(provider): State<Provider>, Json(request): Json<Value>) -> impl IntoResponse {
+    let system = request["messages"][0]["content"].to_string();
+    let researcher = system.contains("You are the Researcher");
+    let outputs =
+        request["messages"].as_array().into_iter().flatten().filter(|m| m["role"] == "tool").count();
+    let number = {
+        let mut seen = provider.seen.lock().unwrap();
+        seen.push(format!("{} {outputs}", if researcher { "researcher" } else { "orchestrator" }));
+        seen.len()
+    };
+    provider.told.send(number).unwrap();
+    if provider.held == Some(number) {
+        std::future::pending::<()>().await;
+    }
+    let delta = match (researcher, outputs) {
+        (false, 0) => call("send_message", json!({"recipient": "researcher", "message": "Look."})),
+        (true, 0) => call("list_files", json!({})),
+        (true, _) => json!({"content": "one file"}),
+        (false, _) => json!({"content": "There is one file."}),
+    };
+    let finish = if delta["tool_calls"].is_null() { "stop" } else { "tool_calls" };
+    let chunk = |body: Value| format!("data: {body}\n\n");
+    let body = [
+        chunk(json!({"id": "c", "model": "fake", "choices": [{"index": 0, "delta": delta}]})),
+        chunk(json!({"id": "c", "model": "fake", "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})),
+        chunk(json!({"id": "c", "model": "fake", "choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}})),
+        "data: [DONE]\n\n".to_owned(),
+    ]
+    .concat();
+    ([(header::CONTENT_TYPE, "text/event-stream")], body)
+}
+
+fn call(tool: &str, arguments: Value) -> Value {
+    let function = json!({"name": tool, "arguments": arguments.to_string()});
+    json!({"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]})
+}
+
+/// Serves a provider on loopback; returns its address and what it tells.
+async fn serve(held: Option<usize>) -> (String, Arc<Mutex<Vec<String>>>, mpsc::UnboundedReceiver<usize>) {
+    let (told, tells) = mpsc::unbounded_channel();
+    let provider = Provider { told, seen: Arc::default(), held };
+    let seen = Arc::clone(&provider.seen);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let app = Router::new().route("/v1/chat/completions", post(complete)).with_state(provider);
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    (url, seen, tells)
+}
+
+fn start(directory: &Path, url: &str, arguments: &[&str]) -> Child {
+    let data = directory.join("data");
+    std::fs::create_dir_all(&data).unwrap();
+    let settings = format!(
+        "[models]\ndefault = \"compatible::fake\"\n[models.providers.compatible]\nbase_url = {url:?}\n\
+         [models.profiles.\"compatible::fake\"]\nnative_tools = true\n"
+    );
+    std::fs::write(data.join("entourage.toml"), settings).unwrap();
+    let mut command = Command::new(binary());
+    command
+        .env_clear()
+        .arg("--data")
+        .arg(&data)
+        .arg("--json")
+        .args(arguments)
+        .args(["--files".as_ref(), directory.join("files").as_os_str()]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+async fn output(child: Child) -> Output {
+    tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap()
+}
+
+/// What the database holds at the end: each agent's transcript.
+async fn transcripts(directory: &Path) -> Vec<Vec<String>> {
+    let store = SqliteStore::open(&directory.join("data/entourage.db"), Settings::default()).unwrap();
+    let mut all = Vec::new();
+    for agent in store.agents(&Scope::House, AgentQuery::default()).await.unwrap() {
+        assert_eq!(agent.status, Status::Succeeded);
+        let query = ItemQuery { agent: agent.id, from: 0, limit: 100 };
+        let items = store.items(&Scope::House, query).await.unwrap();
+        well_formed(&items).unwrap();
+        let runs = RunQuery { agent: Some(agent.id), ..RunQuery::default() };
+        assert_eq!(store.runs(&Scope::House, runs).await.unwrap().len(), 1);
+        all.push(plain(&items));
+    }
+    all
+}
+
+fn files(directory: &Path) {
+    std::fs::create_dir_all(directory.join("files")).unwrap();
+    std::fs::write(directory.join("files/one.txt"), "one").unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_delegation_is_finished_by_the_next_start() {
+    let undisturbed = tempfile::tempdir().unwrap();
+    files(undisturbed.path());
+    let (url, seen, _tells) = serve(None).await;
+    let ran = output(start(undisturbed.path(), &url, &["run", "How many files?"])).await;
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let expected = transcripts(undisturbed.path()).await;
+    let requests = seen.lock().unwrap().clone();
+    assert_eq!(requests, ["orchestrator 0", "researcher 0", "researcher 1", "orchestrator 1"]);
+
+    for held in 1..=requests.len() {
+        let directory = tempfile::tempdir().unwrap();
+        files(directory.path());
+        let (url, seen, mut tells) = serve(Some(held)).await;
+        let mut child = start(directory.path(), &url, &["run", "How many files?"]);
+        while tells.recv().await.unwrap() != held {}
+        // SIGKILL: no handler runs, nothing is flushed.
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let ran = output(start(directory.path(), &url, &["run", "--resume"])).await;
+        let stdout = String::from_utf8_lossy(&ran.stdout);
+        assert!(ran.status.success(), "held {held}: {stdout}\n{}", String::from_utf8_lossy(&ran.stderr));
+        let report: Value = serde_json::from_str(stdout.lines().last().unwrap()).unwrap();
+        assert_eq!(report["answer"], "There is one file.");
+        assert_eq!(report["usage"]["input"], 9 * requests.len(), "each turn is paid for once");
+        assert_eq!(transcripts(directory.path()).await, expected, "killed at request {held}");
+        let mut asked = seen.lock().unwrap().clone();
+        assert_eq!(asked.remove(held - 1), requests[held - 1]);
+        assert_eq!(asked, requests, "only the request that was cut off is asked again");
+    }
+}
