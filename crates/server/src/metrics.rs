@@ -12,7 +12,7 @@ use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 const REQUESTS: &str = "entourage_http_requests_total";
-const DURATION: &str = "entourage_http_request_seconds";
+const DURATION: &str = "entourage_http_request_duration_seconds";
 /// From a cached read to a slow disk; a stream counts until its head is sent.
 const SECONDS: [f64; 9] = [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25, 1.0, 5.0];
 

@@ -30,6 +30,14 @@ async fn a_port_in_use_is_named_with_a_way_out() {
 }
 
 #[tokio::test]
+async fn an_address_of_another_machine_is_told_as_such() {
+    // Kept for documentation, so nobody has it (RFC 5737).
+    let error = entourage_server::bind(([192, 0, 2, 1], 0).into()).await.expect_err("it is not ours");
+    assert!(matches!(error, Error::Bind { .. }), "{error}");
+    assert!(error.to_string().contains("192.0.2.1"), "{error}");
+}
+
+#[tokio::test]
 async fn a_name_that_was_pointed_at_this_machine_is_refused_everywhere() {
     let site = Site::open().await;
     for path in ["/v1/kinds", "/healthz", "/metrics", "/openapi.json", "/nowhere"] {

@@ -43,7 +43,7 @@ async fn requests_are_measured_by_route_and_status_not_by_id() {
         })
     };
     assert!(counted("200") && counted("400"), "{}", metrics.text);
-    assert!(metrics.text.contains("entourage_http_request_seconds_bucket{"), "{}", metrics.text);
+    assert!(metrics.text.contains("entourage_http_request_duration_seconds_bucket{"), "{}", metrics.text);
     assert!(!metrics.text.contains(&id) && !metrics.text.contains("BREW"), "{}", metrics.text);
 }
 

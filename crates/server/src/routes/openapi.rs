@@ -21,8 +21,9 @@ use crate::{Problem, router, views::DeltaView};
         title = "Entourage",
         description = "Durable LLM agents: talk to one, watch its tree at work, answer its questions, \
                        read what it did. Requests fail with problem documents (RFC 9457). Lists are newest \
-                       first; `next_cursor` leads to the next page. A POST with an `Idempotency-Key` \
-                       happens once, however often it is sent.",
+                       first; `next_cursor` leads to the next page. A POST that takes an \
+                       `Idempotency-Key` happens once, however often it is sent; a question is answered \
+                       once by itself.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
     ),
     tags(

@@ -33,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct From {
+struct Begin {
     /// Begin after the event with this number; 0, the beginning, unless given. `Last-Event-ID`
     /// comes first.
     #[serde(default)]
@@ -71,7 +71,7 @@ impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
     get, path = "/v1/agents/{id}/events", tag = "agents", operation_id = "followTree",
     params(
         ("id" = schema::AgentId, Path, description = "Any agent of the tree."),
-        From,
+        Begin,
         LastEventId,
     ),
     responses(
@@ -82,12 +82,12 @@ impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
 async fn follow(
     caller: Caller,
     Id(id): Id<AgentId>,
-    Filter(from): Filter<From>,
+    Filter(begin): Filter<Begin>,
     last: LastEventId,
     State(served): State<Served>,
 ) -> Result<impl IntoResponse, Problem> {
     let root = caller.client.agent(id).await?.root;
-    let watch = caller.client.watch(root, last.number.unwrap_or(from.after)).await?;
+    let watch = caller.client.watch(root, last.number.unwrap_or(begin.after)).await?;
     let keep_alive = KeepAlive::new().interval(served.heartbeat);
     let ended = ended(caller.until, served);
     let stream = Sse::new(frames(watch).take_until(Box::pin(ended))).keep_alive(keep_alive);
