@@ -8,7 +8,7 @@
 # With the printed URL: POST URL/v1/chat/completions and URL/v1/responses (OpenAI), URL/v1/messages (Anthropic),
 # URL/api/chat (Ollama); GET URL/__aimock/journal lists the requests it saw. No key is needed.
 # A request no fixture matches is answered with 503, so that nothing passes by accident.
-# ENTOURAGE_SERVICES_HOME: where it is installed, default ~/.cache/entourage-services.
+# SERVICES_HOME: where it is installed, default ~/.cache/entourage-services.
 # Exit 77 with a line "SKIPPED: ..." on stderr when it cannot be had.
 set -euo pipefail
 SERVICE=aimock VERSION=1.43.0

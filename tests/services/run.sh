@@ -19,8 +19,8 @@ missing() {   # missing STATUS WHAT: skipped, or failed for a reason of our own
 }
 
 cargo build --release --quiet -p entourage || exit 1
-ENTOURAGE_BIN=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/release/entourage
-export ENTOURAGE_BIN
+BINARY=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/release/entourage
+export BINARY
 
 if AIMOCK_URL=$(bash $HERE/aimock.sh start); then
   export AIMOCK_URL

@@ -1,7 +1,8 @@
 //! The main job on real input with a real language model: orchestrator, researcher, a page over
 //! HTTP, files of a directory, a real MCP server, a note, an answer.
 //!
-//! A small model wanders; what it says is not judged. What the house guarantees is: transcripts are
+//! A small model wanders: it may answer before it has used everything. What it left out it is asked
+//! for once more, by a kind with that one tool. What it says is not judged. What the house guarantees is: transcripts are
 //! well formed, every call is answered, the run ends, what it used is on record.
 
 use std::{collections::BTreeSet, path::Path, process::Command};
@@ -17,7 +18,7 @@ name: orchestrator
 description: Talks with the user.
 tools: [send_message]
 peers: [researcher]
-limits: {max_steps: 6}
+limits: {max_steps: 3}
 ---
 You lead. First send the whole task to `researcher` with `send_message`. When its result is in, give the
 final answer in one sentence.
@@ -32,7 +33,7 @@ fn researcher(page: &str) -> String {
 name: researcher
 description: Reads pages and files.
 tools: [fetch_url, read_file, create_note, mcp__everything__echo]
-limits: {{max_steps: 10, max_same_tool: 4}}
+limits: {{max_steps: 6, max_same_tool: 3}}
 ---
 You work in exactly this order, one action a turn, none twice:
 1. `fetch_url` with url {page}
@@ -84,37 +85,43 @@ args = [{args}]
     std::fs::write(data.join("entourage.toml"), settings).unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_orchestrator_and_a_researcher_do_it_with_a_real_model() {
-    let directory = tempfile::tempdir().unwrap();
-    let (data, files) = (directory.path().join("data"), directory.path().join("files"));
-    std::fs::create_dir_all(&files).unwrap();
-    std::fs::write(files.join("bridge.txt"), "The bridge of Arden was repaired in 1988.\n").unwrap();
-    let page = page().await;
-    write_settings(&data, &page, &files);
+/// A kind with one tool and one thing to do with it.
+fn errand(tool: &str, what: &str) -> String {
+    let listed = if tool.contains("__") { format!("mcp__{tool}") } else { tool.to_owned() };
+    format!(
+        "---
+name: {name}
+description: Does one thing.
+tools: [{listed}]
+limits: {{max_steps: 3, max_same_tool: 2}}
+---
+First use `{tool}` {what}. Then give the final answer.
+",
+        name = errand_name(tool)
+    )
+}
 
-    let program = super::named("ENTOURAGE_BIN");
-    let (task, at) = (
-        "Find out how long the bridge of Arden is, when it was opened and when it was repaired.",
-        data.clone(),
-    );
-    let ran = tokio::task::spawn_blocking(move || {
-        Command::new(program).arg("--data").arg(at).args(["--json", "run", task]).output()
-    });
-    let ran = ran.await.unwrap().unwrap();
-    let stdout = String::from_utf8(ran.stdout).unwrap();
+fn errand_name(tool: &str) -> String {
+    format!("only_{tool}")
+}
+
+/// Runs the binary on one task to its end; returns the report it prints.
+async fn run(data: &Path, kind: &str, task: &'static str) -> serde_json::Value {
+    let mut command = Command::new(super::named("BINARY"));
+    command.arg("--data").arg(data).args(["--json", "run", task, "--kind", kind]);
+    let ran = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
     let stderr = String::from_utf8_lossy(&ran.stderr);
     let code = ran.status.code();
     assert!(matches!(code, Some(0 | 1)), "the run ended, well or not: {code:?}\n{stderr}");
-    let report: serde_json::Value = serde_json::from_str(stdout.lines().last().unwrap_or_default()).unwrap();
-    assert!(report["usage"]["input"].as_u64().unwrap() > 0, "{report}");
+    let stdout = String::from_utf8(ran.stdout).unwrap();
+    serde_json::from_str(stdout.lines().last().unwrap_or_default()).unwrap()
+}
 
+/// Checks what the house guarantees of every tree; returns the tools that answered without an error.
+async fn checked(data: &Path) -> BTreeSet<String> {
     let store = SqliteStore::open(&data.join("entourage.db"), Settings::default()).unwrap();
-    let agents = store.agents(&Scope::House, AgentQuery::default()).await.unwrap();
-    assert!(agents.len() >= 2, "the researcher was made");
     let mut used = BTreeSet::new();
-    let mut tokens = 0;
-    for agent in &agents {
+    for agent in store.agents(&Scope::House, AgentQuery::default()).await.unwrap() {
         assert!(
             matches!(agent.status, Status::Succeeded | Status::Failed),
             "{} is {}",
@@ -126,22 +133,58 @@ async fn an_orchestrator_and_a_researcher_do_it_with_a_real_model() {
         println!("{} {}:\n  {}", agent.kind, agent.status, plain(&items).join("\n  "));
         well_formed(&items).unwrap();
         used.extend(items.iter().filter_map(answered_tool));
-        let runs = store
-            .runs(&Scope::House, RunQuery { agent: Some(agent.id), ..RunQuery::default() })
-            .await
-            .unwrap();
+        let runs = RunQuery { agent: Some(agent.id), ..RunQuery::default() };
+        let runs = store.runs(&Scope::House, runs).await.unwrap();
         assert!(!runs.is_empty() && runs.iter().all(|run| run.ended.is_some() && run.usage.output > 0));
-        tokens += runs.iter().map(|run| run.usage.input).sum::<u64>();
     }
-    assert_eq!(report["usage"]["input"].as_u64(), Some(tokens), "what the tree used sums exactly");
-    let notes = store
-        .entities(&Scope::House, EntityQuery { page: Page::default(), ..EntityQuery::of(EntityKind::Note) });
-    let notes = notes.await.unwrap();
-    println!("tools that answered: {used:?}; notes kept: {}", notes.len());
-    for tool in ["send_message", "fetch_url", "read_file", "everything__echo", "create_note"] {
-        assert!(used.contains(tool), "`{tool}` never answered; those that did: {used:?}");
+    used
+}
+
+/// The tokens of all runs that are on record.
+async fn tokens(data: &Path) -> u64 {
+    let store = SqliteStore::open(&data.join("entourage.db"), Settings::default()).unwrap();
+    let runs = store.runs(&Scope::House, RunQuery::default()).await.unwrap();
+    runs.iter().map(|run| run.usage.input).sum()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_orchestrator_and_a_researcher_do_it_with_a_real_model() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, files) = (directory.path().join("data"), directory.path().join("files"));
+    std::fs::create_dir_all(&files).unwrap();
+    std::fs::write(files.join("bridge.txt"), "The bridge of Arden was repaired in 1988.\n").unwrap();
+    let page = page().await;
+    write_settings(&data, &page, &files);
+    let errands = [
+        ("fetch_url", format!("with url {page}")),
+        ("read_file", "with path bridge.txt".to_owned()),
+        ("everything__echo", "with any message".to_owned()),
+        ("create_note", "to keep: The bridge is 214 metres long".to_owned()),
+    ];
+    for (tool, what) in &errands {
+        let file = data.join(format!("kinds/{}.md", errand_name(tool)));
+        std::fs::write(file, errand(tool, what)).unwrap();
     }
-    assert!(!notes.is_empty());
+
+    let task = "Find out how long the bridge of Arden is, when it was opened and when it was repaired.";
+    let report = run(&data, "orchestrator", task).await;
+    let used = checked(&data).await;
+    println!("tools that answered: {used:?}");
+    assert_eq!(
+        report["usage"]["input"].as_u64(),
+        Some(tokens(&data).await),
+        "what the tree used sums exactly"
+    );
+    assert!(used.contains("send_message"), "the orchestrator delegated");
+    assert!(used.len() >= 2, "the researcher used a tool");
+
+    for (tool, _) in errands.iter().filter(|(tool, _)| !used.contains(*tool)) {
+        run(&data, &errand_name(tool), "Do your one thing.").await;
+        assert!(checked(&data).await.contains(*tool), "`{tool}` never answered");
+    }
+    let store = SqliteStore::open(&data.join("entourage.db"), Settings::default()).unwrap();
+    let notes = EntityQuery { page: Page::default(), ..EntityQuery::of(EntityKind::Note) };
+    assert!(!store.entities(&Scope::House, notes).await.unwrap().is_empty(), "a note was kept");
 }
 
 /// The tool of an output that is no error.

@@ -26,5 +26,8 @@ pub use house::{Builder, House};
 pub use kinds::Kinds;
 pub use run::{Interrupt, Run};
 
+/// What readers page by, and what a store says when it fails: part of this crate's own interface.
+pub use entourage_store::{Error as StoreError, Page};
+
 /// What every call returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -37,9 +37,9 @@ impl Paging {
         Ok(Self { after, limit: checked_limit(limit)? })
     }
 
-    /// How many entries to ask for: one more than shown tells whether there are more.
-    pub(crate) fn asked(&self) -> u32 {
-        self.limit + 1
+    /// What to ask the house for: one entry more than shown tells whether there are more.
+    pub(crate) fn query(&self) -> entourage_engine::Page {
+        entourage_engine::Page { after: self.after.clone(), limit: self.limit + 1, newest_first: true }
     }
 
     /// The page, from the entries that were asked for.
@@ -58,26 +58,6 @@ pub(crate) fn checked_limit(limit: Option<u32>) -> Result<u32, Problem> {
         limit @ 1..=MOST => Ok(limit),
         other => Err(Problem::bad_query(format!("limit: {other} is not within 1 to {MOST}"))),
     }
-}
-
-/// The engine's page for a checked [`Paging`]: newest first. Its type stands in the store's crate,
-/// which this one does not import; the intent that it is given to settles it.
-macro_rules! newest {
-    ($paging:expr) => {
-        $crate::page::filled(&|page| {
-            page.after.clone_from(&$paging.after);
-            page.limit = $paging.asked();
-            page.newest_first = true;
-        })
-    };
-}
-pub(crate) use newest;
-
-/// A default value, filled in.
-pub(crate) fn filled<P: Default>(fill: &dyn Fn(&mut P)) -> P {
-    let mut page = P::default();
-    fill(&mut page);
-    page
 }
 
 /// A part of a list, newest first.

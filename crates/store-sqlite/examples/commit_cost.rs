@@ -58,6 +58,7 @@ impl Activation {
             kind_version: "v1".to_owned(),
             tasks: Vec::new(),
             model_calls: 0,
+            worked_ms: 0,
             usage: Usage::default(),
             cost: Cost::default(),
             started: Time::now(),

@@ -58,6 +58,7 @@ CREATE TABLE runs (
     kind_version         TEXT    NOT NULL,
     tasks                TEXT    NOT NULL,
     model_calls          INTEGER NOT NULL,
+    worked_ms            INTEGER NOT NULL,
     input_tokens         INTEGER NOT NULL,
     output_tokens        INTEGER NOT NULL,
     cached_tokens        INTEGER NOT NULL,

@@ -12,7 +12,7 @@ use crate::{
 
 const COLUMNS: &str = "id, agent, owner, status, waiting_on, stop_reason, error, kind_version, tasks, \
                        model_calls, input_tokens, output_tokens, cached_tokens, cache_written_tokens, \
-                       reasoning_tokens, cost_nanos, started, ended";
+                       reasoning_tokens, cost_nanos, started, ended, worked_ms";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
     Ok(Run {
@@ -36,6 +36,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
         cost: Cost::from_nanos(count(row, 15)?),
         started: time(row, 16)?,
         ended: time_if_any(row, 17)?,
+        worked_ms: count(row, 18)?,
     })
 }
 
@@ -62,7 +63,7 @@ pub(crate) fn open(connection: &Connection, agent: AgentId) -> Result<Option<Run
     let mut statement = connection.prepare_cached(
         "SELECT id, agent, owner, status, waiting_on, stop_reason, error, kind_version, tasks, model_calls, \
          input_tokens, output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, cost_nanos, \
-         started, ended FROM runs WHERE agent = ?1 AND status <> 'succeeded' AND status <> 'failed' \
+         started, ended, worked_ms FROM runs WHERE agent = ?1 AND status <> 'succeeded' AND status <> 'failed' \
          AND status <> 'cancelled' ORDER BY n DESC LIMIT 1",
     )?;
     Ok(statement.query_row([agent.to_string()], read).optional()?)
@@ -73,12 +74,12 @@ pub(crate) fn upsert(connection: &Connection, run: &Run) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO runs (id, agent, owner, status, waiting_on, stop_reason, error, kind_version, tasks, \
          model_calls, input_tokens, output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, \
-         cost_nanos, started, ended) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) \
+         cost_nanos, started, ended, worked_ms) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) \
          ON CONFLICT (id) DO UPDATE SET status = ?4, waiting_on = ?5, stop_reason = ?6, error = ?7, \
          kind_version = ?8, tasks = ?9, model_calls = ?10, input_tokens = ?11, output_tokens = ?12, \
          cached_tokens = ?13, cache_written_tokens = ?14, reasoning_tokens = ?15, cost_nanos = ?16, \
-         started = ?17, ended = ?18 WHERE agent = ?2",
+         started = ?17, ended = ?18, worked_ms = ?19 WHERE agent = ?2",
     )?;
     let written = statement.execute(params![
         run.id.to_string(),
@@ -99,6 +100,7 @@ pub(crate) fn upsert(connection: &Connection, run: &Run) -> Result<()> {
         int(run.cost.nanos()),
         run.started.micros(),
         run.ended.map(|time| time.micros()),
+        int(run.worked_ms),
     ])?;
     if written == 0 {
         return Err(Error::Corrupt(format!("run {} is not one of agent {}", run.id, run.agent)).into());

@@ -210,6 +210,12 @@ impl WorldBuilder {
         self
     }
 
+    /// The clock, when something else of the test must share it.
+    pub fn clock(mut self, clock: FakeClock) -> Self {
+        self.clock = clock;
+        self
+    }
+
     /// How many workers advance agents, each unaware of the others.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers;

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 /// A string that is not an id of the noun asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is not a {noun} id: one looks like `{prefix}_` and 32 hex digits")]
+#[error("`{given}` is no {noun} id: one looks like `{prefix}_` and 32 hex digits")]
 pub struct ParseIdError {
     given: String,
     noun: &'static str,

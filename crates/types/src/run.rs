@@ -32,6 +32,8 @@ pub struct Run {
     pub tasks: Vec<TaskId>,
     /// How many model calls it made.
     pub model_calls: u32,
+    /// Milliseconds at work in activations that have ended; time asleep does not count.
+    pub worked_ms: u64,
     /// The tokens of those calls.
     pub usage: Usage,
     /// What those calls cost, as far as prices are known.

@@ -72,7 +72,8 @@ impl Client {
         commit: &mut Commit,
     ) -> Result<Option<String>> {
         let Some(key) = key else { return Ok(None) };
-        let id = format!("{}/{key}", self.owner);
+        // The length keeps owner and key apart, whatever characters they have.
+        let id = format!("{}:{}/{key}", self.owner.as_str().len(), self.owner);
         let body = serde_json::to_string(&Request { request: digest(request), answer: answer.to_owned() })?;
         if let Some(found) = self.house.store().entity(&self.scope, EntityKind::Request, &id).await? {
             let first: Request = serde_json::from_str(&found.body)?;

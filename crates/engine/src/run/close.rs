@@ -33,10 +33,15 @@ impl Run<'_> {
     async fn sleep(&mut self, on: WaitingOn) -> Result<()> {
         let at = self.house.now();
         let mut commit = Commit::fenced(&self.agent, at);
+        self.count_work();
         commit.push(self.run_row(Status::Waiting, Some(on)));
         commit.push(self.agent_row(Status::Waiting, Some(on), at));
         commit.writes.extend(self.served.drain(..).map(Write::Woken));
         self.house.inner.store.commit(commit).await.map(|_| ())
+    }
+
+    fn count_work(&mut self) {
+        self.record.worked_ms = u64::try_from(self.worked().as_millis()).unwrap_or(u64::MAX);
     }
 
     async fn end(&mut self, status: Status, reason: StopReason, result: TaskResult) -> Result<()> {
@@ -57,6 +62,7 @@ impl Run<'_> {
             writes.push(self.item(ItemBody::Notice(notice), at));
             self.record.error = Some(cause.clone());
         }
+        self.count_work();
         self.record.stop_reason = Some(reason);
         self.record.ended = Some(at);
         for id in self.record.tasks.clone() {

@@ -19,7 +19,7 @@ impl Run<'_> {
             )
         } else if tokens >= limits.max_tokens {
             (StopReason::MaxTokens, format!("{tokens} tokens were used; the limit is {}", limits.max_tokens))
-        } else if self.house.now().since(self.began) >= Duration::from_secs(limits.max_seconds) {
+        } else if self.worked() >= Duration::from_secs(limits.max_seconds) {
             (StopReason::MaxTime, format!("{} seconds were worked, the most for one run", limits.max_seconds))
         } else if let Some(tool) = self.repeated(limits.max_same_tool) {
             (StopReason::SameTool, format!("`{tool}` was called {} times in a row", limits.max_same_tool))
@@ -27,6 +27,11 @@ impl Run<'_> {
             return Ok(());
         };
         Err(Interrupt::Stopped(reason, said))
+    }
+
+    /// How long this run has been at work, in this activation and in those before.
+    pub(super) fn worked(&self) -> Duration {
+        Duration::from_millis(self.record.worked_ms) + self.house.now().since(self.began)
     }
 
     /// The tool that all of this run's last `times` calls asked for.

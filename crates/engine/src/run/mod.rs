@@ -105,6 +105,7 @@ impl<'h> Run<'h> {
             kind_version: kind.version.clone(),
             tasks: Vec::new(),
             model_calls: 0,
+            worked_ms: 0,
             usage: entourage_types::Usage::default(),
             cost: entourage_types::Cost::default(),
             started: now,

@@ -1,11 +1,8 @@
 //! The house's errors as problems.
 
-use entourage_engine::Error;
+use entourage_engine::{Error, StoreError};
 
 use super::Problem;
-
-/// How the store's word for a full disk begins.
-const DISK_FULL: &str = "the disk is full";
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
@@ -19,7 +16,12 @@ impl From<Error> for Problem {
             Error::KeyReused => Self::key_reused(text),
             // The person at the other end can do something about a full disk, and nothing about
             // any other failure: that one is for the log.
-            Error::Store(_) if text.starts_with(DISK_FULL) => Self::disk_full(text),
+            Error::Store(StoreError::DiskFull(_)) => Self::disk_full(text),
+            Error::Store(StoreError::NoAgent { .. }) => Self::not_found(text),
+            Error::Store(StoreError::Corrupt(_)) => {
+                tracing::error!(error = %text, "the store holds what it should not");
+                Self::internal("the server's log has the cause, under this answer's x-request-id")
+            }
             Error::Store(_) => {
                 tracing::error!(error = %text, "the store failed");
                 Self::unavailable("nothing was changed; try again. The server's log has the cause")

@@ -43,6 +43,8 @@ pub(crate) struct RunView {
     tasks: Vec<TaskId>,
     /// How many model calls it made.
     model_calls: u32,
+    /// Milliseconds at work in activations that have ended; time asleep does not count.
+    worked_ms: u64,
     /// The tokens of those calls.
     usage: UsageView,
     /// What they cost, as far as prices are known.
@@ -70,6 +72,7 @@ impl From<Run> for RunView {
             kind_version,
             tasks,
             model_calls,
+            worked_ms,
             usage,
             cost,
             started,
@@ -87,6 +90,7 @@ impl From<Run> for RunView {
             kind_version,
             tasks,
             model_calls,
+            worked_ms,
             usage,
             cost,
             started,

@@ -53,6 +53,7 @@ async fn every_view_reads_as_people_do() {
         kind_version: "v1".to_owned(),
         tasks: Vec::new(),
         model_calls: 2,
+        worked_ms: 0,
         usage: Usage { input: 10, output: 5, ..Usage::default() },
         cost: Cost::from_nanos(1_500_000_000),
         started: AT,

@@ -55,6 +55,7 @@ pub(crate) fn run(agent: &Agent) -> Run {
         kind_version: "v1".to_owned(),
         tasks: Vec::new(),
         model_calls: 0,
+        worked_ms: 0,
         usage: Usage::default(),
         cost: Cost::default(),
         started: at(1),

@@ -15,7 +15,7 @@ use super::{Answer, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
-    page::{Page, Paging, checked_limit, newest},
+    page::{Page, Paging, checked_limit},
     state::Served,
     views::{AgentView, ItemView, TreeView, schema},
 };
@@ -82,14 +82,14 @@ struct Agents {
     cursor: Option<String>,
 }
 
-/// List agents, newest first
+/// List agents first
 #[utoipa::path(
     get, path = "/v1/agents", tag = "agents", operation_id = "listAgents", params(Agents),
     responses((status = 200, description = "A page of agents.", body = AgentPage), Failures)
 )]
 async fn list(caller: Caller, Filter(query): Filter<Agents>) -> Answer<AgentPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
-    let found = caller.client.agents(query.roots, query.status, newest!(paging)).await?;
+    let found = caller.client.agents(query.roots, query.status, paging.query()).await?;
     Ok(Json(paging.page(found, |agent| agent.id.to_string())))
 }
 

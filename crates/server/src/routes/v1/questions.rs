@@ -10,7 +10,7 @@ use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id},
-    page::{Page, Paging, newest},
+    page::{Page, Paging},
     state::Served,
     views::{QuestionView, schema},
 };
@@ -38,14 +38,14 @@ struct Questions {
     cursor: Option<String>,
 }
 
-/// List questions, newest first
+/// List questions first
 #[utoipa::path(
     get, path = "/v1/questions", tag = "questions", operation_id = "listQuestions", params(Questions),
     responses((status = 200, description = "A page of questions.", body = QuestionPage), Failures)
 )]
 async fn list(caller: Caller, Filter(query): Filter<Questions>) -> Answer<QuestionPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
-    let found = caller.client.questions(query.root, query.status, newest!(paging)).await?;
+    let found = caller.client.questions(query.root, query.status, paging.query()).await?;
     Ok(Json(paging.page(found, |question| question.id.to_string())))
 }
 

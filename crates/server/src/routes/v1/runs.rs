@@ -9,7 +9,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter, Id},
-    page::{List, Page, Paging, newest},
+    page::{List, Page, Paging},
     state::Served,
     views::{RunView, StepView, TreeUsageView, schema},
 };
@@ -36,7 +36,7 @@ struct Runs {
     cursor: Option<String>,
 }
 
-/// List the runs of an agent, newest first
+/// List the runs of an agent first
 #[utoipa::path(
     get, path = "/v1/agents/{id}/runs", tag = "runs", operation_id = "listRuns",
     params(("id" = schema::AgentId, Path, description = "The agent."), Runs),
@@ -44,7 +44,7 @@ struct Runs {
 )]
 async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<Runs>) -> Answer<RunPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
-    let found = caller.client.runs(id, newest!(paging)).await?;
+    let found = caller.client.runs(id, paging.query()).await?;
     Ok(Json(paging.page(found, |run| run.id.to_string())))
 }
 

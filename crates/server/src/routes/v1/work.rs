@@ -9,7 +9,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter, Id},
-    page::{Page, Paging, newest},
+    page::{Page, Paging},
     state::Served,
     views::{NoteView, TaskView, schema},
 };
@@ -38,14 +38,14 @@ struct Tasks {
     cursor: Option<String>,
 }
 
-/// List tasks, newest first
+/// List tasks first
 #[utoipa::path(
     get, path = "/v1/tasks", tag = "work", operation_id = "listTasks", params(Tasks),
     responses((status = 200, description = "A page of tasks.", body = TaskPage), Failures)
 )]
 async fn tasks(caller: Caller, Filter(query): Filter<Tasks>) -> Answer<TaskPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
-    let found = caller.client.tasks(query.root, query.status, newest!(paging)).await?;
+    let found = caller.client.tasks(query.root, query.status, paging.query()).await?;
     Ok(Json(paging.page(found, |task| task.id.to_string())))
 }
 
@@ -73,13 +73,13 @@ struct Notes {
     cursor: Option<String>,
 }
 
-/// List notes, newest first
+/// List notes first
 #[utoipa::path(
     get, path = "/v1/notes", tag = "work", operation_id = "listNotes", params(Notes),
     responses((status = 200, description = "A page of notes.", body = NotePage), Failures)
 )]
 async fn notes(caller: Caller, Filter(query): Filter<Notes>) -> Answer<NotePage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
-    let found = caller.client.notes(query.root, newest!(paging)).await?;
+    let found = caller.client.notes(query.root, paging.query()).await?;
     Ok(Json(paging.page(found, |note| note.id.to_string())))
 }

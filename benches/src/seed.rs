@@ -1,0 +1,142 @@
+//! Databases as years of use leave them, written through the store.
+
+use anyhow::{Context as _, Result};
+use entourage_store::{Claim, Commit, Store, Write};
+use entourage_types::{
+    Agent, Author, CallId, Cost, Item, ItemBody, Message, Output, Owner, Question, QuestionId,
+    QuestionStatus, Run, RunId, Status, Step, StepState, Time, ToolCall, Turn, Usage, WaitingOn,
+};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use serde_json::json;
+
+use crate::house::{KIND, QUESTION, TOOL};
+
+/// How many agents are written at once: as many as the store commits together.
+const AT_ONCE: usize = 128;
+
+/// An agent that has had a conversation of so many items and is idle.
+pub(crate) async fn talked(store: &dyn Store, items: u64) -> Result<Agent> {
+    let now = Time::now();
+    let mut claim = claimed(store, Agent::root(Owner::local(), KIND, "a long talk", now)).await?;
+    let mut run = begun(&claim.agent, now);
+    run.status = Status::Succeeded;
+    run.ended = Some(now);
+    let id = run.id;
+    let call = CallId::new();
+    let bodies = (0..items).map(|seq| match seq % 4 {
+        0 => asked(),
+        1 => ItemBody::Turn(Turn { calls: vec![look_up(call)], ..Turn::default() }),
+        2 => ItemBody::Output(Output {
+            call,
+            tool: TOOL.into(),
+            text: "Clear, minus three degrees, wind from the north-east at four metres per second.".into(),
+            error: false,
+            details: None,
+        }),
+        _ => ItemBody::Turn(Turn {
+            text: "It stays clear and cold, with light wind from the north-east until Thursday.".into(),
+            ..Turn::default()
+        }),
+    });
+    let mut commit = Commit::fenced(&claim.agent, now).write(Write::Run(run));
+    for body in bodies {
+        commit.push(next(&mut claim.agent, id, now, body));
+    }
+    // Its status stays as it was, so that nobody takes this for the end of a run.
+    commit.push(Write::Agent(claim.agent.clone()));
+    store.commit(commit).await?;
+    Ok(claim.agent)
+}
+
+/// So many agents that asked a person something and wait for the answer.
+pub(crate) async fn suspended(store: &dyn Store, agents: usize) -> Result<()> {
+    stream::iter(0..agents).map(|_| Ok(waiting(store))).try_buffer_unordered(AT_ONCE).try_collect().await
+}
+
+async fn waiting(store: &dyn Store) -> Result<()> {
+    let now = Time::now();
+    let mut claim = claimed(store, Agent::root(Owner::local(), KIND, QUESTION, now)).await?;
+    let mut run = begun(&claim.agent, now);
+    run.status = Status::Waiting;
+    run.waiting_on = Some(WaitingOn::User);
+    let call = look_up(CallId::new());
+    let question = Question {
+        id: QuestionId::new(),
+        owner: claim.agent.owner.clone(),
+        root: claim.agent.root,
+        agent: claim.agent.id,
+        kind: KIND.into(),
+        run: run.id,
+        call: call.id,
+        task: None,
+        text: "Which Oslo: the one in Norway, or the one in Minnesota?".into(),
+        options: Vec::new(),
+        status: QuestionStatus::Open,
+        answer: None,
+        created: now,
+        updated: now,
+    };
+    let step = Step {
+        run: run.id,
+        key: format!("tool/{}", call.id),
+        state: StepState::Open,
+        value: json!({ "question": question.id, "about": {} }),
+        attempt: 1,
+        used: None,
+        started: now,
+        updated: now,
+    };
+    let mut commit = Commit::fenced(&claim.agent, now);
+    commit.push(next(&mut claim.agent, run.id, now, asked()));
+    let turn = ItemBody::Turn(Turn { calls: vec![call], ..Turn::default() });
+    commit.push(next(&mut claim.agent, run.id, now, turn));
+    claim.agent.status = Status::Waiting;
+    claim.agent.waiting_on = Some(WaitingOn::User);
+    commit.writes.extend([
+        Write::Run(run),
+        Write::Step(step),
+        Write::Question(question),
+        Write::Agent(claim.agent),
+    ]);
+    store.commit(commit).await?;
+    Ok(())
+}
+
+async fn claimed(store: &dyn Store, agent: Agent) -> Result<Claim> {
+    store.commit(Commit::new(agent.created).write(Write::NewAgent(agent.clone()))).await?;
+    store.claim(agent.id).await?.context("an agent that was just made is not there")
+}
+
+fn begun(agent: &Agent, now: Time) -> Run {
+    Run {
+        id: RunId::new(),
+        agent: agent.id,
+        owner: agent.owner.clone(),
+        status: Status::Running,
+        waiting_on: None,
+        stop_reason: None,
+        error: None,
+        kind_version: String::new(),
+        tasks: Vec::new(),
+        model_calls: 1,
+        worked_ms: 0,
+        usage: Usage::default(),
+        cost: Cost::default(),
+        started: now,
+        ended: None,
+    }
+}
+
+fn next(agent: &mut Agent, run: RunId, at: Time, body: ItemBody) -> Write {
+    let item = Item { agent: agent.id, seq: agent.items, run, session: agent.session, at, body };
+    agent.items += 1;
+    Write::Item(item)
+}
+
+fn asked() -> ItemBody {
+    ItemBody::Message(Message { from: Author::User, text: QUESTION.into(), task: None })
+}
+
+fn look_up(id: CallId) -> ToolCall {
+    ToolCall { id, tool: TOOL.into(), arguments: json!({ "query": "the weather in Oslo", "page": 0 }) }
+}
