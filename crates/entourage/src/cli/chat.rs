@@ -106,9 +106,7 @@ impl Talk<'_> {
     async fn begin(&mut self, root: AgentId, begun: Begun, aloud: bool) -> Result<()> {
         let view = View::new(self.globals, root, aloud);
         let mut session = Session::new(self.backend, root, begun, view, self.interrupt.clone()).await?;
-        if begun == Begun::Before && self.backend.unfinished().await?.contains(&root) {
-            session.progress.stir();
-        }
+        session.resume().await?;
         self.session = Some(session);
         self.backend.work(root).await
     }

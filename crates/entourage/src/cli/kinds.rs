@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use entourage::Settings;
 use entourage_engine::kinds::Severity;
-use entourage_tools::builtin;
+use entourage_tools::{Settings as Tools, builtin};
 use entourage_types::Kind;
 use serde_json::json;
 
@@ -73,7 +73,8 @@ fn list(globals: &Globals, settings: &Settings) -> Result<Exit> {
 
 fn check(globals: &Globals, settings: &Settings) -> Result<Exit> {
     let (kinds, mut findings) = entourage::loaded_kinds(settings)?;
-    let toolbox = builtin(settings.tools.clone());
+    // Files are set up by whoever runs a task, so their tools count as there.
+    let toolbox = builtin(Tools { files: Some(settings.data.clone()), ..settings.tools.clone() });
     findings.extend(kinds.check(&toolbox.names().collect::<Vec<_>>()));
     for finding in &findings {
         if globals.json { out::json(finding)? } else { out::result(&finding.to_string())? }

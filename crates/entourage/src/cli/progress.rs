@@ -36,6 +36,8 @@ pub(crate) struct Member {
     pub(crate) kind: String,
     pub(crate) status: Status,
     pub(crate) waiting_on: Option<WaitingOn>,
+    /// The status that its last own event told.
+    told: Status,
     /// Calls under way, in words.
     calls: Vec<(CallId, String)>,
     /// What it is saying, as far as it has come.
@@ -126,7 +128,7 @@ impl Progress {
             return Some(Rest::Asks(self.questions.values().cloned().collect()));
         }
         let status = self.status();
-        status.is_terminal().then_some(Rest::Ended(status))
+        (status.is_terminal() || status == Status::Idle).then_some(Rest::Ended(status))
     }
 
     /// Takes a committed fact.
@@ -140,19 +142,23 @@ impl Progress {
                 kind: kind.clone(),
                 status: Status::Idle,
                 waiting_on: None,
+                told: Status::Idle,
                 calls: Vec::new(),
                 text: String::new(),
                 about_to: None,
             }),
             EventBody::AgentStatus { status, waiting_on } => {
                 if let Some(member) = self.member_mut(event.agent) {
-                    (member.status, member.waiting_on) = (*status, *waiting_on);
-                    if status.is_terminal() {
-                        member.calls.clear();
-                    }
+                    member.told = *status;
+                    member.stands(*status, *waiting_on);
                 }
             }
-            EventBody::Run { run, usage, cost, error, .. } => {
+            EventBody::Run { run, status, waiting_on, usage, cost, error, .. } => {
+                // An agent stands where its run does. Where that is no change to it, only this
+                // tells; otherwise its own event follows.
+                if let Some(member) = self.member_mut(event.agent).filter(|member| member.told == *status) {
+                    member.stands(*status, *waiting_on);
+                }
                 self.runs.insert(*run, (*usage, *cost));
                 if event.agent == self.root {
                     self.error.clone_from(error);
@@ -196,7 +202,9 @@ impl Progress {
                 member.calls = turn.calls.iter().map(|call| (call.id, words::call(call))).collect();
             }
             ItemBody::Output(output) => member.calls.retain(|(call, _)| *call != output.call),
-            ItemBody::Message(_) | ItemBody::Decision(_) | ItemBody::Notice(_) => {}
+            // Whoever reads is at work; the event that says so comes with the next.
+            ItemBody::Message(_) => member.status = Status::Running,
+            ItemBody::Decision(_) | ItemBody::Notice(_) => {}
         }
     }
 
@@ -239,6 +247,13 @@ impl Progress {
 }
 
 impl Member {
+    fn stands(&mut self, status: Status, waiting_on: Option<WaitingOn>) {
+        (self.status, self.waiting_on) = (status, waiting_on);
+        if status.is_terminal() {
+            self.calls.clear();
+        }
+    }
+
     fn calls(&self) -> String {
         self.calls.iter().map(|(_, call)| call.as_str()).collect::<Vec<_>>().join(", ")
     }

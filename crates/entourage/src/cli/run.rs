@@ -83,7 +83,10 @@ impl Run {
         let mut session = Session::new(&*backend, root, begun, view, interrupt).await?;
         match &task {
             Some(task) if begun == Begun::Before => session.tell(task).await?,
-            None if backend.unfinished().await?.contains(&root) => session.progress.stir(),
+            None if !session.resume().await? => {
+                let next = "Say what it shall do: `entourage run --resume` takes a task too";
+                return Err(Failure::usage(format!("agent {root} was never given anything to do. {next}")));
+            }
             _ => {}
         }
         backend.work(root).await?;

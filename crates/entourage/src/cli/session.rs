@@ -4,7 +4,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use entourage_engine::Signal;
-use entourage_types::{AgentId, Answer, Question, QuestionId};
+use entourage_types::{AgentId, Answer, Question, QuestionId, Status};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -79,6 +79,17 @@ impl<'a> Session<'a> {
         }
         let follow = backend.follow(root, progress.last).await?;
         Ok(Self { backend, root, follow, progress, view, interrupt, asking: None, asked: HashSet::new() })
+    }
+
+    /// Looks whether a tree that seems to have ended has something to do after all. False when
+    /// it has nothing to go on with and never had.
+    pub(crate) async fn resume(&mut self) -> Result<bool> {
+        let Some(Rest::Ended(status)) = self.progress.rest() else { return Ok(true) };
+        if self.backend.unfinished().await?.contains(&self.root) {
+            self.progress.stir();
+            return Ok(true);
+        }
+        Ok(status != Status::Idle)
     }
 
     /// The top of the tree.

@@ -93,7 +93,7 @@ pub(crate) fn duration(duration: Duration) -> String {
 /// What an event tells, without who and when; none when it is of no interest to a person.
 pub(crate) fn event(event: &Event) -> Option<String> {
     Some(match &event.body {
-        EventBody::AgentCreated { kind, title, .. } => format!("{kind} begins: {}", short(title)),
+        EventBody::AgentCreated { title, .. } => format!("begins: {}", short(title)),
         EventBody::AgentStatus { status: Status::Running | Status::Queued, .. } => return None,
         EventBody::AgentStatus { status: now, waiting_on } => status(*now, *waiting_on),
         EventBody::Run { error: Some(error), .. } => format!("failed: {}", short(error)),
@@ -137,10 +137,7 @@ fn body(body: &ItemBody) -> Option<String> {
 }
 
 /// Agents with the lines that show their place in the tree, parents before children.
-pub(crate) fn branches<'a, T>(
-    agents: &'a [T],
-    id: impl Fn(&T) -> (AgentId, Option<AgentId>),
-) -> Vec<(String, &'a T)> {
+pub(crate) fn branches<T>(agents: &[T], id: impl Fn(&T) -> (AgentId, Option<AgentId>)) -> Vec<(String, &T)> {
     fn below<'a, T>(
         agents: &'a [T],
         id: &impl Fn(&T) -> (AgentId, Option<AgentId>),

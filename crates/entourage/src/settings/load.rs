@@ -94,13 +94,18 @@ fn settings_among(variables: impl Iterator<Item = (String, String)>) -> BTreeMap
 
 fn read(path: &Path, must_exist: bool) -> Result<String> {
     match fs::read_to_string(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && !must_exist => Ok(String::new()),
+        Err(error) if !must_exist && is_absent(&error) => Ok(String::new()),
         Err(error) => Err(Error::Settings {
             place: path.display().to_string(),
             why: format!("cannot be read: {error}"),
         }),
         Ok(text) => Ok(text),
     }
+}
+
+/// Whether there is no such file; nor can there be, where its directory is none.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// A mistake in the file with its line, in one line.

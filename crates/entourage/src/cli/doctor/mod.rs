@@ -38,21 +38,30 @@ struct Finding {
     state: State,
     /// What is so, and what to do about it.
     text: String,
+    /// What else was seen on the way.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    seen: Vec<String>,
+}
+
+impl Finding {
+    fn new(what: String, state: State, text: String) -> Self {
+        Self { what, state, text, seen: Vec::new() }
+    }
 }
 
 /// A thing is as it should be.
 fn good(what: impl Into<String>, text: impl Into<String>) -> Finding {
-    Finding { what: what.into(), state: State::Good, text: text.into() }
+    Finding::new(what.into(), State::Good, text.into())
 }
 
 /// It works without, and could work better.
 fn remark(what: impl Into<String>, text: impl Into<String>) -> Finding {
-    Finding { what: what.into(), state: State::Remark, text: text.into() }
+    Finding::new(what.into(), State::Remark, text.into())
 }
 
 /// It must be mended.
 fn broken(what: impl Into<String>, text: impl Into<String>) -> Finding {
-    Finding { what: what.into(), state: State::Broken, text: text.into() }
+    Finding::new(what.into(), State::Broken, text.into())
 }
 
 impl Doctor {
@@ -61,7 +70,7 @@ impl Doctor {
         let mut findings = house::settings(globals, &settings);
         findings.push(house::data(&settings));
         findings.extend(house::server_and_database(&settings).await);
-        findings.extend(world::models(&settings).await);
+        findings.extend([world::model(&settings).await, world::keys(&settings)]);
         findings.push(world::search(&settings));
         findings.push(world::files(&settings));
         findings.extend(world::mcp(&settings).await);
@@ -81,5 +90,6 @@ fn write(finding: &Finding) -> Result<()> {
         State::Remark => paint.yellow("!"),
         State::Broken => paint.red("✗"),
     };
-    out::result(&format!("{sign} {} {}", paint.bold(&format!("{:12}", finding.what)), finding.text))
+    out::result(&format!("{sign} {} {}", paint.bold(&format!("{:9}", finding.what)), finding.text))?;
+    finding.seen.iter().try_for_each(|seen| out::result(&paint.dim(&format!("            {seen}"))))
 }

@@ -8,26 +8,27 @@ use entourage_tools::{Files, McpServer, SearchBackend};
 
 use super::{Finding, broken, good, remark};
 
-/// Which model would answer and why, and which keys there are.
-pub(super) async fn models(settings: &Settings) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    match entourage::choice(settings).await {
-        Ok(choice) => {
-            let text = format!("{}: {}", choice.default_model, choice.why);
-            findings.push(match choice.model.disclaimer() {
-                Some(disclaimer) => remark("model", format!("{text}. {disclaimer}")),
-                None => good("model", text),
-            });
-            for tried in choice.tried {
-                let found = match tried.found {
-                    Ok(found) => format!("{}: {found}", tried.what),
-                    Err(why) => format!("{}: {why}", tried.what),
-                };
-                findings.push(good("  looked at", found));
-            }
-        }
-        Err(error) => findings.push(broken("model", error.to_string())),
-    }
+/// Which model would answer and why.
+pub(super) async fn model(settings: &Settings) -> Finding {
+    let choice = match entourage::choice(settings).await {
+        Ok(choice) => choice,
+        Err(error) => return broken("model", error.to_string()),
+    };
+    let text = format!("{}: {}", choice.default_model, choice.why);
+    let mut finding = match choice.model.disclaimer() {
+        Some(disclaimer) => remark("model", format!("{text}. {disclaimer}")),
+        None => good("model", text),
+    };
+    let seen = choice.tried.into_iter().map(|tried| match tried.found {
+        Ok(found) => format!("{}: {found}", tried.what),
+        Err(why) => format!("{}: {why}", tried.what),
+    });
+    finding.seen = seen.collect();
+    finding
+}
+
+/// Which keys there are.
+pub(super) fn keys(settings: &Settings) -> Finding {
     // The two wires of OpenAI have one key.
     let mut keys: BTreeMap<&str, bool> = BTreeMap::new();
     for provider in Provider::ALL {
@@ -36,10 +37,10 @@ pub(super) async fn models(settings: &Settings) -> Vec<Finding> {
         let there = std::env::var(variable).is_ok_and(|key| !key.trim().is_empty());
         *keys.entry(variable).or_default() |= set || there;
     }
-    for (variable, is_set) in keys {
-        findings.push(good("key", format!("{variable} {}", if is_set { "is set" } else { "is not set" })));
-    }
-    findings
+    let said =
+        keys.iter().map(|(name, is_set)| format!("{name} {}", if *is_set { "set" } else { "not set" }));
+    let text = said.collect::<Vec<_>>().join(", ");
+    if keys.values().any(|is_set| *is_set) { good("keys", text) } else { remark("keys", text) }
 }
 
 /// Which service looks things up on the web.

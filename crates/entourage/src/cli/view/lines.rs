@@ -1,6 +1,6 @@
 //! Progress without a terminal: a line for each thing that happens.
 
-use entourage_types::{Event, EventBody, ItemBody, Status};
+use entourage_types::{Event, EventBody, ItemBody, QuestionStatus, Status};
 
 use crate::cli::{out, progress::Progress, words};
 
@@ -10,7 +10,9 @@ pub(crate) struct Lines;
 impl Lines {
     pub(super) fn event(&self, event: &Event, progress: &Progress) {
         let worth_a_line = match &event.body {
-            EventBody::AgentCreated { .. } | EventBody::Question { .. } => true,
+            EventBody::AgentCreated { .. } => true,
+            // Open ones are told with how to answer them, once everybody waits.
+            EventBody::Question { question } => question.status != QuestionStatus::Open,
             EventBody::AgentStatus { status, .. } => status.is_terminal() && *status != Status::Succeeded,
             EventBody::Step { .. } => true,
             EventBody::Item { item: Some(item), .. } => match &item.body {
@@ -22,10 +24,8 @@ impl Lines {
             EventBody::Item { item: None, .. } | EventBody::Run { .. } | EventBody::Task { .. } => false,
         };
         let who = progress.member(event.agent).map_or("agent", |member| member.kind.as_str());
-        match words::event(event).filter(|_| worth_a_line) {
-            Some(text) if matches!(event.body, EventBody::AgentCreated { .. }) => out::note(&text),
-            Some(text) => out::note(&format!("{who} {text}")),
-            None => {}
+        if let Some(text) = words::event(event).filter(|_| worth_a_line) {
+            out::note(&format!("{who} {text}"));
         }
     }
 }

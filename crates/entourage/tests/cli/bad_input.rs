@@ -1,0 +1,104 @@
+//! What is wrong is said in one line, with its cause and the next step, and nothing is lost.
+
+use std::{fs, net::TcpListener};
+
+use super::place::{Ended, Place};
+
+#[test]
+fn what_was_typed_wrong_names_what_would_be_right() {
+    let place = Place::new();
+    let error = |arguments: &[&str]| place.entourage(arguments).error(2).to_owned();
+    let kind = error(&["run", "x", "--kind", "nobody"]);
+    assert!(kind.contains("`nobody`") && kind.contains("orchestrator, researcher"), "{kind}");
+    assert!(error(&["run", "  "]).contains("the message is empty"));
+    assert!(error(&["run", "x", "--files", "nowhere"]).contains("nowhere"));
+    assert!(error(&["tree"]).contains("entourage run"));
+    assert!(error(&["tree", "agt_00000000000070008000000000000000"]).contains("entourage agents"));
+    assert!(error(&["kinds", "show", "nobody"]).contains("entourage kinds list"));
+    assert!(error(&["chat", "--json"]).contains("run --json"));
+    assert!(error(&["token", "--owner", "ada"]).contains("server.auth.jwt"));
+    assert!(error(&["serve", "--bind", "0.0.0.0:0"]).contains("loopback"));
+    assert!(error(&["run", "--resume"]).contains("nothing to resume"));
+    assert_eq!(place.entourage(&["agents", "--json"]).good().stdout, "", "nothing was made by any of this");
+
+    // These never get past the command line.
+    for arguments in [&["tree", "run_1"][..], &["answer", "qst_1", "x"], &["run"], &["token"], &["nonsense"]]
+    {
+        let ended = place.entourage(arguments);
+        assert_eq!(ended.code, 2, "{ended:?}");
+        assert!(ended.stderr.starts_with("error: "), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_model_without_its_key_is_refused_before_anything_is_made() {
+    let place = Place::new();
+    let mut command = place.command(&["run", "x", "--model", "anthropic::claude"]);
+    let ended = Ended::of(&mut command);
+    assert!(ended.error(2).contains("ANTHROPIC_API_KEY"), "{ended:?}");
+    let ended = place.entourage(&["run", "x", "--model", "gpt"]);
+    assert!(ended.error(2).contains("provider::name"), "{ended:?}");
+    assert_eq!(place.entourage(&["agents", "--json"]).good().stdout, "");
+}
+
+#[test]
+fn settings_are_mended_by_file_and_line() {
+    let place = Place::new();
+    let error = |text: &str| {
+        place.write("data/entourage.toml", text);
+        place.entourage(&["run", "x"]).error(2).to_owned()
+    };
+    assert!(error("\n[server\n").contains("entourage.toml:2: "));
+    assert!(error("[models]\ndefualt = \"x\"\n").contains("entourage.toml:2: unknown field `defualt`"));
+    assert!(error("[dispatch]\n\nconcurrency = \"many\"\n").contains("entourage.toml:3: invalid type"));
+    assert!(error("[[tools.mcp]]\nname = \"a b\"\ncommand = \"x\"\n").contains("cannot name an MCP server"));
+    fs::remove_file(place.data().join("entourage.toml")).expect("removed");
+
+    let mut command = place.command(&["run", "x"]);
+    let ended = Ended::of(command.env("ENTOURAGE_SERVER__BNID", "x"));
+    assert!(ended.error(2).contains("environment"), "{ended:?}");
+    let ended = place.entourage(&["run", "x", "--config", "missing.toml"]);
+    assert!(ended.error(2).contains("missing.toml: cannot be read"), "{ended:?}");
+}
+
+#[test]
+fn a_mistake_in_a_kind_names_its_line_and_starts_nothing() {
+    let place = Place::new();
+    place.write("data/kinds/clerk.md", "---\nname: clerk\nconversational: perhaps\n---\nYou file papers.\n");
+    for arguments in [&["run", "x"][..], &["serve", "--bind", "127.0.0.1:0"]] {
+        let ended = place.entourage(arguments);
+        assert_eq!(ended.code, 2, "{ended:?}");
+        assert!(ended.stderr.contains("clerk.md:3: error: "), "{ended:?}");
+        assert!(ended.stderr.contains("entourage kinds check"), "{ended:?}");
+    }
+    // What looks only is not kept from looking.
+    place.entourage(&["agents"]).good();
+}
+
+#[test]
+fn a_port_in_use_and_a_data_directory_that_is_none_are_told() {
+    let place = Place::new();
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let ended = place.entourage(&["serve", "--bind", &address]);
+    let error = ended.error(2);
+    assert!(error.contains(&address) && error.contains("--bind"), "{error}");
+
+    let file = place.write("a-file", "");
+    let inside = file.join("data");
+    let ended = place.entourage(&["run", "x", "--data", &inside.display().to_string()]);
+    let error = ended.error(1);
+    assert!(error.contains("a-file/data") && error.contains("--data"), "{error}");
+}
+
+#[test]
+fn a_file_that_is_no_database_of_ours_is_left_as_it_is() {
+    let place = Place::new();
+    let database =
+        place.write("data/entourage.db", "Dear diary, nothing happened today. ".repeat(50).as_str());
+    let before = fs::read(&database).expect("readable");
+    let ended = place.entourage(&["run", "x"]);
+    let error = ended.error(1);
+    assert!(error.contains("entourage.db") && error.contains("--data"), "{error}");
+    assert_eq!(fs::read(&database).expect("readable"), before);
+}

@@ -1,0 +1,55 @@
+//! Help that teaches: every command shows how it is used.
+
+use super::place::Place;
+
+/// The commands that `--help` lists.
+fn commands(help: &str) -> Vec<&str> {
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    lines.take_while(|line| !line.is_empty()).filter_map(|line| line.split_whitespace().next()).collect()
+}
+
+#[test]
+fn every_command_shows_an_example_of_itself() {
+    let place = Place::new();
+    let help = place.entourage(&["--help"]).good().stdout;
+    let commands = commands(&help);
+    assert_eq!(
+        commands,
+        [
+            "run",
+            "chat",
+            "serve",
+            "tree",
+            "tail",
+            "answer",
+            "agents",
+            "kinds",
+            "token",
+            "doctor",
+            "completions",
+            "openapi"
+        ]
+    );
+    for command in commands {
+        let help = place.entourage(&[command, "--help"]).good().stdout;
+        let example = format!("entourage {command}");
+        let examples = help.split_once("Example").map(|(_, examples)| examples);
+        let shown =
+            examples.is_some_and(|examples| examples.contains(&example) || examples.contains("-- openapi"));
+        assert!(shown, "{help}");
+    }
+    assert!(help.contains("Exit codes: 0 done, 1 failed, 2 wrong usage"), "{help}");
+}
+
+#[test]
+fn the_shells_get_completions_and_programs_the_description() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(place.entourage(&["completions", shell]).good().stdout.contains("resume"), "{shell}");
+    }
+    let description = place.entourage(&["openapi"]).good().stdout;
+    let description: serde_json::Value = serde_json::from_str(&description).expect("JSON");
+    assert!(description["openapi"].as_str().is_some_and(|version| version.starts_with("3.1")));
+    assert!(description["paths"]["/v1/agents"].is_object());
+    assert!(!place.data().exists(), "neither needs any data");
+}

@@ -1,0 +1,101 @@
+//! Ctrl-C: work is put down, not lost, and somebody else at work is named.
+
+use std::{
+    io::Read,
+    net::TcpListener,
+    process::{Child, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::place::{Place, id};
+
+/// A model that takes a request and never answers.
+struct Silent {
+    listener: TcpListener,
+}
+
+impl Silent {
+    fn new() -> Self {
+        Self { listener: TcpListener::bind("127.0.0.1:0").expect("a port") }
+    }
+
+    /// A run that asks it, and has done so.
+    fn run(&self, place: &Place) -> Child {
+        let address = self.listener.local_addr().expect("an address");
+        let mut command = place.process(&["run", "Think hard"]);
+        command
+            .env("ENTOURAGE_MODEL", "compatible::silent")
+            .env("COMPATIBLE_BASE_URL", format!("http://{address}/v1"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let child = command.spawn().expect("it starts");
+        let (connection, _) = self.listener.accept().expect("it asks");
+        // Held open for as long as the test runs.
+        std::mem::forget(connection);
+        child
+    }
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let pid = Pid::from_raw(child.id().cast_signed()).expect("a process");
+    kill_process(pid, signal).expect("sent");
+}
+
+fn read(from: Option<impl Read>) -> String {
+    let mut text = String::new();
+    from.expect("piped").read_to_string(&mut text).expect("UTF-8");
+    text
+}
+
+#[test]
+fn an_interrupted_run_says_how_to_go_on_and_does() {
+    for stop in [Signal::INT, Signal::TERM] {
+        let (place, model) = (Place::new(), Silent::new());
+        let mut child = model.run(&place);
+        signal(&child, stop);
+        let status = child.wait().expect("it ends");
+        let stderr = read(child.stderr.take());
+        assert_eq!(status.code(), Some(130), "{stderr}");
+        let agent = id(&stderr, "agt_");
+        assert!(
+            stderr.contains(&format!("suspended; go on with: entourage run --resume {agent}")),
+            "{stderr}"
+        );
+        assert_eq!(read(child.stdout.take()), "");
+
+        let ended = place.entourage(&["run", "--resume"]).good();
+        assert!(ended.stdout.contains("Think hard"), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_second_process_is_told_who_works_there() {
+    let (place, model) = (Place::new(), Silent::new());
+    let mut child = model.run(&place);
+    let second = place.entourage(&["tree"]);
+    let error = second.error(1);
+    assert!(error.contains(&format!("pid {}", child.id())) && error.contains("entourage serve"), "{error}");
+
+    // Not even time for goodbye: the next start has everything.
+    child.kill().expect("killed");
+    child.wait().expect("it ends");
+    assert!(place.entourage(&["tree"]).good().stdout.contains("Think hard"));
+    assert!(place.entourage(&["run", "--resume"]).good().stdout.contains("Think hard"));
+}
+
+#[test]
+fn another_run_leaves_interrupted_work_alone() {
+    let (place, model) = (Place::new(), Silent::new());
+    let mut child = model.run(&place);
+    child.kill().expect("killed");
+    child.wait().expect("it ends");
+    place.entourage(&["run", "Something else"]).good();
+    let agents = place.entourage(&["agents", "--json"]).good().json();
+    let status = |title: &str| {
+        let agent = agents.iter().find(|agent| agent["title"] == title).expect("listed");
+        agent["status"].as_str().expect("a status").to_owned()
+    };
+    assert_eq!((status("Something else").as_str(), status("Think hard").as_str()), ("succeeded", "running"));
+}

@@ -1,0 +1,12 @@
+//! The binary as people and programs use it: what they type, read and get back.
+
+#![allow(clippy::expect_used, reason = "helpers of tests fail as tests do")]
+
+mod bad_input;
+mod doctor;
+mod help;
+mod interrupt;
+mod kinds;
+mod place;
+mod run;
+mod serve;

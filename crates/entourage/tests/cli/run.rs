@@ -1,0 +1,102 @@
+//! One task from beginning to end, with the rehearsal for a model.
+
+use serde_json::Value;
+
+use super::place::{Ended, Place, id};
+
+#[test]
+fn a_task_is_answered_from_the_files_it_may_read() {
+    let place = Place::new();
+    place.write("papers/README.md", "The keyword is marzipan.");
+    let ended = place.entourage(&["run", "What is the keyword?", "--files", "papers"]).good();
+    assert!(ended.stdout.contains("The keyword is marzipan."), "{ended:?}");
+    assert!(ended.stdout.contains("rehearsal model, not a language model"), "{ended:?}");
+    assert!(ended.stderr.starts_with("note: This is the rehearsal model"), "said before anything: {ended:?}");
+    assert!(ended.stderr.contains("researcher calls read_file README.md"), "{ended:?}");
+    assert!(!ended.stderr.contains('\u{1b}'), "no colours where no terminal is");
+
+    let tree = place.entourage(&["tree"]).good().stdout;
+    assert!(
+        tree.contains("✓ orchestrator succeeded") && tree.contains("└─ ✓ researcher succeeded"),
+        "{tree}"
+    );
+    let agents = place.entourage(&["agents", "--json"]).good().json();
+    assert_eq!(agents.len(), 1);
+    assert_eq!(agents[0]["title"], "What is the keyword?");
+}
+
+#[test]
+fn quiet_leaves_the_answer_alone() {
+    let place = Place::new();
+    let ended = place.entourage(&["run", "Say something", "--quiet"]).good();
+    assert_eq!(ended.stderr, "");
+    assert!(ended.stdout.contains("Say something"));
+}
+
+#[test]
+fn programs_read_numbered_events_and_one_result() {
+    let place = Place::new();
+    let task = "Count to three";
+    let mut command = place.command(&["run", "-", "--json"]);
+    let mut lines = Ended::of(command.write_stdin(task)).good().json();
+    let result = lines.pop().expect("a result");
+    let numbers: Vec<u64> = lines.iter().filter_map(|event| event["seq"].as_u64()).collect();
+    assert_eq!(numbers, (1..=lines.len() as u64).collect::<Vec<_>>(), "without gaps, from the first on");
+    assert_eq!(lines[0]["event"], "agent_created");
+    assert_eq!(result["agent"], lines[0]["agent"]);
+    assert_eq!(result["status"], "succeeded");
+    assert!(result["answer"].as_str().is_some_and(|answer| answer.contains(task)), "{result}");
+    assert_eq!(result["usage"]["input"], 0);
+    assert_eq!(result["cost"], 0);
+
+    let tail = place.entourage(&["tail", "--json"]).good().json();
+    assert_eq!(tail, lines, "the events can be read again");
+    let rest = place.entourage(&["tail", "--json", "--after", "5"]).good().json();
+    assert_eq!(rest, lines[5..]);
+}
+
+#[test]
+fn a_question_without_anybody_there_waits_on_disk() {
+    let place = Place::new();
+    let asked = place.entourage(&["run", "Please ask me first, then plan a trip"]);
+    assert_eq!(asked.code, 3, "{asked:?}");
+    assert_eq!(asked.stdout, "");
+    let question = id(&asked.stderr, "qst_");
+    assert!(asked.stderr.contains(&format!("entourage answer {question} \"…\"")), "{asked:?}");
+    let agent = id(&asked.stderr, "agt_");
+    assert!(asked.stderr.contains(&format!("entourage run --resume {agent}")), "{asked:?}");
+
+    let again = place.entourage(&["run", "--resume", "--json"]);
+    assert_eq!(again.code, 3, "it still waits");
+    let result = again.json().pop().expect("a result");
+    assert_eq!(result["questions"][0]["id"], Value::from(question));
+    assert_eq!(result["status"], "waiting");
+    assert!(place.entourage(&["tree"]).good().stdout.contains(question));
+
+    let answered = place.entourage(&["answer", question, "By train only"]).good();
+    assert!(answered.stderr.contains(&format!("entourage run --resume {agent}")), "{answered:?}");
+    let twice = place.entourage(&["answer", question, "By plane"]);
+    assert!(twice.error(2).contains("answered already"), "{twice:?}");
+
+    let ended = place.entourage(&["run", "--resume", agent]).good();
+    assert!(ended.stdout.contains("By train only"), "{ended:?}");
+    assert!(place.entourage(&["run", "--resume"]).error(2).contains("nothing to resume"));
+}
+
+#[test]
+fn a_conversation_goes_on_where_it_was() {
+    let place = Place::new();
+    let mut chat = place.command(&["chat"]);
+    let first = Ended::of(chat.write_stdin("First thing\nSecond thing\n/tree\n")).good();
+    assert!(first.stdout.contains("First thing") && first.stdout.contains("Second thing"), "{first:?}");
+    assert!(first.stdout.contains("✓ orchestrator succeeded"), "{first:?}");
+    let agent = id(&first.stderr, "agt_");
+
+    let mut chat = place.command(&["chat", agent]);
+    let second = Ended::of(chat.write_stdin("Third thing\n/quit\n")).good();
+    assert!(second.stdout.contains("> First thing"), "what was said is shown: {second:?}");
+    assert!(second.stdout.contains("Third thing"), "{second:?}");
+    let finished = place.entourage(&["run", "--resume", agent, "Fourth thing"]).good();
+    assert!(finished.stdout.contains("Fourth thing") && !finished.stdout.contains("Third"), "{finished:?}");
+    assert_eq!(place.entourage(&["agents", "--json"]).good().json().len(), 1, "all in one agent");
+}

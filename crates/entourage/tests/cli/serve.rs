@@ -1,0 +1,134 @@
+//! A server, and the other commands that find it.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    process::{Child, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::place::{Place, id};
+
+/// A server that runs until it is dropped.
+struct Server {
+    child: Child,
+    greeting: Value,
+}
+
+impl Server {
+    fn start(place: &Place) -> Self {
+        let mut command = place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("piped");
+        BufReader::new(stdout).read_line(&mut line).expect("a greeting");
+        let greeting = serde_json::from_str(&line).expect("JSON");
+        Self { child, greeting }
+    }
+
+    fn address(&self) -> &str {
+        self.greeting["url"].as_str().and_then(|url| url.strip_prefix("http://")).expect("an address")
+    }
+
+    /// The status of a GET, with or without a token.
+    fn get(&self, path: &str, token: Option<&str>) -> u16 {
+        let address = self.address();
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        let token = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n{token}Connection: close\r\n\r\n")
+            .expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("answered");
+        answer.split_whitespace().nth(1).and_then(|status| status.parse().ok()).expect("a status")
+    }
+
+    fn stop(mut self) -> i32 {
+        let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a process");
+        kill_process(pid, Signal::TERM).expect("sent");
+        self.child.wait().expect("it ends").code().expect("by itself")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn the_other_commands_talk_to_the_server() {
+    let place = Place::new();
+    let server = Server::start(&place);
+    assert_eq!(server.get("/healthz", None) / 100, 2);
+    assert_eq!(server.greeting["model"], "rehearsal");
+
+    let asked = place.entourage(&["run", "Please ask me first"]);
+    assert_eq!(asked.code, 3, "{asked:?}");
+    let (question, agent) = (id(&asked.stderr, "qst_"), id(&asked.stderr, "agt_"));
+    assert!(place.entourage(&["tree"]).good().stdout.contains(question));
+    let answered = place.entourage(&["answer", question, "Green"]).good();
+    assert!(answered.stderr.contains("the agent goes on"), "{answered:?}");
+    let ended = place.entourage(&["run", "--resume", agent]).good();
+    assert!(ended.stdout.contains("Green"), "{ended:?}");
+
+    let mut lines = place.entourage(&["run", "Another", "--json"]).good().json();
+    let result = lines.pop().expect("a result");
+    assert_eq!(result["status"], "succeeded");
+    let root = result["agent"].as_str().expect("an id");
+    assert_eq!(place.entourage(&["tail", root, "--json"]).good().json(), lines);
+    assert_eq!(place.entourage(&["agents", "--json"]).good().json().len(), 2);
+    let tree = place.entourage(&["tree", root, "--json"]).good().json();
+    assert_eq!(tree[0]["agents"].as_array().map(Vec::len), Some(2));
+
+    let files = place.entourage(&["run", "Read", "--files", "."]);
+    assert!(files.error(2).contains("--files has no effect on the server"), "{files:?}");
+    let unknown = place.entourage(&["run", "x", "--kind", "nobody"]);
+    assert!(unknown.error(2).contains("nobody"), "{unknown:?}");
+    let foreign = place.entourage(&["tree", "agt_00000000000070008000000000000000"]);
+    assert_eq!(foreign.code, 2, "{foreign:?}");
+
+    assert_eq!(server.stop(), 0);
+    assert!(!place.data().join("server.json").exists(), "its sign is gone");
+    assert!(place.entourage(&["tree", root]).good().stdout.contains("Another"), "and its data is there");
+}
+
+#[test]
+fn a_sign_that_a_crash_left_leads_nobody_astray() {
+    let place = Place::new();
+    let server = Server::start(&place);
+    place.entourage(&["run", "Before"]).good();
+    let pid = server.child.id();
+    drop(server);
+    let sign = fs::read_to_string(place.data().join("server.json")).expect("left behind");
+    assert!(sign.contains(&pid.to_string()), "{sign}");
+    assert!(place.entourage(&["tree"]).good().stdout.contains("Before"));
+}
+
+#[test]
+fn with_authentication_only_bearers_of_tokens_come_in() {
+    let place = Place::new();
+    let secret = "a-secret-of-more-than-thirty-two-bytes";
+    place.write(
+        "data/entourage.toml",
+        &format!("[server.auth.jwt]\nalgorithm = \"HS256\"\nkey = \"{secret}\"\n"),
+    );
+    let server = Server::start(&place);
+    assert_eq!(server.greeting["auth"], "a token signed with HS256");
+    assert!(!server.greeting.to_string().contains(secret));
+    assert_eq!(server.get("/v1/agents", None), 401);
+    let token = place.entourage(&["token", "--owner", "ada", "--ttl", "5m"]).good().stdout;
+    assert_eq!(server.get("/v1/agents", Some(token.trim())), 200);
+
+    // Whoever can read the secret needs no token of his own; whoever brings a bad one is told.
+    place.entourage(&["run", "Mine"]).good();
+    let agents = place.entourage(&["agents", "--json"]).good().json();
+    let path = format!("/v1/agents/{}", agents[0]["id"].as_str().expect("an id"));
+    assert_eq!(server.get(&path, Some(token.trim())), 404, "of another owner");
+    let mut command = place.command(&["agents"]);
+    let refused = super::place::Ended::of(command.env("ENTOURAGE_TOKEN", "not-a-token"));
+    assert!(refused.error(2).contains("ENTOURAGE_TOKEN"), "{refused:?}");
+}
