@@ -5,7 +5,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use entourage_store::Store;
@@ -70,18 +70,20 @@ enum Live {
 
 type Channels = Arc<Mutex<HashMap<AgentId, broadcast::Sender<Live>>>>;
 
-/// Where the pieces of one answer go.
-#[derive(Clone)]
-pub(crate) struct Pieces(broadcast::Sender<Live>);
+/// Where the pieces of one answer go: to whoever follows its tree at that moment.
+pub(crate) struct Pieces {
+    channels: Channels,
+    root: AgentId,
+}
 
 impl Pieces {
-    pub(crate) fn send(&self, delta: AgentDelta) {
-        // Nobody listening is fine: the text arrives whole with its item.
-        let _ = self.0.send(Live::Signal(Signal::Delta(Arc::new(delta))));
-    }
-
-    pub(crate) fn wanted(&self) -> bool {
-        self.0.receiver_count() > 0
+    /// Hands a piece on; where nobody follows, it is not even made. The text arrives whole with
+    /// its item in any case.
+    pub(crate) fn send(&self, make: impl FnOnce() -> AgentDelta) {
+        let channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sender) = channels.get(&self.root) {
+            let _ = sender.send(Live::Signal(Signal::Delta(Arc::new(make()))));
+        }
     }
 }
 
@@ -112,7 +114,10 @@ impl Feed {
     /// Follows a tree from after the given event number.
     pub(crate) fn watch(&self, scope: Scope, root: AgentId, after: u64) -> Watch {
         self.pump.0.get_or_init(|| pump(self.store.changed(), Arc::clone(&self.channels)));
-        let live = channel(&mut self.lock(), root).subscribe();
+        let live = {
+            let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+            channels.entry(root).or_insert_with(|| broadcast::channel(BACKLOG).0).subscribe()
+        };
         Watch {
             store: Arc::clone(&self.store),
             scope,
@@ -121,35 +126,15 @@ impl Feed {
             live,
             page: Vec::new().into_iter(),
             behind: true,
+            channels: Arc::clone(&self.channels),
             _pump: Arc::clone(&self.pump),
         }
     }
 
     /// Where the pieces of one answer in this tree go.
     pub(crate) fn pieces(&self, root: AgentId) -> Pieces {
-        Pieces(channel(&mut self.lock(), root).clone())
+        Pieces { channels: Arc::clone(&self.channels), root }
     }
-
-    /// Forgets a tree's channel if nobody uses it.
-    pub(crate) fn tidy(&self, root: AgentId) {
-        let mut channels = self.lock();
-        let unused =
-            |sender: &broadcast::Sender<Live>| sender.receiver_count() == 0 && sender.strong_count() == 1;
-        if channels.get(&root).is_some_and(unused) {
-            channels.remove(&root);
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<AgentId, broadcast::Sender<Live>>> {
-        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn channel(
-    channels: &mut HashMap<AgentId, broadcast::Sender<Live>>,
-    root: AgentId,
-) -> &broadcast::Sender<Live> {
-    channels.entry(root).or_insert_with(|| broadcast::channel(BACKLOG).0)
 }
 
 fn pump(
@@ -189,7 +174,18 @@ pub struct Watch {
     live: broadcast::Receiver<Live>,
     page: std::vec::IntoIter<Event>,
     behind: bool,
+    channels: Channels,
     _pump: Arc<Pump>,
+}
+
+impl Drop for Watch {
+    /// The last one out closes the tree's channel.
+    fn drop(&mut self) {
+        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        if channels.get(&self.root).is_some_and(|sender| sender.receiver_count() <= 1) {
+            channels.remove(&self.root);
+        }
+    }
 }
 
 impl Watch {

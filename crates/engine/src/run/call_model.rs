@@ -54,8 +54,6 @@ impl Run<'_> {
             }
             attempt += 1;
         };
-        drop(pieces);
-        self.house.inner.feed.tidy(self.agent.root);
         match reply {
             Ok(reply) => self.keep(&key, attempt, reply).await,
             Err(error) => Err(Interrupt::Stopped(StopReason::ModelFailed, error.to_string())),
@@ -102,9 +100,9 @@ impl Run<'_> {
         step.attempt = attempt;
         step.used = Some(used);
         let item = self.item(ItemBody::Turn(turn.clone()), at);
-        let run = self.run_row(Status::Running, None);
-        let agent = self.agent_row(Status::Running, None, at);
-        self.commit(vec![item, Write::Step(step), run, agent]).await?;
+        let mut writes = vec![item, Write::Step(step), self.run_row(Status::Running, None)];
+        writes.extend(self.awake(at));
+        self.commit(writes).await?;
         Ok(turn)
     }
 
@@ -144,9 +142,7 @@ struct Streamed<'a> {
 
 impl Streamed<'_> {
     fn send(&self, piece: Piece) {
-        if self.pieces.wanted() {
-            self.pieces.send(AgentDelta { offset: self.offset, piece, ..self.blank.clone() });
-        }
+        self.pieces.send(|| AgentDelta { offset: self.offset, piece, ..self.blank.clone() });
     }
 }
 

@@ -189,7 +189,7 @@ impl Run<'_> {
         if self.record.status != Status::Running {
             writes.push(self.run_row(Status::Running, None));
         }
-        writes.push(self.agent_row(Status::Running, None, at));
+        writes.extend(self.awake(at));
         self.commit(writes).await
     }
 

@@ -217,6 +217,11 @@ impl<'h> Run<'h> {
         Write::Agent(self.agent.clone())
     }
 
+    /// The agent's row when it has slept until now; one at work is known to be.
+    fn awake(&mut self, at: Time) -> Option<Write> {
+        (self.agent.status != Status::Running).then(|| self.agent_row(Status::Running, None, at))
+    }
+
     /// The run's row in a status.
     fn run_row(&mut self, status: Status, waiting_on: Option<WaitingOn>) -> Write {
         self.record.status = status;

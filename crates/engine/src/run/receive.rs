@@ -31,7 +31,7 @@ impl Run<'_> {
             }
         }
         writes.push(self.run_row(Status::Running, None));
-        writes.push(self.agent_row(Status::Running, None, at));
+        writes.extend(self.awake(at));
         self.opened = true;
         self.commit(writes).await?;
         self.within_limits()
