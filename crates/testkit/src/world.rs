@@ -111,7 +111,7 @@ impl World {
     /// When the house refuses it.
     pub async fn ask(&self, text: &str) -> Agent {
         let new = NewAgent { message: Some(text.to_owned()), ..NewAgent::default() };
-        self.client().create(new, None).await.expect("the house takes a message")
+        must(self.client().create(new, None).await, "the house takes a message")
     }
 
     /// Waits until an event of the tree fits, and returns all events up to it.
@@ -119,11 +119,11 @@ impl World {
     /// # Panics
     /// When that takes longer than a test may wait.
     pub async fn until(&self, root: AgentId, fits: impl Fn(&Event) -> bool) -> Vec<Event> {
-        let mut watch = self.client().watch(root, 0).await.expect("the tree exists");
+        let mut watch = must(self.client().watch(root, 0).await, "the tree exists");
         let mut seen = Vec::new();
         let found = tokio::time::timeout(PATIENCE, async {
             loop {
-                if let Signal::Event(event) = watch.next().await.expect("the store answers") {
+                if let Signal::Event(event) = must(watch.next().await, "the store answers") {
                     seen.push((*event).clone());
                     if fits(&event) {
                         return;
@@ -148,7 +148,7 @@ impl World {
             over && event.agent == root
         })
         .await;
-        self.client().agent(root).await.expect("the root exists")
+        must(self.client().agent(root).await, "the root exists")
     }
 
     /// Waits until a question of the tree is open, and returns it.
@@ -233,10 +233,10 @@ impl WorldBuilder {
     /// When the machine gives no temporary directory.
     pub async fn start_with(self, faults: Faults) -> World {
         let directory =
-            self.directory.unwrap_or_else(|| Arc::new(tempfile::tempdir().expect("a temporary directory")));
+            self.directory.unwrap_or_else(|| Arc::new(must(tempfile::tempdir(), "a temporary directory")));
         let settings = StoreSettings { durability: Durability::Normal, ..StoreSettings::default() };
         let path = directory.path().join("house.sqlite");
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path, settings).expect("a database"));
+        let store: Arc<dyn Store> = Arc::new(must(SqliteStore::open(&path, settings), "a database"));
         let parts = Parts {
             model: self.model,
             tools: self.tools,
@@ -246,6 +246,11 @@ impl WorldBuilder {
         };
         live(store, self.clock, parts, faults)
     }
+}
+
+/// What a test cannot go on without.
+fn must<T, E: std::fmt::Debug>(result: Result<T, E>, what: &str) -> T {
+    result.unwrap_or_else(|error| panic!("not so: {what}: {error:?}"))
 }
 
 fn live(store: Arc<dyn Store>, clock: FakeClock, builder: Parts, faults: Faults) -> World {
