@@ -108,7 +108,7 @@ async fn a_killed_process_loses_nothing_that_returned_and_frees_the_database() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("house.db");
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "crashes::the_victim", "--ignored", "--nocapture"])
+        .args(["--exact", "crashes::the_victim", "--nocapture"])
         .env(VICTIM, &path)
         .stdout(Stdio::piped())
         .spawn()
@@ -129,10 +129,10 @@ async fn a_killed_process_loses_nothing_that_returned_and_frees_the_database() {
     assert!(commits_in(&path).await >= returned);
 }
 
+/// The process that the test above kills; without a path to work on there is nothing to do.
 #[tokio::test]
-#[ignore = "works until it is killed; another test starts it in a process of its own"]
 async fn the_victim() {
-    let path = std::env::var_os(VICTIM).expect("started by the test that kills it");
+    let Some(path) = std::env::var_os(VICTIM) else { return };
     let store = open(Path::new(&path)).unwrap();
     let mut author = Author::begin(&store).await.unwrap();
     for number in 1.. {
