@@ -12,7 +12,7 @@ use serde_json::json;
 fn with_researcher(script: impl IntoIterator<Item = Script>, answer: fn(&str) -> Script) -> ScriptedModel {
     let orchestrator = ScriptedModel::new(script);
     let own = orchestrator.clone();
-    let model = ScriptedModel::deciding(move |request: &Request| {
+    ScriptedModel::deciding(move |request: &Request| {
         if !request.system.contains("You are the Researcher") {
             return own.next_answer();
         }
@@ -23,8 +23,7 @@ fn with_researcher(script: impl IntoIterator<Item = Script>, answer: fn(&str) ->
             Some(text) => Some(Ok(answer(text))),
             None => Some(Ok(Script::text("nothing to do"))),
         }
-    });
-    model
+    })
 }
 
 #[tokio::test]

@@ -105,7 +105,7 @@ async fn output(child: Child) -> Output {
 
 /// What the database holds at the end: each agent's transcript.
 async fn transcripts(directory: &Path) -> Vec<Vec<String>> {
-    let store = SqliteStore::open(&directory.join("data/entourage.db"), Settings::default()).unwrap();
+    let store = SqliteStore::open(directory.join("data/entourage.db"), Settings::default()).unwrap();
     let mut all = Vec::new();
     for agent in store.agents(&Scope::House, AgentQuery::default()).await.unwrap() {
         assert_eq!(agent.status, Status::Succeeded);

@@ -57,10 +57,8 @@ pub fn well_formed(items: &[Item]) -> Result<(), String> {
                 }
                 open.extend(turn.calls.iter().map(|call| call.id));
             }
-            ItemBody::Output(output) => {
-                if open.pop_front() != Some(output.call) {
-                    return Err(format!("output at {index} is not of the next open call"));
-                }
+            ItemBody::Output(output) if open.pop_front() != Some(output.call) => {
+                return Err(format!("output at {index} is not of the next open call"));
             }
             ItemBody::Message(_) if !open.is_empty() => {
                 return Err(format!("a message at {index} while calls are open"));

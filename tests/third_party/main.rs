@@ -1,5 +1,6 @@
 //! With programs that nobody here wrote. `tests/services/run.sh` starts them, names them in the
 //! environment, and says loudly which could not be had.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test ends by panicking")]
 
 mod main_job;
 mod wires;

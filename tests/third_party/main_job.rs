@@ -119,7 +119,7 @@ async fn run(data: &Path, kind: &str, task: &'static str) -> serde_json::Value {
 
 /// Checks what the house guarantees of every tree; returns the tools that answered without an error.
 async fn checked(data: &Path) -> BTreeSet<String> {
-    let store = SqliteStore::open(&data.join("entourage.db"), Settings::default()).unwrap();
+    let store = SqliteStore::open(data.join("entourage.db"), Settings::default()).unwrap();
     let mut used = BTreeSet::new();
     for agent in store.agents(&Scope::House, AgentQuery::default()).await.unwrap() {
         assert!(
@@ -142,7 +142,7 @@ async fn checked(data: &Path) -> BTreeSet<String> {
 
 /// The tokens of all runs that are on record.
 async fn tokens(data: &Path) -> u64 {
-    let store = SqliteStore::open(&data.join("entourage.db"), Settings::default()).unwrap();
+    let store = SqliteStore::open(data.join("entourage.db"), Settings::default()).unwrap();
     let runs = store.runs(&Scope::House, RunQuery::default()).await.unwrap();
     runs.iter().map(|run| run.usage.input).sum()
 }
@@ -182,7 +182,7 @@ async fn an_orchestrator_and_a_researcher_do_it_with_a_real_model() {
         run(&data, &errand_name(tool), "Do your one thing.").await;
         assert!(checked(&data).await.contains(*tool), "`{tool}` never answered");
     }
-    let store = SqliteStore::open(&data.join("entourage.db"), Settings::default()).unwrap();
+    let store = SqliteStore::open(data.join("entourage.db"), Settings::default()).unwrap();
     let notes = EntityQuery { page: Page::default(), ..EntityQuery::of(EntityKind::Note) };
     assert!(!store.entities(&Scope::House, notes).await.unwrap().is_empty(), "a note was kept");
 }
