@@ -55,7 +55,7 @@ impl From<Fault> for Error {
                 | rusqlite::Error::InvalidColumnType(..)
                 | rusqlite::Error::IntegralValueOutOfRange(..),
                 _,
-            ) => Self::Corrupt(error.to_string()),
+            ) => Self::Corrupt(format!("a stored value does not read back: {error}")),
             _ => Self::Database(error.to_string()),
         }
     }

@@ -73,8 +73,9 @@ pub enum Error {
         /// The cause, and what to do.
         why: String,
     },
-    /// A stored value does not read back; never expected.
-    #[error("a stored value does not read back: {0}")]
+    /// A stored value does not read back, or a commit breaks the rules of [`crate::Write`]; never
+    /// expected.
+    #[error("{0}. Nothing was written; this is a fault of the program, please report it")]
     Corrupt(String),
     /// The database failed; the message names the cause.
     #[error("the database failed: {0}")]
@@ -86,6 +87,6 @@ pub enum Error {
 
 impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Self {
-        Self::Corrupt(error.to_string())
+        Self::Corrupt(format!("a stored value does not read back: {error}"))
     }
 }

@@ -9,10 +9,11 @@ use std::{
     sync::Arc,
 };
 
-use entourage_store::{Error, Store};
+use entourage_store::Error;
 use entourage_store_sqlite::{Settings, SqliteStore};
 use rusqlite::Connection;
 use tempfile::TempDir;
+use tokio::sync::mpsc;
 
 use crate::author::{Author, assert_whole};
 
@@ -48,23 +49,24 @@ async fn a_copy_taken_in_the_middle_of_work_is_whole() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("house.db");
     let store = Arc::new(open(&path).unwrap());
-    let mut hints = store.changed();
+    let (returned, mut commits) = mpsc::unbounded_channel();
     let authors: Vec<_> = (0..4)
         .map(|_| {
-            let store = Arc::clone(&store);
+            let (store, returned) = (Arc::clone(&store), returned.clone());
             tokio::spawn(async move {
                 let mut author = Author::begin(&store).await.unwrap();
-                for _ in 0..20 {
+                for number in 0..20 {
                     author.say(&store, "busy").await.unwrap();
+                    returned.send(number).unwrap();
                 }
             })
         })
         .collect();
+    drop(returned);
     let mut copies = Vec::new();
-    for commit in 0..80 {
-        hints.recv().await.unwrap();
-        if commit % 8 == 0 {
-            let to = directory.path().join(format!("{commit}.db"));
+    while let Some(number) = commits.recv().await {
+        if number % 8 == 0 {
+            let to = directory.path().join(format!("{}.db", copies.len()));
             copy(&path, &to, None);
             copies.push(to);
         }

@@ -5,17 +5,21 @@
 //! and expand the tests:
 //!
 //! ```ignore
-//! struct Database(/* an empty database of its own */);
+//! struct Database { name: String }
 //!
 //! impl Database {
-//!     fn new() -> Self { … }
+//!     fn new() -> Self {
+//!         Self { name: an_empty_database() }
+//!     }
 //! }
 //!
 //! #[async_trait]
 //! impl Place for Database {
 //!     type Store = MyStore;
 //!
-//!     async fn open(&self) -> Result<MyStore> { … }
+//!     async fn open(&self) -> Result<MyStore> {
+//!         MyStore::connect(&self.name).await
+//!     }
 //! }
 //!
 //! entourage_store::conformance!(Database::new);

@@ -107,6 +107,7 @@ pub async fn runs_read_back_whole(place: impl Place) -> Result<()> {
         run.error = Some("the model said no".to_owned());
         run.tasks = vec![TaskId::new(), TaskId::new()];
         run.model_calls = 3;
+        run.worked_ms = 1_234;
         run.usage = Usage { input: 5, output: 4, cached: 3, cache_written: 2, reasoning: 1 };
         run.cost = Cost::from_nanos(123_456_789_012);
         run.ended = Some(at(9));
