@@ -17,6 +17,7 @@ mod out;
 mod paint;
 mod progress;
 mod run;
+mod screen;
 mod serve;
 mod session;
 mod tail;

@@ -1,23 +1,11 @@
 //! Writing: results on stdout, all else on stderr. Nothing here fails loudly: whoever stops
 //! reading has had enough.
 
-use std::{
-    io::{self, IsTerminal, Write},
-    sync::OnceLock,
-};
+use std::io::{self, IsTerminal, Write};
 
-use indicatif::MultiProgress;
 use serde::Serialize;
 
-use super::{failure::Failure, paint::Paint};
-
-/// The lines that are redrawn on the terminal; others must be written around them.
-static SCREEN: OnceLock<MultiProgress> = OnceLock::new();
-
-/// The lines that are redrawn on the terminal.
-pub(crate) fn screen() -> &'static MultiProgress {
-    SCREEN.get_or_init(MultiProgress::new)
-}
+use super::{failure::Failure, paint::Paint, screen};
 
 /// Writes a result, with a line's end.
 pub(crate) fn result(text: &str) -> Result<(), Failure> {
@@ -35,7 +23,7 @@ pub(crate) fn piece(text: &str) -> Result<(), Failure> {
         let mut stdout = io::stdout().lock();
         stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
     };
-    around_the_screen(write).map_err(|error| match error.kind() {
+    screen::above(write).map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::unread(),
         _ => Failure::failed(format!("stdout cannot be written: {error}. Nothing else was lost")),
     })
@@ -49,7 +37,7 @@ pub(crate) fn note(line: &str) {
 /// Writes a text for a person, as it is.
 pub(crate) fn aside(text: &str) {
     // Nobody can be told that nobody can be told.
-    let _ = around_the_screen(|| io::stderr().lock().write_all(text.as_bytes()));
+    let _ = screen::above(|| io::stderr().lock().write_all(text.as_bytes()));
 }
 
 /// How stdout is painted.
@@ -62,19 +50,12 @@ pub(crate) fn stderr() -> Paint {
     Paint::on(io::stderr().is_terminal())
 }
 
-fn around_the_screen<T>(write: impl FnOnce() -> T) -> T {
-    match SCREEN.get() {
-        Some(screen) => screen.suspend(write),
-        None => write(),
-    }
-}
-
 /// Where the log goes.
 pub(crate) struct Log;
 
 impl Write for Log {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        around_the_screen(|| io::stderr().lock().write(text))
+        screen::above(|| io::stderr().lock().write(text))
     }
 
     fn flush(&mut self) -> io::Result<()> {

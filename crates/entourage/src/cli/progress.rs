@@ -19,8 +19,8 @@ pub(crate) struct Progress {
     questions: BTreeMap<QuestionId, Question>,
     /// Tasks that have not ended, and those whose result has not been read yet.
     tasks: HashMap<TaskId, Task>,
-    /// Whether the root has yet to read what it was told.
-    unread: bool,
+    /// How many messages of the person the root has yet to read.
+    unread: u32,
     /// Whether somebody has something to do of which no event tells yet.
     stirring: bool,
     /// The last event that was taken.
@@ -64,7 +64,7 @@ impl Progress {
             runs: HashMap::new(),
             questions: BTreeMap::new(),
             tasks: HashMap::new(),
-            unread: false,
+            unread: 0,
             stirring: false,
             last: 0,
             error: None,
@@ -73,7 +73,7 @@ impl Progress {
 
     /// The root was told something: it will run.
     pub(crate) fn told(&mut self) {
-        self.unread = true;
+        self.unread += 1;
     }
 
     /// Somebody has something to do of which no event tells yet: the next one will.
@@ -117,7 +117,7 @@ impl Progress {
             task.status.is_terminal()
                 && self.member(task.from).is_some_and(|from| from.status != Status::Cancelled)
         });
-        if self.unread
+        if self.unread > 0
             || self.stirring
             || results_unread
             || self.members.iter().any(|member| member.is_busy(self.root))
@@ -183,7 +183,7 @@ impl Progress {
         if item.agent == self.root
             && matches!(&item.body, ItemBody::Message(message) if message.from == Author::User)
         {
-            self.unread = false;
+            self.unread = self.unread.saturating_sub(1);
         }
         // A result was read: as a message, or as the output of the call that waited for it.
         self.tasks.retain(|id, task| {
@@ -269,3 +269,6 @@ impl Member {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

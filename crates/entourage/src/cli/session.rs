@@ -189,7 +189,7 @@ impl<'a> Session<'a> {
     async fn line(&mut self, line: &str, typed: Typed) -> Result<()> {
         let Some(question) = &self.asking else {
             return match typed {
-                Typed::Said if !line.is_empty() => self.backend.send(self.root, line).await,
+                Typed::Said if !line.is_empty() => self.tell(line).await,
                 Typed::Said | Typed::Ignored => Ok(()),
             };
         };

@@ -4,14 +4,13 @@ use std::time::{Duration, Instant};
 
 use entourage_engine::{AgentDelta, Piece};
 use entourage_types::{AgentId, Event, EventBody, ItemBody, Status};
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::{
     backend::Result,
     out,
     paint::Paint,
     progress::{Member, Progress},
-    words,
+    screen, words,
 };
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -28,7 +27,6 @@ pub(crate) struct Live {
     aloud: bool,
     paint: Paint,
     started: Instant,
-    lines: Vec<ProgressBar>,
     /// Whether stdout stands in the middle of a line of the root's answer.
     speaking: bool,
     /// The number of the root's item that stands on stdout already.
@@ -37,15 +35,7 @@ pub(crate) struct Live {
 
 impl Live {
     pub(super) fn new(root: AgentId, aloud: bool) -> Self {
-        Self {
-            root,
-            aloud,
-            paint: out::stderr(),
-            started: Instant::now(),
-            lines: Vec::new(),
-            speaking: false,
-            said: None,
-        }
+        Self { root, aloud, paint: out::stderr(), started: Instant::now(), speaking: false, said: None }
     }
 
     pub(super) fn event(&mut self, event: &Event, progress: &Progress) -> Result<()> {
@@ -84,11 +74,11 @@ impl Live {
         }
     }
 
-    pub(super) fn clear(&mut self) {
-        self.show(Vec::new());
+    pub(super) fn clear(&self) {
+        screen::show(Vec::new());
     }
 
-    pub(super) fn draw(&mut self, progress: &Progress) {
+    pub(super) fn draw(&self, progress: &Progress) {
         if self.speaking {
             return;
         }
@@ -111,7 +101,7 @@ impl Live {
         }
         lines.extend(self.answer(progress));
         lines.push(self.bill(progress));
-        self.show(lines);
+        screen::show(lines);
     }
 
     fn agent(&self, branch: &str, member: &Member, progress: &Progress) -> String {
@@ -155,23 +145,6 @@ impl Live {
     fn spinner(&self) -> &'static str {
         let turns = self.started.elapsed().as_millis() / TURN.as_millis();
         SPINNER[usize::try_from(turns).unwrap_or(0) % SPINNER.len()]
-    }
-
-    /// Puts these lines where the last ones stood.
-    fn show(&mut self, lines: Vec<String>) {
-        let screen = out::screen();
-        for bar in self.lines.drain(lines.len().min(self.lines.len())..) {
-            bar.finish_and_clear();
-            screen.remove(&bar);
-        }
-        while self.lines.len() < lines.len() {
-            let style =
-                ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
-            self.lines.push(screen.add(ProgressBar::new(0).with_style(style)));
-        }
-        for (bar, line) in self.lines.iter().zip(lines) {
-            bar.set_message(line);
-        }
     }
 }
 

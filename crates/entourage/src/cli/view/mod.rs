@@ -58,14 +58,14 @@ impl View {
     }
 
     /// Time has passed.
-    pub(crate) fn draw(&mut self, progress: &Progress) {
+    pub(crate) fn draw(&self, progress: &Progress) {
         if let Self::Live(live) = self {
             live.draw(progress);
         }
     }
 
     /// Makes room for something else.
-    pub(crate) fn clear(&mut self) {
+    pub(crate) fn clear(&self) {
         if let Self::Live(live) = self {
             live.clear();
         }

@@ -1,0 +1,144 @@
+//! When a tree rests, and what its agents are said to do.
+
+use entourage_types::{Message, Output, Owner, StopReason, TaskResult, Time, ToolCall, Turn};
+use serde_json::json;
+
+use super::*;
+
+/// A tree whose events are made by hand.
+struct Story {
+    root: AgentId,
+    child: AgentId,
+    progress: Progress,
+}
+
+impl Story {
+    fn new() -> Self {
+        let (root, child) = (AgentId::new(), AgentId::new());
+        let mut story = Self { root, child, progress: Progress::new(root) };
+        let made = EventBody::AgentCreated { parent: None, kind: "boss".into(), title: String::new() };
+        story.tell(root, made);
+        story.progress.told();
+        story
+    }
+
+    fn tell(&mut self, agent: AgentId, body: EventBody) {
+        let seq = self.progress.last + 1;
+        self.progress.event(&Event { root: self.root, seq, agent, at: Time::now(), body });
+    }
+
+    fn item(&mut self, agent: AgentId, body: ItemBody) {
+        let item = Item { agent, seq: 0, run: RunId::new(), session: 1, at: Time::now(), body };
+        self.tell(agent, EventBody::Item { item_seq: 0, item: Some(item) });
+    }
+
+    fn hears(&mut self, task: Option<TaskId>) {
+        let from = match task {
+            Some(_) => Author::Agent { id: self.child, kind: "worker".into() },
+            None => Author::User,
+        };
+        self.item(self.root, ItemBody::Message(Message { from, text: "…".into(), task }));
+    }
+
+    fn run(&mut self, status: Status) {
+        let (usage, cost) = (Usage::default(), Cost::default());
+        let stop_reason = status.is_terminal().then_some(StopReason::Completed);
+        let run = RunId::new();
+        let body = EventBody::Run { run, status, waiting_on: None, stop_reason, error: None, usage, cost };
+        self.tell(self.root, body);
+    }
+
+    fn stands(&mut self, agent: AgentId, status: Status) {
+        let waiting_on = (status == Status::Waiting).then_some(WaitingOn::Agent);
+        self.tell(agent, EventBody::AgentStatus { status, waiting_on });
+    }
+
+    fn task(&mut self, call: CallId, wait: bool) -> Task {
+        Task {
+            id: TaskId::new(),
+            owner: Owner::local(),
+            root: self.root,
+            from: self.root,
+            to: self.child,
+            call,
+            wait,
+            kind: "worker".into(),
+            instruction: "…".into(),
+            status: Status::Queued,
+            result: None,
+            created: Time::now(),
+            updated: Time::now(),
+        }
+    }
+
+    fn tell_task(&mut self, task: &Task) {
+        self.tell(self.child, EventBody::Task { task: Box::new(task.clone()) });
+    }
+}
+
+#[test]
+fn a_tree_rests_only_when_everything_it_was_told_is_done() {
+    let mut story = Story::new();
+    assert_eq!(story.progress.rest(), None, "the first message is unread");
+    story.hears(None);
+    assert_eq!(story.progress.rest(), None, "it was read, so there is work");
+    story.run(Status::Running);
+    story.stands(story.root, Status::Running);
+    story.run(Status::Succeeded);
+    assert_eq!(story.progress.rest(), None, "the agent's own event is still to come");
+    story.stands(story.root, Status::Succeeded);
+    assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Succeeded)));
+
+    story.progress.told();
+    story.progress.told();
+    story.hears(None);
+    story.run(Status::Succeeded);
+    assert_eq!(story.progress.rest(), None, "the second of two messages is unread");
+    story.hears(None);
+    story.run(Status::Succeeded);
+    assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Succeeded)), "no change of status to tell");
+}
+
+#[test]
+fn a_result_in_the_background_is_waited_for_until_it_is_read() {
+    let mut story = Story::new();
+    story.hears(None);
+    let mut task = story.task(CallId::new(), false);
+    let made =
+        EventBody::AgentCreated { parent: Some(story.root), kind: "worker".into(), title: "…".into() };
+    story.tell(story.child, made);
+    story.tell_task(&task);
+    story.stands(story.root, Status::Succeeded);
+    assert_eq!(story.progress.rest(), None, "the worker has not begun yet");
+    story.stands(story.child, Status::Running);
+    assert_eq!(story.progress.rest(), None);
+    (task.status, task.result) = (Status::Succeeded, Some(TaskResult::Text("done".into())));
+    story.tell_task(&task);
+    story.stands(story.child, Status::Succeeded);
+    assert_eq!(story.progress.rest(), None, "the result is in the inbox");
+    story.hears(Some(task.id));
+    story.stands(story.root, Status::Running);
+    story.stands(story.root, Status::Succeeded);
+    assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Succeeded)));
+}
+
+#[test]
+fn what_an_agent_is_doing_is_said_in_words() {
+    let mut story = Story::new();
+    story.hears(None);
+    let doing = |story: &Story| story.progress.doing(&story.progress.members()[0]);
+    assert_eq!(doing(&story), "thinks");
+    let arguments = json!({ "recipient": "worker", "message": "Count the sheep" });
+    let call = ToolCall { id: CallId::new(), tool: "send_message".into(), arguments };
+    let turn = Turn { text: String::new(), calls: vec![call.clone()], model: None };
+    story.item(story.root, ItemBody::Turn(turn));
+    assert_eq!(doing(&story), "send_message worker");
+    let task = story.task(call.id, true);
+    story.tell_task(&task);
+    story.stands(story.root, Status::Waiting);
+    assert_eq!(doing(&story), "waits for worker");
+    let output = Output { call: call.id, tool: call.tool, text: "12".into(), error: false, details: None };
+    story.item(story.root, ItemBody::Output(output));
+    story.stands(story.root, Status::Running);
+    assert_eq!(doing(&story), "thinks");
+}
