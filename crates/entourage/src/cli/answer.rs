@@ -4,7 +4,7 @@ use clap::Args;
 use entourage_types::{Answer as Given, QuestionId};
 
 use super::{
-    backend::{self, Purpose, Result, Running},
+    backend::{self, Purpose, Result},
     failure::Exit,
     globals::Globals,
     out,
@@ -33,16 +33,15 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
-        let settings = globals.settings()?;
-        let backend = backend::connect(globals, &settings, Purpose::Look).await?;
+        let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
         let given = self.text.map_or(Given::Declined, Given::Text);
         let question = backend.answer(self.question, given).await?;
         if globals.json {
             out::json(&question)?;
         } else if !globals.quiet {
-            let next = match Running::find(&settings.data).await {
-                Some(_) => "the agent goes on".to_owned(),
-                None => format!("go on with: entourage run --resume {}{}", question.root, globals.again()),
+            let next = match backend.is_at_work() {
+                true => "the agent goes on".to_owned(),
+                false => format!("go on with: entourage run --resume {}{}", question.root, globals.again()),
             };
             out::note(&format!("{}; {next}", question.status));
         }

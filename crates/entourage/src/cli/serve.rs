@@ -45,6 +45,9 @@ impl Serve {
         for problem in &entourage.problems {
             tracing::warn!("{problem}; going on without its tools");
         }
+        for remark in &entourage.remarks {
+            tracing::info!("{remark}");
+        }
         let listener = entourage_server::bind(server.bind).await?;
         let running =
             Running::here(listener.local_addr().map_err(|error| Failure::failed(error.to_string()))?);

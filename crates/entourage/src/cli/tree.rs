@@ -40,6 +40,11 @@ impl Tree {
             out::json(&json!({ "agents": agents, "questions": questions, "usage": usage, "cost": cost }))?;
         } else {
             show(&tree, &questions)?;
+            // The database is in our hands, so nobody else has anything going.
+            if !backend.is_at_work() && !globals.quiet && backend.unfinished().await?.contains(&root) {
+                let again = globals.again();
+                out::note(&format!("nobody is at work; go on with: entourage run --resume {root}{again}"));
+            }
         }
         Ok(Exit::Done)
     }

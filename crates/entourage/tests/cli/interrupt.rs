@@ -81,7 +81,9 @@ fn a_second_process_is_told_who_works_there() {
     // Not even time for goodbye: the next start has everything.
     child.kill().expect("killed");
     child.wait().expect("it ends");
-    assert!(place.entourage(&["tree"]).good().stdout.contains("Think hard"));
+    let tree = place.entourage(&["tree"]).good();
+    assert!(tree.stdout.contains("Think hard"), "{tree:?}");
+    assert!(tree.stderr.contains("nobody is at work; go on with: entourage run --resume agt_"), "{tree:?}");
     assert!(place.entourage(&["run", "--resume"]).good().stdout.contains("Think hard"));
 }
 

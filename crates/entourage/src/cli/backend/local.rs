@@ -110,6 +110,10 @@ impl Backend for Local {
         Ok(())
     }
 
+    fn is_at_work(&self) -> bool {
+        false
+    }
+
     async fn leave(&self) -> Left {
         self.house.stopping().cancel();
         if let Some(worker) = self.worker.lock().await.take() {

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use entourage_engine::{Entry, Signal};
+use entourage_llm::MODEL_VARIABLE;
 use entourage_types::{Agent, AgentId, Answer, Cost, Event, Owner, Question, QuestionId, Usage};
 
 use super::{failure::Failure, globals::Globals, out};
@@ -32,6 +33,9 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Sees to it that the agents of a tree work, if nobody else does.
     async fn work(&self, root: AgentId) -> Result<()>;
+
+    /// Whether agents work here without this command.
+    fn is_at_work(&self) -> bool;
 
     /// Lets go of the agents, once a person has had enough. Nothing is lost.
     async fn leave(&self) -> Left;
@@ -109,10 +113,9 @@ pub(crate) async fn connect(
     purpose: Purpose,
 ) -> Result<Box<dyn Backend>> {
     if let Some(running) = Running::find(&settings.data).await {
-        if purpose == Purpose::Work
-            && globals.model.is_some()
-            && std::env::var_os("ENTOURAGE_MODEL").is_none()
-        {
+        // What the environment says holds for whoever needs it; what is typed must have an effect.
+        let typed = globals.model.is_some() && globals.model != std::env::var(MODEL_VARIABLE).ok();
+        if purpose == Purpose::Work && typed {
             return Err(running.in_the_way("--model"));
         }
         return Ok(Box::new(Remote::new(&running, settings)?));

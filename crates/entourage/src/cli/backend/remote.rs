@@ -175,6 +175,10 @@ impl Backend for Remote {
         Ok(())
     }
 
+    fn is_at_work(&self) -> bool {
+        true
+    }
+
     async fn leave(&self) -> Left {
         Left::AtWork
     }

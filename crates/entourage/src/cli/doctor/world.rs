@@ -37,10 +37,17 @@ pub(super) fn keys(settings: &Settings) -> Finding {
         let there = std::env::var(variable).is_ok_and(|key| !key.trim().is_empty());
         *keys.entry(variable).or_default() |= set || there;
     }
-    let said =
-        keys.iter().map(|(name, is_set)| format!("{name} {}", if *is_set { "set" } else { "not set" }));
-    let text = said.collect::<Vec<_>>().join(", ");
-    if keys.values().any(|is_set| *is_set) { good("keys", text) } else { remark("keys", text) }
+    let with = |wanted: bool| {
+        let names = keys.iter().filter(|(_, is_set)| **is_set == wanted).map(|(name, _)| *name);
+        names.collect::<Vec<_>>().join(", ")
+    };
+    match (with(true), with(false)) {
+        (set, missing) if set.is_empty() => {
+            remark("keys", format!("none of {missing}; local models need none"))
+        }
+        (set, missing) if missing.is_empty() => good("keys", set),
+        (set, missing) => good("keys", format!("{set}; not {missing}")),
+    }
 }
 
 /// Which service looks things up on the web.
