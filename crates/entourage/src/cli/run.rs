@@ -155,7 +155,7 @@ impl Run {
 
     /// Lets go of the agents, and tells how to come back to them.
     async fn leave(&self, globals: &Globals, backend: &dyn Backend, root: AgentId) {
-        if !globals.quiet {
+        if !globals.quiet && !backend.is_at_work() {
             out::note(&out::stderr().dim("stopping; Ctrl-C again ends at once"));
         }
         let resume = self.resume_command(globals, root);

@@ -1,13 +1,13 @@
 //! The house behind a server on this machine, over its HTTP API.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use entourage::{Settings, types::Time};
-use entourage_engine::{Entry, Role};
+use entourage::Settings;
+use entourage_engine::{Entry, Role, Signal};
 use entourage_server::Problem;
 use entourage_types::{
-    Agent, AgentId, Answer, Cost, Event, Question, QuestionId, QuestionStatus, Status, TaskId, Usage,
+    Agent, AgentId, Answer, Cost, Event, Question, QuestionId, QuestionStatus, Status, TaskId, Time, Usage,
 };
 use reqwest::{Client, Method, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
@@ -193,7 +193,7 @@ impl Backend for Remote {
     }
 
     async fn unfinished(&self) -> Result<Vec<AgentId>> {
-        let mut roots = std::collections::BTreeSet::new();
+        let mut roots = BTreeSet::new();
         for status in [Status::Queued, Status::Running, Status::Waiting] {
             let found: List<Agent> = self.get(&format!("agents?status={status}&limit={PAGE}")).await?;
             roots.extend(found.data.iter().map(|agent| agent.root));
@@ -231,13 +231,18 @@ impl Backend for Remote {
     }
 
     async fn history(&self, root: AgentId, after: u64) -> Result<Vec<Event>> {
-        // The stream has no mark where what was ends and what comes begins, but what was comes at
-        // once.
+        // The stream has no mark where what was ends and what comes begins; but what was comes at
+        // once, and before any piece of an answer or anything younger than this question.
+        let asked = Time::now();
         let mut stream = Stream::open(self.clone(), root, after).await?;
-        let mut events = Vec::new();
+        let mut events: Vec<Event> = Vec::new();
         while let Ok(signal) = tokio::time::timeout(SILENCE, stream.next()).await {
-            if let entourage_engine::Signal::Event(event) = signal? {
-                events.push(std::sync::Arc::unwrap_or_clone(event));
+            match signal? {
+                Signal::Event(event) => events.push(Arc::unwrap_or_clone(event)),
+                Signal::Delta(_) => break,
+            }
+            if events.last().is_some_and(|event| event.at > asked) {
+                break;
             }
         }
         Ok(events)

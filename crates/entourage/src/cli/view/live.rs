@@ -139,7 +139,7 @@ impl Live {
         let (usage, cost) = progress.spent();
         let elapsed = words::duration(self.started.elapsed());
         self.paint
-            .dim(&format!("  {elapsed} · {} · Ctrl-C stops, nothing is lost", words::spent(usage, cost)))
+            .dim(&format!("  {elapsed} · {} · Ctrl-C leaves, nothing is lost", words::spent(usage, cost)))
     }
 
     fn spinner(&self) -> &'static str {
