@@ -1,0 +1,100 @@
+//! The floors: programs that do only the unavoidable.
+
+use std::{cell::RefCell, path::Path};
+
+use anyhow::{Result, ensure};
+use bytes::Bytes;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
+use rusqlite::{Connection, OpenFlags, params, types::ValueRef};
+
+/// An HTTP client and nothing else.
+pub(crate) struct Http {
+    client: reqwest::Client,
+    url: String,
+}
+
+impl Http {
+    pub(crate) fn new(url: String) -> Result<Self> {
+        Ok(Self { client: client()?, url })
+    }
+
+    /// Sends a request and hands each piece of the answer on as it arrives.
+    pub(crate) async fn post(&self, body: Bytes, mut piece: impl FnMut(&[u8])) -> Result<()> {
+        let request = self.client.post(&self.url).header(CONTENT_TYPE, "application/json");
+        let mut response = request.header(AUTHORIZATION, "Bearer none").body(body).send().await?;
+        ensure!(response.status().is_success(), "the model server answers {}", response.status());
+        while let Some(bytes) = response.chunk().await? {
+            piece(&bytes);
+        }
+        Ok(())
+    }
+}
+
+/// A client for plain HTTP: reading certificates takes milliseconds, and nothing here speaks TLS.
+pub(crate) fn client() -> Result<reqwest::Client> {
+    entourage_llm::install_tls();
+    Ok(reqwest::Client::builder().tcp_nodelay(true).tls_certs_only([]).build()?)
+}
+
+/// The rows that a run leaves behind, by their sizes in bytes.
+pub(crate) type Rows = Vec<usize>;
+
+/// A log in SQLite and nothing else: WAL, `synchronous=NORMAL`, no index.
+pub(crate) struct Log {
+    connection: RefCell<Connection>,
+}
+
+impl Log {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let connection = Connection::open(path)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
+        connection.execute_batch("CREATE TABLE log (n INTEGER PRIMARY KEY, body TEXT NOT NULL)")?;
+        Ok(Self { connection: RefCell::new(connection) })
+    }
+
+    /// Appends rows of these sizes in one commit.
+    pub(crate) fn append(&self, rows: &[usize]) -> Result<()> {
+        let mut connection = self.connection.borrow_mut();
+        let text = "x".repeat(rows.iter().copied().max().unwrap_or(0));
+        let transaction = connection.transaction()?;
+        {
+            let mut insert = transaction.prepare_cached("INSERT INTO log (body) VALUES (?1)")?;
+            for &bytes in rows {
+                insert.execute(params![&text[..bytes]])?;
+            }
+        }
+        Ok(transaction.commit()?)
+    }
+}
+
+/// The rows that the house keeps of one agent, from its database.
+pub(crate) fn rows_of(database: &Path, agent: &str) -> Result<Rows> {
+    const KEPT: [&str; 5] = [
+        "SELECT * FROM agents WHERE id = ?1",
+        "SELECT * FROM runs WHERE agent = ?1",
+        "SELECT * FROM items WHERE agent = ?1",
+        "SELECT * FROM events WHERE agent = ?1",
+        "SELECT steps.* FROM steps JOIN runs ON runs.id = steps.run WHERE runs.agent = ?1",
+    ];
+    let connection = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let mut sizes = Rows::new();
+    for query in KEPT {
+        let mut statement = connection.prepare(query)?;
+        let columns = statement.column_count();
+        let mut rows = statement.query([agent])?;
+        while let Some(row) = rows.next()? {
+            let mut bytes = 0;
+            for column in 0..columns {
+                bytes += match row.get_ref(column)? {
+                    ValueRef::Null => 0,
+                    ValueRef::Integer(_) | ValueRef::Real(_) => 4,
+                    ValueRef::Text(text) | ValueRef::Blob(text) => text.len(),
+                };
+            }
+            sizes.push(bytes);
+        }
+    }
+    Ok(sizes)
+}

@@ -1,0 +1,228 @@
+//! The house as its program puts it together: SQLite, a real HTTP client, the embedded dispatcher.
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use anyhow::{Result, bail, ensure};
+use async_trait::async_trait;
+use entourage_engine::{
+    Client, House, Kinds, NewAgent,
+    dispatch::{Dispatcher as _, Embedded},
+};
+use entourage_llm::{Connection, Provider, Router, Settings as ModelSettings};
+use entourage_store::{Changed, Store};
+use entourage_store_sqlite::{Durability, Settings, SqliteStore};
+use entourage_tools::{Caller, Context, Effect, Error as ToolError, Outcome, Tool, Toolbox};
+use entourage_types::{AgentId, EventBody, Kind, Owner, Status, ToolSpec};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::{
+    sync::{broadcast::error::RecvError, oneshot},
+    task::JoinHandle,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::model::{NAME, Script, Server};
+
+/// The one tool.
+pub(crate) const TOOL: &str = "look_up";
+/// The one kind.
+pub(crate) const KIND: &str = "bench";
+/// What the model is told; about as long as the instructions of a built-in kind.
+const INSTRUCTIONS: &str = "You are an assistant that looks things up. Use `look_up` for every fact that you \
+are not certain of, one question at a time, and read what comes back before you ask the next one. When you \
+know enough, answer in one short paragraph, name what you found, and say plainly what stayed unknown. Never \
+make up results, and never announce what you will do: do it.";
+/// What an agent is asked.
+pub(crate) const QUESTION: &str = "What will the weather be like in Oslo over the next three days?";
+
+/// A house with a database of its own, at work.
+pub(crate) struct Bed {
+    pub(crate) house: House,
+    endings: Endings,
+    directory: TempDir,
+    stop: CancellationToken,
+    dispatcher: JoinHandle<entourage_engine::Result<()>>,
+}
+
+impl Bed {
+    /// Starts a house whose model follows the script. Called on the house's runtime.
+    pub(crate) fn start(server: &Server, script: Script) -> Result<Self> {
+        let directory = tempfile::tempdir()?;
+        let store: Arc<dyn Store> = Arc::new(open(&database(directory.path()))?);
+        let connection = Connection {
+            base_url: Some(server.base(script)),
+            key: Some("none".into()),
+            concurrency: 64,
+            ..Connection::default()
+        };
+        let settings =
+            ModelSettings { providers: [(Provider::OpenAi, connection)].into(), ..ModelSettings::default() };
+        let model = Router::new(settings, format!("openai::{NAME}"))?;
+        let kind =
+            Kind { instructions: INSTRUCTIONS.into(), tools: Some(vec![TOOL.into()]), ..Kind::bare(KIND) };
+        let stop = CancellationToken::new();
+        let house = House::builder(Arc::clone(&store), Arc::new(model))
+            .kinds(Kinds::none().with(kind))
+            .tools(Toolbox::new().with(LookUp))
+            .stopping(stop.clone())
+            .build();
+        let (advance, clock, stopped) = (Arc::new(house.clone()), Arc::clone(house.clock()), stop.clone());
+        let endings = Endings::follow(&store);
+        let dispatcher =
+            tokio::spawn(async move { Embedded::default().run(advance, store, clock, stopped).await });
+        Ok(Self { house, endings, directory, stop, dispatcher })
+    }
+
+    /// What the one owner may see and do.
+    pub(crate) fn client(&self) -> Client {
+        self.house.client(Owner::local())
+    }
+
+    /// The database's file.
+    pub(crate) fn database(&self) -> PathBuf {
+        database(self.directory.path())
+    }
+
+    /// One whole run: a new agent gets the question and answers it.
+    pub(crate) async fn run(&self) -> Result<AgentId> {
+        let new = NewAgent { kind: Some(KIND.into()), message: Some(QUESTION.into()), title: None };
+        let agent = self.client().create(new, None).await?.id;
+        self.endings.of(agent).await?;
+        Ok(agent)
+    }
+
+    /// One more turn of an agent that exists.
+    pub(crate) async fn turn(&self, agent: AgentId) -> Result<()> {
+        self.client().send(agent, QUESTION, None).await?;
+        self.endings.of(agent).await
+    }
+
+    /// The bytes that some work writes: the length of a log that was empty before.
+    pub(crate) async fn written<T>(&self, work: impl Future<Output = Result<T>>) -> Result<u64> {
+        let connection = rusqlite::Connection::open(self.database())?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        let busy: bool = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+        ensure!(!busy, "the database's log is in use");
+        work.await?;
+        Ok(std::fs::metadata(self.database().with_extension("db-wal"))?.len())
+    }
+
+    /// Ends the house.
+    pub(crate) async fn end(self) -> Result<()> {
+        self.stop.cancel();
+        Ok(self.dispatcher.await??)
+    }
+}
+
+fn database(directory: &Path) -> PathBuf {
+    directory.join("house.db")
+}
+
+/// A store that survives the end of its process, as the floors' databases do.
+pub(crate) fn open(path: &Path) -> Result<SqliteStore> {
+    Ok(SqliteStore::open(path, Settings { durability: Durability::Normal, ..Settings::default() })?)
+}
+
+/// Tells when runs end, from the hints that the store sends anyway.
+#[derive(Clone, Default)]
+struct Endings(Arc<Mutex<HashMap<AgentId, Ending>>>);
+
+/// Whichever comes first, the end or who asks for it, leaves this for the other.
+enum Ending {
+    Came(Status),
+    Awaited(oneshot::Sender<Status>),
+}
+
+impl Endings {
+    fn follow(store: &Arc<dyn Store>) -> Self {
+        let endings = Self::default();
+        let (mut changed, told) = (store.changed(), endings.clone());
+        tokio::spawn(async move {
+            loop {
+                match changed.recv().await {
+                    Ok(change) => told.tell(&change),
+                    Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => return,
+                }
+            }
+        });
+        endings
+    }
+
+    fn tell(&self, change: &Changed) {
+        for event in &change.events {
+            let EventBody::AgentStatus { status, .. } = event.body else { continue };
+            if !status.is_terminal() {
+                continue;
+            }
+            let mut endings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            match endings.remove(&event.agent) {
+                Some(Ending::Awaited(waiting)) => drop(waiting.send(status)),
+                _ => drop(endings.insert(event.agent, Ending::Came(status))),
+            }
+        }
+    }
+
+    /// Waits for the end of an agent's run, and fails when the run did.
+    async fn of(&self, agent: AgentId) -> Result<()> {
+        let awaited = {
+            let mut endings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            match endings.remove(&agent) {
+                Some(Ending::Came(status)) => return succeeded(status),
+                Some(Ending::Awaited(_)) => bail!("agent {agent} is waited for twice"),
+                None => {
+                    let (waiting, awaited) = oneshot::channel();
+                    endings.insert(agent, Ending::Awaited(waiting));
+                    awaited
+                }
+            }
+        };
+        succeeded(awaited.await?)
+    }
+}
+
+fn succeeded(status: Status) -> Result<()> {
+    ensure!(status == Status::Succeeded, "a run ended as {status}");
+    Ok(())
+}
+
+/// A tool that knows its one answer.
+struct LookUp;
+
+#[async_trait]
+impl Tool for LookUp {
+    fn name(&self) -> &str {
+        TOOL
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        Some(ToolSpec {
+            name: TOOL.into(),
+            description: "Looks a question up and returns what is known, one page at a time.".into(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "query": { "type": "string", "description": "What to look up, in a few words." },
+                    "page": { "type": "integer", "description": "Which page, from 0." }
+                },
+                "required": ["query"],
+                "additionalProperties": false
+            }),
+        })
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    async fn call(&self, _: &Context, _: Value) -> Result<Outcome, ToolError> {
+        Ok(Outcome::text(
+            "Oslo: clear, minus three degrees, wind from the north-east at four metres per second.",
+        ))
+    }
+}

@@ -1,1 +1,0 @@
-//! Benchmarks as ratios to a floor, in one program.

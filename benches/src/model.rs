@@ -1,0 +1,202 @@
+//! A model server that answers at once, in a process of its own, so that its CPU does not count.
+//!
+//! It speaks chat completions as server-sent events over HTTP. Which script it follows stands in
+//! the path, and it keeps the last requests, so that a floor can send the very same bytes.
+
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result};
+use axum::{
+    Router,
+    body::Body,
+    extract::{DefaultBodyLimit, Path, State},
+    http::header,
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use bytes::Bytes;
+use futures::{StreamExt as _, stream};
+use serde_json::{Value, json, value::RawValue};
+
+/// The name by which it is asked; one that has a price, so that looking it up counts.
+pub(crate) const NAME: &str = "gpt-5-mini";
+/// Tokens of one long answer.
+pub(crate) const TOKENS: usize = 200;
+/// The pause before each of them.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Tool calls before the answer.
+const CALLS: usize = 3;
+/// How many requests are kept: one run's.
+const KEPT: usize = CALLS + 1;
+
+/// What the server does, by the first part of the path.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Script {
+    /// Three tool calls one after the other, then an answer.
+    Calls,
+    /// An answer of a few words.
+    Text,
+    /// An answer of many tokens with a pause before each.
+    Tokens,
+}
+
+impl Script {
+    const fn path(self) -> &'static str {
+        match self {
+            Self::Calls => "calls",
+            Self::Text => "text",
+            Self::Tokens => "tokens",
+        }
+    }
+}
+
+/// The server's process; it ends when this is dropped.
+pub(crate) struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    /// Starts this program once more, as the server.
+    pub(crate) fn start() -> Result<Self> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .arg("model")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("the model server does not start")?;
+        let mut address = String::new();
+        let out = child.stdout.take().context("the model server has no output")?;
+        BufReader::new(out).read_line(&mut address)?;
+        Ok(Self { child, address: address.trim().to_owned() })
+    }
+
+    /// The base address for one script, as a provider's.
+    pub(crate) fn base(&self, script: Script) -> String {
+        format!("http://{}/{}/v1", self.address, script.path())
+    }
+
+    /// Where a script's requests go.
+    pub(crate) fn completions(&self, script: Script) -> String {
+        format!("{}/chat/completions", self.base(script))
+    }
+
+    /// The last `count` requests that it got, oldest first.
+    pub(crate) async fn sent(&self, count: usize) -> Result<Vec<Bytes>> {
+        let list = crate::floor::client()?
+            .get(format!("http://{}/sent", self.address))
+            .send()
+            .await?
+            .bytes()
+            .await?;
+        let bodies: Vec<Box<RawValue>> = serde_json::from_slice(&list)?;
+        let skipped = bodies.len().checked_sub(count).context("the model server was asked less often")?;
+        Ok(bodies.into_iter().skip(skipped).map(|body| Bytes::from(body.get().to_owned())).collect())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+type Sent = Arc<Mutex<VecDeque<Bytes>>>;
+
+/// The server itself: says its address, and serves until its input is closed.
+pub(crate) async fn serve() -> Result<()> {
+    let app = Router::new()
+        .route("/{script}/v1/chat/completions", post(complete))
+        .route("/sent", get(sent))
+        .layer(DefaultBodyLimit::disable())
+        .with_state(Sent::default());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    writeln!(std::io::stdout(), "{}", listener.local_addr()?)?;
+    let ended = tokio::task::spawn_blocking(|| std::io::stdin().read(&mut [0]));
+    axum::serve(listener, app)
+        .with_graceful_shutdown(async {
+            let _ = ended.await;
+        })
+        .await?;
+    Ok(())
+}
+
+async fn sent(State(sent): State<Sent>) -> Vec<u8> {
+    let sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
+    let bodies: Vec<&[u8]> = sent.iter().map(|body| &body[..]).collect();
+    [b"[".as_slice(), &bodies.join(&b','), b"]"].concat()
+}
+
+async fn complete(State(sent): State<Sent>, Path(script): Path<String>, request: Bytes) -> Response {
+    let answered = count(&request, b"\"role\":\"tool\"");
+    let pause = if script == Script::Tokens.path() { PAUSE } else { Duration::ZERO };
+    let chunks = match script.as_str() {
+        "calls" if answered < CALLS => call(answered),
+        "tokens" => text(TOKENS),
+        _ => text(8),
+    };
+    {
+        let mut sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
+        if sent.len() == KEPT {
+            sent.pop_front();
+        }
+        sent.push_back(request);
+    }
+    let stream = stream::iter(chunks).then(move |chunk| async move {
+        if !pause.is_zero() {
+            tokio::time::sleep(pause).await;
+        }
+        Ok::<_, Infallible>(chunk)
+    });
+    ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(stream)).into_response()
+}
+
+fn count(body: &[u8], word: &[u8]) -> usize {
+    body.windows(word.len()).filter(|window| *window == word).count()
+}
+
+/// The next call: its name, its arguments in three pieces, its end.
+fn call(answered: usize) -> Vec<Bytes> {
+    let begun = json!({ "role": "assistant", "content": null, "tool_calls": [
+        { "index": 0, "id": format!("call_{answered}"), "type": "function",
+          "function": { "name": crate::house::TOOL, "arguments": "" } }
+    ] });
+    let piece = |text: &str| json!({ "tool_calls": [{ "index": 0, "function": { "arguments": text } }] });
+    let number = format!(",\"page\":{answered}");
+    let deltas = [begun, piece("{\"query\":"), piece("\"the weather in Oslo\""), piece(&number), piece("}")];
+    stream_of(deltas.into(), "tool_calls")
+}
+
+/// An answer of so many tokens.
+fn text(tokens: usize) -> Vec<Bytes> {
+    stream_of((0..tokens).map(|n| json!({ "content": format!(" word{n}") })).collect(), "stop")
+}
+
+fn stream_of(deltas: Vec<Value>, reason: &str) -> Vec<Bytes> {
+    let choice = |delta: Value, reason: Option<&str>| {
+        chunk(json!([{ "index": 0, "delta": delta, "finish_reason": reason }]), None)
+    };
+    let usage = json!({ "prompt_tokens": 120, "completion_tokens": 20, "total_tokens": 140 });
+    let mut chunks: Vec<Bytes> = deltas.into_iter().map(|delta| choice(delta, None)).collect();
+    chunks.push(choice(json!({}), Some(reason)));
+    chunks.push(chunk(json!([]), Some(usage)));
+    chunks.push(Bytes::from_static(b"data: [DONE]\n\n"));
+    chunks
+}
+
+fn chunk(choices: Value, usage: Option<Value>) -> Bytes {
+    let body = json!({
+        "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_750_000_000, "model": NAME,
+        "choices": choices, "usage": usage,
+    });
+    Bytes::from(format!("data: {body}\n\n"))
+}

@@ -1,0 +1,113 @@
+//! P1: the CPU of a durable run with four model calls and three tool calls, every step committed.
+
+use anyhow::Result;
+use bytes::Bytes;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+
+use crate::{
+    Benches, cpu,
+    floor::{Http, Log, Rows, rows_of},
+    house::Bed,
+    model::Script,
+    report::Report,
+};
+
+/// Rounds; in each, every side has its turn.
+const ROUNDS: usize = 5;
+/// Commits of one run that nobody can do without: the message, and one for each of seven steps.
+const COMMITS: usize = 8;
+
+/// The floor's run: these requests, these rows.
+struct Floor {
+    http: Http,
+    log: Log,
+    requests: Vec<Bytes>,
+    rows: Rows,
+}
+
+impl Floor {
+    async fn bare(&self) -> Result<()> {
+        for body in &self.requests {
+            self.http.post(body.clone(), |_| ()).await?;
+        }
+        Ok(())
+    }
+
+    async fn durable(&self) -> Result<()> {
+        let mut commits = self.rows.chunks(self.rows.len().div_ceil(COMMITS));
+        let mut commit = || commits.next().map_or(Ok(()), |rows| self.log.append(rows));
+        commit()?;
+        for (turn, body) in self.requests.iter().enumerate() {
+            self.http.post(body.clone(), |_| ()).await?;
+            commit()?;
+            if turn + 1 < self.requests.len() {
+                commit()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn measure(benches: &Benches, runs: usize, report: &mut Report) -> Result<()> {
+    let bed = benches.house.block_on(async { Bed::start(&benches.model, Script::Calls) })?;
+    let agent = benches.house.block_on(bed.run())?;
+    let directory = tempfile::tempdir()?;
+    let floor = Floor {
+        http: Http::new(benches.model.completions(Script::Calls))?,
+        log: Log::open(&directory.path().join("floor.db"))?,
+        requests: benches.floor.block_on(benches.model.sent(4))?,
+        rows: rows_of(&bed.database(), &agent.to_string())?,
+    };
+    let bytes: usize = floor.rows.iter().sum();
+    report.note("P1", "rows of one run", floor.rows.len() as f64, "");
+    report.note("P1", "bytes in these rows", bytes as f64, "B");
+    let written = benches.house.block_on(bed.written(bed.run()))?;
+    report.note("P1", "bytes that the house writes for one run", written as f64, "B");
+    for (flight, named) in [(1, "one at a time"), (8, "8 in flight")] {
+        let (mut bare, mut durable, mut ours) = (Vec::new(), Vec::new(), Vec::new());
+        for round in 0..=ROUNDS {
+            let measured = [
+                benches.floor.block_on(each(runs, flight, || floor.bare()))?,
+                benches.floor.block_on(each(runs, flight, || floor.durable()))?,
+                benches.house.block_on(each(runs, flight, || async { bed.run().await.map(drop) }))?,
+            ];
+            // The first round warms up.
+            if round > 0 {
+                bare.push(measured[0]);
+                durable.push(measured[1]);
+                ours.push(measured[2]);
+            }
+        }
+        let (bare, durable, ours) = (cpu::median(bare), cpu::median(durable), cpu::median(ours));
+        report.note("P1", format!("bare HTTP floor, CPU per run, {named}"), bare, "ms");
+        report.note("P1", format!("durable floor, CPU per run, {named}"), durable, "ms");
+        report.note("P1", format!("house, CPU per run, {named}"), ours, "ms");
+        report.target("P1", format!("house / durable floor, {named}"), (ours / durable, "x"), 4.0, Some(2.0));
+    }
+    benches.house.block_on(bed.end())
+}
+
+/// The house alone, so that a profiler sees nothing else.
+pub(crate) fn house_alone(benches: &Benches, runs: usize) -> Result<()> {
+    benches.house.block_on(async {
+        let bed = Bed::start(&benches.model, Script::Calls)?;
+        // What is made once, such as the table of prices.
+        bed.run().await?;
+        let millis = each(runs, 1, || async { bed.run().await.map(drop) }).await?;
+        let mut report = Report::default();
+        report.note("P1", "house, CPU per run, one at a time", millis, "ms");
+        std::io::Write::write_all(&mut std::io::stderr(), report.table().as_bytes())?;
+        bed.end().await
+    })
+}
+
+/// The CPU milliseconds of each of so many runs, so many at once.
+async fn each<F: Future<Output = Result<()>>>(
+    runs: usize,
+    flight: usize,
+    run: impl Fn() -> F,
+) -> Result<f64> {
+    let before = cpu::used();
+    stream::iter(0..runs).map(|_| Ok(run())).try_buffer_unordered(flight).try_collect::<()>().await?;
+    Ok(cpu::millis_each(before, runs))
+}

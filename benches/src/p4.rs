@@ -1,0 +1,88 @@
+//! P4: one more turn on a long transcript. Its CPU may grow with what the model must be sent, the
+//! bytes that are written must not.
+
+use anyhow::Result;
+use entourage_types::AgentId;
+
+use crate::{Benches, cpu, floor::Http, house::Bed, model::Script, report::Report, seed};
+
+/// Items of the transcript whose turns are measured.
+const ITEMS: u64 = 1_000;
+/// Turns of one round, each on a transcript of its own.
+const TURNS: usize = 10;
+/// Rounds; in each, every side has its turn.
+const ROUNDS: usize = 5;
+/// Transcripts whose next turn is weighed.
+const WEIGHED: [u64; 3] = [10, 1_000, 10_000];
+
+pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
+    let bed = benches.house.block_on(async { Bed::start(&benches.model, Script::Text) })?;
+    let warm = benches.house.block_on(talked(&bed, ITEMS, TURNS))?;
+    benches.house.block_on(turns(&bed, &warm))?;
+    let http = Http::new(benches.model.completions(Script::Text))?;
+    let body = benches.floor.block_on(benches.model.sent(1))?.remove(0);
+    report.note("P4", "bytes of the request", body.len() as f64, "B");
+    let post = || async {
+        for _ in 0..TURNS {
+            http.post(body.clone(), |_| ()).await?;
+        }
+        anyhow::Ok(())
+    };
+    benches.floor.block_on(post())?;
+    let (mut floor, mut ours) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let before = cpu::used();
+        benches.floor.block_on(post())?;
+        floor.push(cpu::millis_each(before, TURNS));
+        let agents = benches.house.block_on(talked(&bed, ITEMS, TURNS))?;
+        let before = cpu::used();
+        benches.house.block_on(turns(&bed, &agents))?;
+        ours.push(cpu::millis_each(before, TURNS));
+    }
+    let (floor, ours) = (cpu::median(floor), cpu::median(ours));
+    report.note("P4", "HTTP floor, CPU of a turn on 1,000 items", floor, "ms");
+    report.target("P4", "house, CPU of a turn on 1,000 items", (ours, "ms"), 3.0, Some(1.0));
+    report.note("P4", "house / HTTP floor", ours / floor, "x");
+    let mut weights = Vec::new();
+    for items in WEIGHED {
+        let bytes = benches.house.block_on(weigh(&bed, items))? as f64;
+        report.note("P4", format!("bytes written by a turn on {items} items"), bytes, "B");
+        weights.push(bytes);
+    }
+    // One more level of a tree may be touched; nothing that is proportional to the history.
+    report.target("P4", "bytes written, 10,000 items / 10 items", (weights[2] / weights[0], "x"), 1.5, None);
+    benches.house.block_on(bed.end())
+}
+
+/// The house alone, so that a profiler sees nothing else.
+pub(crate) fn house_alone(benches: &Benches) -> Result<()> {
+    benches.house.block_on(async {
+        let bed = Bed::start(&benches.model, Script::Text)?;
+        let agents = talked(&bed, ITEMS, 1).await?;
+        for _ in 0..300 {
+            turns(&bed, &agents).await?;
+        }
+        bed.end().await
+    })
+}
+
+async fn talked(bed: &Bed, items: u64, agents: usize) -> Result<Vec<AgentId>> {
+    let mut made = Vec::with_capacity(agents);
+    for _ in 0..agents {
+        made.push(seed::talked(&**bed.house.store(), items).await?.id);
+    }
+    Ok(made)
+}
+
+async fn turns(bed: &Bed, agents: &[AgentId]) -> Result<()> {
+    for agent in agents {
+        bed.turn(*agent).await?;
+    }
+    Ok(())
+}
+
+/// The bytes that the next turn of a transcript writes.
+async fn weigh(bed: &Bed, items: u64) -> Result<u64> {
+    let agents = talked(bed, items, 1).await?;
+    bed.written(turns(bed, &agents)).await
+}

@@ -1,0 +1,129 @@
+//! P5: the program itself, from its start to its first answer, and what it holds when it is idle.
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::{SocketAddr, TcpListener, TcpStream},
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::{Benches, cpu, house, report::Report, seed};
+
+/// Starts of which the middle one counts.
+const STARTS: usize = 9;
+/// How long the program is left alone before its memory is read.
+const IDLE: Duration = Duration::from_secs(1);
+/// How long a start may take before this gives up.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// The name of the database in the program's data directory.
+const DATABASE: &str = "entourage.db";
+
+pub(crate) fn measure(benches: &Benches, binary: &Path, agents: usize, report: &mut Report) -> Result<()> {
+    ensure!(
+        binary.exists(),
+        "there is no {}: build it with `cargo build --release -p entourage`",
+        binary.display()
+    );
+    let directory = tempfile::tempdir()?;
+    let (start, memory) = starts(binary, directory.path())?;
+    report.target("P5", "start to listening, new database", (start, "ms"), 150.0, Some(50.0));
+    report.target("P5", "idle memory, new database", (memory, "MB"), 40.0, None);
+    let directory = tempfile::tempdir()?;
+    let store = house::open(&directory.path().join(DATABASE))?;
+    benches.house.block_on(seed::suspended(&store, agents))?;
+    drop(store);
+    let (full_start, full_memory) = starts(binary, directory.path())?;
+    let with = format!("{agents} suspended agents");
+    report.target("P5", format!("start to listening, {with}"), (full_start, "ms"), 150.0, Some(50.0));
+    report.target("P5", format!("idle memory, {with}"), (full_memory, "MB"), 40.0, None);
+    report.target("P5", "start, with them / without", (full_start / start, "x"), 1.5, None);
+    report.target("P5", "memory, with them / without", (full_memory / memory, "x"), 1.2, None);
+    Ok(())
+}
+
+/// The milliseconds to the first answer and the idle megabytes, the middle of several starts.
+fn starts(binary: &Path, data: &Path) -> Result<(f64, f64)> {
+    let (mut times, mut memories) = (Vec::new(), Vec::new());
+    for start in 0..=STARTS {
+        let mut program = Program::start(binary, data)?;
+        let time = program.answers()?;
+        // The first start makes the database.
+        if start == 0 {
+            continue;
+        }
+        times.push(time.as_secs_f64() * 1000.0);
+        // Memory is what it is; three looks are enough.
+        if start <= 3 {
+            std::thread::sleep(IDLE);
+            memories.push(program.megabytes()?);
+        }
+    }
+    Ok((cpu::median(times), cpu::median(memories)))
+}
+
+/// The program at work; it is killed when this is dropped.
+struct Program {
+    child: Child,
+    begun: Instant,
+    address: SocketAddr,
+}
+
+impl Program {
+    fn start(binary: &Path, data: &Path) -> Result<Self> {
+        // Free a moment ago, and nobody else here asks for ports.
+        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let begun = Instant::now();
+        let child = Command::new(binary)
+            .args(["serve", "--model", "rehearsal", "--data"])
+            .arg(data)
+            .env("ENTOURAGE_SERVER__BIND", address.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .with_context(|| format!("{} does not start", binary.display()))?;
+        Ok(Self { child, begun, address })
+    }
+
+    /// Waits until it answers, and says how long that took from its start.
+    fn answers(&mut self) -> Result<Duration> {
+        while self.begun.elapsed() < PATIENCE {
+            if self.healthy().unwrap_or(false) {
+                return Ok(self.begun.elapsed());
+            }
+            if let Some(status) = self.child.try_wait()? {
+                bail!("the program ended before it listened: {status}");
+            }
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        bail!("the program did not listen within {} s", PATIENCE.as_secs())
+    }
+
+    fn healthy(&self) -> std::io::Result<bool> {
+        let mut stream = TcpStream::connect(self.address)?;
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer.starts_with("HTTP/1.1 2"))
+    }
+
+    /// What it holds in memory.
+    fn megabytes(&self) -> Result<f64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes = line.and_then(|line| line.split_whitespace().next()).context("no VmRSS is shown")?;
+        Ok(kilobytes.parse::<f64>()? / 1024.0)
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
