@@ -20,3 +20,8 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
+
+/// The least: for waiting times, to which neighbours only ever add.
+pub(crate) fn least(values: Vec<f64>) -> f64 {
+    values.into_iter().fold(f64::NAN, f64::min)
+}
