@@ -1,6 +1,9 @@
 //! Every configured provider behind one model: the name in the request decides.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, PoisonError, RwLock},
+};
 
 use async_trait::async_trait;
 
@@ -14,6 +17,8 @@ pub struct Router {
     default: String,
     lanes: BTreeMap<Provider, Lane>,
     profiles: BTreeMap<String, ProfileSettings>,
+    /// What was found out about each model that was asked for.
+    known: RwLock<HashMap<String, Profile>>,
 }
 
 /// One provider; both forms share its gate.
@@ -56,15 +61,20 @@ impl Router {
                 lanes.insert(provider, Lane::new(provider, connection, &prices)?);
             }
         }
-        Ok(Self { default, lanes, profiles: settings.profiles })
+        Ok(Self { default, lanes, profiles: settings.profiles, known: RwLock::default() })
     }
 
     /// What is known about a model, the default when none is named.
     #[must_use]
     pub fn profile(&self, model: Option<&str>) -> Profile {
         let model = model.unwrap_or(&self.default);
+        if let Some(known) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(model) {
+            return *known;
+        }
         let profile = Profile::of(model);
-        self.profiles.get(model).map_or(profile, |settings| profile.with(settings))
+        let profile = self.profiles.get(model).map_or(profile, |settings| profile.with(settings));
+        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(model.to_owned(), profile);
+        profile
     }
 
     fn lane(&self, model: &str) -> Result<&Lane> {

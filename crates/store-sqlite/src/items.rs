@@ -12,10 +12,15 @@ use crate::{
 
 /// Reads an item whose columns (agent, seq, run, session, at, type, body) begin at `first`.
 pub(crate) fn read(row: &Row<'_>, first: usize) -> rusqlite::Result<Item> {
+    read_of(word(row, first)?, row, first)
+}
+
+/// The same, of an agent that is known.
+fn read_of(agent: AgentId, row: &Row<'_>, first: usize) -> rusqlite::Result<Item> {
     let type_name = row.get_ref(first + 5)?.as_str()?;
     let json = row.get_ref(first + 6)?.as_str()?;
     Ok(Item {
-        agent: word(row, first)?,
+        agent,
         seq: count(row, first + 1)?,
         run: word(row, first + 2)?,
         session: row.get(first + 3)?,
@@ -47,7 +52,7 @@ pub(crate) fn of_session(connection: &Connection, agent: AgentId, session: u32) 
         if row.get::<_, u32>(3)? != session {
             break;
         }
-        items.push(read(row, 0)?);
+        items.push(read_of(agent, row, 0)?);
     }
     items.reverse();
     Ok(items)

@@ -71,7 +71,17 @@ pub(crate) fn open(connection: &Connection, agent: AgentId) -> Result<Option<Run
 
 /// Writes a run, new or changed. A run never moves to another agent.
 pub(crate) fn upsert(connection: &Connection, run: &Run) -> Result<()> {
-    let mut statement = connection.prepare_cached(
+    // Most changes leave the status as it is; naming it would rewrite the index of open runs.
+    let mut same_status = connection.prepare_cached(
+        "UPDATE runs SET waiting_on = ?5, stop_reason = ?6, error = ?7, kind_version = ?8, tasks = ?9, \
+         model_calls = ?10, input_tokens = ?11, output_tokens = ?12, cached_tokens = ?13, \
+         cache_written_tokens = ?14, reasoning_tokens = ?15, cost_nanos = ?16, started = ?17, ended = ?18, \
+         worked_ms = ?19 WHERE id = ?1 AND agent = ?2 AND owner = ?3 AND status = ?4",
+    )?;
+    if write(&mut same_status, run)? > 0 {
+        return Ok(());
+    }
+    let mut any = connection.prepare_cached(
         "INSERT INTO runs (id, agent, owner, status, waiting_on, stop_reason, error, kind_version, tasks, \
          model_calls, input_tokens, output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, \
          cost_nanos, started, ended, worked_ms) \
@@ -81,7 +91,15 @@ pub(crate) fn upsert(connection: &Connection, run: &Run) -> Result<()> {
          cached_tokens = ?13, cache_written_tokens = ?14, reasoning_tokens = ?15, cost_nanos = ?16, \
          started = ?17, ended = ?18, worked_ms = ?19 WHERE agent = ?2",
     )?;
-    let written = statement.execute(params![
+    if write(&mut any, run)? == 0 {
+        return Err(Error::Corrupt(format!("run {} is not one of agent {}", run.id, run.agent)).into());
+    }
+    Ok(())
+}
+
+/// Executes a statement over all columns of a run; returns how many rows it wrote.
+fn write(statement: &mut rusqlite::CachedStatement<'_>, run: &Run) -> Result<usize> {
+    Ok(statement.execute(params![
         run.id.to_string(),
         run.agent.to_string(),
         run.owner.as_str(),
@@ -101,11 +119,7 @@ pub(crate) fn upsert(connection: &Connection, run: &Run) -> Result<()> {
         run.started.micros(),
         run.ended.map(|time| time.micros()),
         int(run.worked_ms),
-    ])?;
-    if written == 0 {
-        return Err(Error::Corrupt(format!("run {} is not one of agent {}", run.id, run.agent)).into());
-    }
-    Ok(())
+    ])?)
 }
 
 /// The steps of a run, in the order they were begun, if the scope sees the run.

@@ -305,7 +305,7 @@ pub async fn delivers_again_after_a_failure_or_a_crash(subject: &dyn Subject) {
     });
     let node = Node::start(subject, 8, &recorder);
     wake(subject, &made, subject.clock().now()).await;
-    recorder.until("both have failed", |seen| seen.deliveries.len() == 2 && seen.working.is_empty()).await;
+    recorder.until("both have failed", |seen| seen.attempts.len() == 2 && seen.working.is_empty()).await;
     let moving = async {
         loop {
             subject.pass(Duration::from_secs(1));

@@ -87,7 +87,8 @@ impl Run<'_> {
         Ok(answer)
     }
 
-    /// Keeps a turn: item, usage and step at once.
+    /// Keeps a turn: item, usage and step at once. A turn without calls rides with the commit that
+    /// follows at once.
     async fn keep(&mut self, key: &str, attempt: u32, reply: Reply) -> Result<Turn> {
         let at = self.house.now();
         let used = ModelUse { model: reply.model.clone(), usage: reply.usage, cost: reply.cost };
@@ -100,7 +101,13 @@ impl Run<'_> {
         step.attempt = attempt;
         step.used = Some(used);
         let item = self.item(ItemBody::Turn(turn.clone()), at);
-        let mut writes = vec![item, Write::Step(step), self.run_row(Status::Running, None)];
+        let mut writes = vec![item, Write::Step(step)];
+        if turn.calls.is_empty() {
+            // The last word: the program ends, or goes on with a step of its own. Either commits.
+            self.riding = writes;
+            return Ok(turn);
+        }
+        writes.push(self.run_row(Status::Running, None));
         writes.extend(self.awake(at));
         self.commit(writes).await?;
         Ok(turn)

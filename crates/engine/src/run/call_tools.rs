@@ -183,8 +183,11 @@ impl Run<'_> {
                 serde_json::from_value(kept.unwrap_or_default())?
             };
             writes.push(self.item(ItemBody::Output(body), at));
-            // The output stands in the transcript from here on; the step need not hold it too.
-            writes.push(Write::Step(self.step(&key(call), StepState::Done, Value::Null, at)));
+            // The output stands in the transcript from here on: a step that was begun is done and need
+            // not hold it too, and one that was not has no need to be.
+            if self.steps.contains_key(&key(call)) {
+                writes.push(Write::Step(self.step(&key(call), StepState::Done, Value::Null, at)));
+            }
         }
         if self.record.status != Status::Running {
             writes.push(self.run_row(Status::Running, None));

@@ -32,7 +32,7 @@ impl Run<'_> {
 
     async fn sleep(&mut self, on: WaitingOn) -> Result<()> {
         let at = self.house.now();
-        let mut commit = Commit::fenced(&self.agent, at);
+        let mut commit = self.fenced(at);
         self.count_work();
         commit.push(self.run_row(Status::Waiting, Some(on)));
         commit.push(self.agent_row(Status::Waiting, Some(on), at));
@@ -46,7 +46,7 @@ impl Run<'_> {
 
     async fn end(&mut self, status: Status, reason: StopReason, result: TaskResult) -> Result<()> {
         let at = self.house.now();
-        let mut writes = Vec::new();
+        let mut writes = std::mem::take(&mut self.riding);
         if !self.opened {
             self.take_unread(at, &mut writes);
         } else if !self.inbox.is_empty() {

@@ -84,6 +84,8 @@ pub struct Run<'h> {
     /// and must not read anything new.
     ahead: u32,
     began: Time,
+    /// Writes that ride along with the next commit: nothing can happen before it.
+    riding: Vec<Write>,
 }
 
 impl<'h> Run<'h> {
@@ -137,6 +139,7 @@ impl<'h> Run<'h> {
             turns: 0,
             ahead: u32::try_from(ahead).unwrap_or(u32::MAX),
             began: now,
+            riding: Vec::new(),
         }
     }
 
@@ -171,9 +174,14 @@ impl<'h> Run<'h> {
 
     /// Commits writes of this activation, and takes them over into memory once they are durable.
     async fn commit(&mut self, writes: Vec<Write>) -> Result<()> {
-        let mut commit = Commit::fenced(&self.agent, self.house.now());
-        commit.writes = writes;
+        let mut commit = self.fenced(self.house.now());
+        commit.writes.extend(writes);
         self.apply(commit).await
+    }
+
+    /// A commit of this activation, with what rides along.
+    fn fenced(&mut self, at: Time) -> Commit {
+        Commit { writes: std::mem::take(&mut self.riding), ..Commit::fenced(&self.agent, at) }
     }
 
     async fn apply(&mut self, commit: Commit) -> Result<()> {
