@@ -78,7 +78,7 @@ impl Benches {
     fn start() -> Result<Self> {
         Ok(Self {
             floor: Builder::new_current_thread().enable_all().build()?,
-            house: Builder::new_multi_thread().enable_all().build()?,
+            house: entourage::runtime()?,
             model: Server::start()?,
         })
     }

@@ -16,6 +16,7 @@
 
 mod compose;
 mod error;
+mod runtime;
 pub mod settings;
 
 pub use compose::{DATABASE, Entourage, choice, kinds, loaded_kinds, look};
@@ -25,6 +26,7 @@ pub use entourage_store::Store;
 pub use entourage_tools::Tool;
 pub use entourage_types::{self as types, Owner};
 pub use error::Error;
+pub use runtime::runtime;
 pub use settings::Settings;
 
 /// What every call returns.

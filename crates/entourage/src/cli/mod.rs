@@ -75,7 +75,7 @@ const LAST_MOMENT: Duration = Duration::from_millis(200);
 /// Reads the command line, does what it says, and tells how it went.
 pub(crate) fn main() -> ExitCode {
     let cli = Cli::parse();
-    let done = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let done = match entourage::runtime() {
         Ok(runtime) => {
             let done = runtime.block_on(obey(cli));
             runtime.shutdown_timeout(LAST_MOMENT);

@@ -4,7 +4,7 @@
 //! crate as a dev-dependency with the feature `conformance`, say where your store keeps its rows,
 //! and expand the tests:
 //!
-//! ```ignore
+//! ```text
 //! struct Database { name: String }
 //!
 //! impl Database {
