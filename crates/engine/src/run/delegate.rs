@@ -1,7 +1,7 @@
 //! Work for another agent: the one way to have children. Agent, task, message and wake-up are one
 //! commit with the call that asked for them.
 
-use entourage_store::{AgentQuery, Error as StoreError, Expect, Page, Write};
+use entourage_store::{AgentQuery, Commit, Error as StoreError, Expect, Page, Write};
 use entourage_tools::{Delegate, Target};
 use entourage_types::{
     Agent, Author, Post, PostBody, PostId, Scope, Status, StepState, Task, TaskId, ToolCall, WakeupId,
@@ -50,7 +50,9 @@ impl Run<'_> {
                 task: Some(task.id),
             },
         };
-        let mut commit = self.fenced(at);
+        // This commit may be refused, so nothing may ride along with it.
+        self.flush().await?;
+        let mut commit = Commit::fenced(&self.agent, at);
         if is_new {
             commit.expect.push(Expect::TreeBelow(self.agent.root, self.kind.limits.max_tree));
             commit.push(Write::NewAgent(child.clone()));

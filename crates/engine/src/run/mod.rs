@@ -179,6 +179,11 @@ impl<'h> Run<'h> {
         self.apply(commit).await
     }
 
+    /// Commits what rides along, if anything does.
+    async fn flush(&mut self) -> Result<()> {
+        if self.riding.is_empty() { Ok(()) } else { self.commit(Vec::new()).await }
+    }
+
     /// A commit of this activation, with what rides along.
     fn fenced(&mut self, at: Time) -> Commit {
         Commit { writes: std::mem::take(&mut self.riding), ..Commit::fenced(&self.agent, at) }
