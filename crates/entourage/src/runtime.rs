@@ -6,7 +6,7 @@ use tokio::runtime::{Builder, Runtime};
 
 /// A runtime for a house: a worker for each core but one, which the database's writer keeps busy.
 /// Agents mostly wait, so few workers serve many; with fewer of them, less is handed from one to
-/// another (a fifth of a run's CPU on two cores).
+/// another.
 ///
 /// # Errors
 /// When the system gives no threads.
