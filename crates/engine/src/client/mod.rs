@@ -1,6 +1,6 @@
 //! What one owner may see and do. A foreign id reads as if it did not exist.
 //!
-//! One file per thing that can be asked: [`create`](self), send, answer, read, transcript.
+//! One file per thing that can be asked: create, send, answer, read, transcript.
 
 mod answer;
 mod create;
