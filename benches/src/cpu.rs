@@ -21,7 +21,7 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// The least: for waiting times, to which neighbours only ever add.
+/// The least: neighbours only ever add.
 pub(crate) fn least(values: Vec<f64>) -> f64 {
     values.into_iter().fold(f64::NAN, f64::min)
 }

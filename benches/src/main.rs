@@ -24,6 +24,10 @@ use tokio::runtime::{Builder, Runtime};
 use model::Server;
 use report::Report;
 
+// The program's own; the floors have it too.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Benchmarks of the house, as ratios to programs that do only the unavoidable.
 #[derive(Debug, Parser)]
 #[command(disable_help_subcommand = true)]
@@ -36,7 +40,7 @@ struct Cli {
     /// JSON instead of a table
     #[arg(long, global = true)]
     json: bool,
-    /// Runs in each round of P1; there are five rounds
+    /// Runs in each round of P1; there are twelve rounds
     #[arg(long, global = true, default_value_t = 60, value_name = "N")]
     runs: usize,
     /// Suspended agents in the database of P5

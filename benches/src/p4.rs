@@ -11,7 +11,7 @@ const ITEMS: u64 = 1_000;
 /// Turns of one round, each on a transcript of its own.
 const TURNS: usize = 10;
 /// Rounds; in each, every side has its turn.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 8;
 /// Transcripts whose next turn is weighed.
 const WEIGHED: [u64; 3] = [10, 1_000, 10_000];
 
@@ -29,20 +29,23 @@ pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
         anyhow::Ok(())
     };
     benches.floor.block_on(post())?;
-    let (mut floor, mut ours) = (Vec::new(), Vec::new());
+    let (mut floor, mut first, mut next) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let before = cpu::used();
         benches.floor.block_on(post())?;
         floor.push(cpu::millis_each(before, TURNS));
         let agents = benches.house.block_on(talked(&bed, ITEMS, TURNS))?;
-        let before = cpu::used();
-        benches.house.block_on(turns(&bed, &agents))?;
-        ours.push(cpu::millis_each(before, TURNS));
+        for measured in [&mut first, &mut next] {
+            let before = cpu::used();
+            benches.house.block_on(turns(&bed, &agents))?;
+            measured.push(cpu::millis_each(before, TURNS));
+        }
     }
-    let (floor, ours) = (cpu::median(floor), cpu::median(ours));
+    let (floor, first, next) = (cpu::least(floor), cpu::least(first), cpu::least(next));
     report.note("P4", "HTTP floor, CPU of a turn on 1,000 items", floor, "ms");
-    report.target("P4", "house, CPU of a turn on 1,000 items", (ours, "ms"), 3.0, Some(1.0));
-    report.note("P4", "house / HTTP floor", ours / floor, "x");
+    report.target("P4", "house, CPU of its first turn since the start", (first, "ms"), 3.0, Some(1.0));
+    report.target("P4", "house, CPU of a turn after that", (next, "ms"), 3.0, Some(1.0));
+    report.note("P4", "house / HTTP floor", next / floor, "x");
     let mut weights = Vec::new();
     for items in WEIGHED {
         let bytes = benches.house.block_on(weigh(&bed, items))? as f64;

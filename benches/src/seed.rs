@@ -104,7 +104,7 @@ async fn waiting(store: &dyn Store) -> Result<()> {
 
 async fn claimed(store: &dyn Store, agent: Agent) -> Result<Claim> {
     store.commit(Commit::new(agent.created).write(Write::NewAgent(agent.clone()))).await?;
-    store.claim(agent.id).await?.context("an agent that was just made is not there")
+    store.claim(agent.id, 0).await?.context("an agent that was just made is not there")
 }
 
 fn begun(agent: &Agent, now: Time) -> Run {

@@ -109,7 +109,7 @@ async fn transcripts(directory: &Path) -> Vec<Vec<String>> {
     let mut all = Vec::new();
     for agent in store.agents(&Scope::House, AgentQuery::default()).await.unwrap() {
         assert_eq!(agent.status, Status::Succeeded);
-        let query = ItemQuery { agent: agent.id, from: 0, limit: 100 };
+        let query = ItemQuery::of(agent.id, 0, 100);
         let items = store.items(&Scope::House, query).await.unwrap();
         well_formed(&items).unwrap();
         let runs = RunQuery { agent: Some(agent.id), ..RunQuery::default() };

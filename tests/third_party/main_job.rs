@@ -132,7 +132,7 @@ async fn checked(data: &Path) -> BTreeSet<String> {
             agent.kind,
             agent.status
         );
-        let query = ItemQuery { agent: agent.id, from: 0, limit: 1000 };
+        let query = ItemQuery::of(agent.id, 0, 1000);
         let items = store.items(&Scope::House, query).await.unwrap();
         println!("{} {}:\n  {}", agent.kind, agent.status, plain(&items).join("\n  "));
         well_formed(&items).unwrap();

@@ -1,10 +1,11 @@
 //! One activation: take the agent, run its program, stop or sleep.
 
-use entourage_store::{Commit, Error as StoreError, Write};
+use entourage_store::{Claim, Commit, Error as StoreError, Write};
 use entourage_types::{AgentId, PostBody, Status};
 
 use crate::{
     House, Result, programs,
+    recent::joined,
     run::{Interrupt, Run},
 };
 
@@ -15,7 +16,7 @@ impl House {
     /// # Errors
     /// When the store fails. Nothing is lost then: the wake-up stands until it has been served.
     pub async fn advance(&self, agent: AgentId) -> Result<()> {
-        let Some(claim) = self.inner.store.claim(agent).await? else { return Ok(()) };
+        let Some(claim) = self.claim(agent).await? else { return Ok(()) };
         let nothing_to_read = claim.inbox.iter().all(|post| matches!(post.body, PostBody::Answer { .. }));
         if claim.agent.status == Status::Cancelled || (claim.run.is_none() && nothing_to_read) {
             return self.serve(claim).await;
@@ -29,6 +30,9 @@ impl House {
             Err(Interrupt::Store(error)) => Err(error),
             ended => run.close(ended).await,
         };
+        if closed.is_ok() {
+            self.inner.recent.put(agent, run.into_committed());
+        }
         match closed {
             // Another activation has taken the agent; it does the rest.
             Err(StoreError::Fenced { .. }) => Ok(()),
@@ -41,13 +45,24 @@ impl House {
     /// # Errors
     /// When the store fails.
     pub async fn give_up(&self, agent: AgentId, cause: &str) -> Result<()> {
-        let Some(claim) = self.inner.store.claim(agent).await? else { return Ok(()) };
+        let Some(claim) = self.claim(agent).await? else { return Ok(()) };
         let mut run = Run::open(self, claim);
         Ok(run.close(Err(Interrupt::failed(format!("the agent could not go on: {cause}")))).await?)
     }
 
+    /// Takes the agent, with the whole of its session.
+    async fn claim(&self, agent: AgentId) -> Result<Option<Claim>> {
+        let held = self.inner.recent.take(agent);
+        let from = held.last().map_or(0, |item| item.seq + 1);
+        let claim = self.inner.store.claim(agent, from).await?;
+        Ok(claim.map(|mut claim| {
+            claim.items = joined(&claim.agent, held, claim.items);
+            claim
+        }))
+    }
+
     /// Nothing to read and nothing begun: no run is opened for it.
-    async fn serve(&self, claim: entourage_store::Claim) -> Result<()> {
+    async fn serve(&self, claim: Claim) -> Result<()> {
         let now = self.now();
         let mut commit = Commit::fenced(&claim.agent, now);
         for wakeup in claim.wakeups.iter().filter(|wakeup| wakeup.due <= now) {
@@ -57,7 +72,11 @@ impl House {
             commit.push(Write::Read(post.id));
         }
         match self.inner.store.commit(commit).await {
-            Ok(_) | Err(StoreError::Fenced { .. }) => Ok(()),
+            Ok(_) => {
+                self.inner.recent.put(claim.agent.id, claim.items);
+                Ok(())
+            }
+            Err(StoreError::Fenced { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }

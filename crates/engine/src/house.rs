@@ -1,4 +1,5 @@
-//! The whole: a store, a model, tools, kinds and a clock. It holds no state of its own that matters.
+//! The whole: a store, a model, tools, kinds and a clock. What it holds of its own
+//! can be lost at any time.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use entourage_tools::{Notes, Toolbox};
 use entourage_types::{Agent, Owner, Time};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Client, Clock, Kinds, SystemClock, feed::Feed, notes::TreeNotes, offer::Offers};
+use crate::{Client, Clock, Kinds, SystemClock, feed::Feed, notes::TreeNotes, offer::Offers, recent::Recent};
 
 /// A house of agents. Cheap to clone; all clones are the same house.
 #[derive(Clone)]
@@ -23,6 +24,7 @@ pub(crate) struct Inner {
     pub(crate) offers: Offers,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) feed: Feed,
+    pub(crate) recent: Recent,
     /// Set when the process shall end: activations stop at their next step and go on elsewhere.
     pub(crate) stopping: CancellationToken,
 }
@@ -133,6 +135,7 @@ impl Builder {
             inner: Arc::new(Inner {
                 feed: Feed::new(Arc::clone(&self.store)),
                 offers: Offers::new(self.tools),
+                recent: Recent::default(),
                 store: self.store,
                 model: self.model,
                 kinds: self.kinds,

@@ -15,6 +15,7 @@ mod notes;
 mod offer;
 pub mod programs;
 mod prompt;
+mod recent;
 mod retry;
 mod run;
 

@@ -14,12 +14,11 @@ use tokio::sync::broadcast;
 /// A store that fails at everything, in one way.
 pub(crate) struct Broken {
     fail: fn() -> Error,
-    hints: broadcast::Sender<Arc<Changed>>,
 }
 
 impl Broken {
     pub(crate) fn with(fail: fn() -> Error) -> Self {
-        Self { fail, hints: broadcast::Sender::new(1) }
+        Self { fail }
     }
 
     fn fail<T>(&self) -> Result<T> {
@@ -69,7 +68,7 @@ impl Store for Broken {
         self.fail()
     }
 
-    async fn claim(&self, _: AgentId) -> Result<Option<Claim>> {
+    async fn claim(&self, _: AgentId, _: u64) -> Result<Option<Claim>> {
         self.fail()
     }
 
@@ -78,6 +77,10 @@ impl Store for Broken {
     }
 
     fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
-        self.hints.subscribe()
+        broadcast::Sender::new(1).subscribe()
+    }
+
+    fn woken(&self) -> broadcast::Receiver<Arc<[Wakeup]>> {
+        broadcast::Sender::new(1).subscribe()
     }
 }

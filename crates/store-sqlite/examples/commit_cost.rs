@@ -42,7 +42,7 @@ impl Activation {
     async fn begin(store: &impl Store) -> Result<Self> {
         let agent = Agent::root(Owner::local(), "helper", "helps", Time::now());
         store.commit(Commit::new(Time::now()).write(Write::NewAgent(agent.clone()))).await?;
-        let agent = store.claim(agent.id).await?.ok_or(Error::NoAgent { agent: agent.id })?.agent;
+        let agent = store.claim(agent.id, 0).await?.ok_or(Error::NoAgent { agent: agent.id })?.agent;
         Ok(Self { run: Self::run(&agent), agent })
     }
 
@@ -164,7 +164,7 @@ async fn history(store: &SqliteStore) -> Result<()> {
         }
         let before = cpu();
         for _ in 0..CLAIMS {
-            let claim = store.claim(activation.agent.id).await?.ok_or(Error::Closed)?;
+            let claim = store.claim(activation.agent.id, 0).await?.ok_or(Error::Closed)?;
             activation.agent.epoch = claim.agent.epoch;
         }
         let claimed = (cpu() - before) / f64::from(CLAIMS) * 1e3;

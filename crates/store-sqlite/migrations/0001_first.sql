@@ -24,7 +24,6 @@ CREATE TABLE agents (
     waiting_on TEXT,
     epoch      INTEGER NOT NULL,
     session    INTEGER NOT NULL,
-    items      INTEGER NOT NULL,
     created    INTEGER NOT NULL,
     updated    INTEGER NOT NULL
 ) STRICT;
@@ -70,8 +69,6 @@ CREATE TABLE runs (
 ) STRICT;
 CREATE INDEX runs_of_owner ON runs (owner);
 CREATE INDEX runs_of_agent ON runs (agent);
-CREATE INDEX open_runs ON runs (agent)
-    WHERE status <> 'succeeded' AND status <> 'failed' AND status <> 'cancelled';
 
 CREATE TABLE steps (
     n       INTEGER PRIMARY KEY,
@@ -150,7 +147,8 @@ CREATE TRIGGER entity_text_changed AFTER UPDATE ON entities WHEN old.text IS NOT
 END;
 
 CREATE VIEW agent_list AS
-SELECT id, kind, title, status, waiting_on, owner, parent, depth, items,
+SELECT id, kind, title, status, waiting_on, owner, parent, depth,
+    (SELECT coalesce(max(seq) + 1, 0) FROM items WHERE agent = agents.id) AS items,
     strftime('%Y-%m-%dT%H:%M:%fZ', created / 1e6, 'unixepoch') AS created,
     strftime('%Y-%m-%dT%H:%M:%fZ', updated / 1e6, 'unixepoch') AS updated
 FROM agents;
@@ -168,7 +166,7 @@ SELECT agent, seq, session,
     type,
     CASE type
         WHEN 'message' THEN coalesce(body ->> '$.from.kind', body ->> '$.from.by')
-        WHEN 'turn' THEN body ->> '$.model'
+        WHEN 'turn' THEN body ->> '$.used.model'
         WHEN 'output' THEN body ->> '$.tool'
         WHEN 'decision' THEN body ->> '$.name'
         WHEN 'notice' THEN body ->> '$.code'

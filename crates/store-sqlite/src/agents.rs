@@ -10,8 +10,9 @@ use crate::{
     select::Select,
 };
 
-const COLUMNS: &str = "id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, \
-                       session, items, created, updated";
+/// The length of a transcript stands in its items and nowhere else.
+const COLUMNS: &str = "id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, \
+                       (SELECT coalesce(max(seq) + 1, 0) FROM items WHERE agent = agents.id), created, updated";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Agent> {
     Ok(Agent {
@@ -37,7 +38,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Agent> {
 pub(crate) fn get(connection: &Connection, id: AgentId) -> Result<Option<Agent>> {
     let mut statement = connection.prepare_cached(
         "SELECT id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, \
-         items, created, updated FROM agents WHERE id = ?1",
+         (SELECT coalesce(max(seq) + 1, 0) FROM items WHERE agent = ?1), created, updated \
+         FROM agents WHERE id = ?1",
     )?;
     Ok(statement.query_row([id.to_string()], read).optional()?)
 }
@@ -85,8 +87,8 @@ pub(crate) fn expect_room(connection: &Connection, root: AgentId, limit: u32) ->
 pub(crate) fn insert(connection: &Connection, agent: &Agent) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO agents (id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, \
-         session, items, created, updated) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+         session, created, updated) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
     )?;
     statement.execute(params![
         agent.id.to_string(),
@@ -101,18 +103,17 @@ pub(crate) fn insert(connection: &Connection, agent: &Agent) -> Result<()> {
         agent.waiting_on.map(|what| what.as_str()),
         int(agent.epoch),
         agent.session,
-        int(agent.items),
         agent.created.micros(),
         agent.updated.micros(),
     ])?;
     Ok(())
 }
 
-/// Writes what an activation may change of its agent.
+/// Writes what an activation may change of its agent, and the epoch it works under.
 pub(crate) fn update(connection: &Connection, agent: &Agent) -> Result<()> {
     let mut statement = connection.prepare_cached(
-        "UPDATE agents SET title = ?2, status = ?3, waiting_on = ?4, session = ?5, items = ?6, updated = ?7 \
-         WHERE id = ?1",
+        "UPDATE agents SET title = ?2, status = ?3, waiting_on = ?4, session = ?5, updated = ?6, \
+         epoch = ?7 WHERE id = ?1",
     )?;
     statement.execute(params![
         agent.id.to_string(),
@@ -120,22 +121,15 @@ pub(crate) fn update(connection: &Connection, agent: &Agent) -> Result<()> {
         agent.status.as_str(),
         agent.waiting_on.map(|what| what.as_str()),
         agent.session,
-        int(agent.items),
         agent.updated.micros(),
+        int(agent.epoch),
     ])?;
     Ok(())
 }
 
-/// Notes how many items the transcript has.
-pub(crate) fn set_items(connection: &Connection, id: AgentId, items: u64) -> Result<()> {
-    let mut statement = connection.prepare_cached("UPDATE agents SET items = ?2 WHERE id = ?1")?;
-    statement.execute(params![id.to_string(), int(items)])?;
+/// Writes the epoch.
+pub(crate) fn set_epoch(connection: &Connection, id: AgentId, epoch: u64) -> Result<()> {
+    let mut statement = connection.prepare_cached("UPDATE agents SET epoch = ?2 WHERE id = ?1")?;
+    statement.execute(params![id.to_string(), int(epoch)])?;
     Ok(())
-}
-
-/// Raises the epoch and returns it; none when there is no such agent.
-pub(crate) fn raise_epoch(connection: &Connection, id: AgentId) -> Result<Option<u64>> {
-    let mut statement =
-        connection.prepare_cached("UPDATE agents SET epoch = epoch + 1 WHERE id = ?1 RETURNING epoch")?;
-    Ok(statement.query_row([id.to_string()], |row| count(row, 0)).optional()?)
 }

@@ -4,31 +4,40 @@ use entourage_store::{Changed, Commit, Committed, Write};
 use entourage_types::Agent;
 use rusqlite::Connection;
 
-use crate::{agents, entities, events, fault::Result, inbox, items, runs};
+use crate::{agents, entities, events, fault::Result, group::Done, inbox, items, known::Known, runs};
 
 /// Writes a checked commit. `writer` is the fenced agent as it stood before.
 pub(crate) fn commit(
     connection: &Connection,
+    known: &mut Known,
     commit: &Commit,
     writer: Option<&Agent>,
-) -> Result<(Committed, Changed)> {
+) -> Result<Done> {
+    let mut after = writer.cloned();
+    let mut epoch_written = false;
     let mut wakeups = Vec::new();
-    let mut items = 0;
-    let mut row_written = false;
     for write in &commit.writes {
         match (write, writer) {
-            (Write::NewAgent(agent), _) => agents::insert(connection, agent)?,
-            (Write::Agent(agent), _) => {
-                agents::update(connection, agent)?;
-                row_written = true;
+            (Write::NewAgent(agent), _) => {
+                agents::insert(connection, agent)?;
+                known.agent_is_new(agent);
+            }
+            (Write::Agent(row), Some(agent)) => {
+                let row = Agent { epoch: agent.epoch, ..row.clone() };
+                agents::update(connection, &row)?;
+                after = Some(row);
+                epoch_written = true;
             }
             (Write::Item(item), _) => {
                 items::insert(connection, item)?;
-                items += 1;
+                after = after.map(|agent| Agent { items: item.seq + 1, ..agent });
             }
             (Write::Run(run), _) => runs::upsert(connection, run)?,
             (Write::Step(step), _) => runs::upsert_step(connection, step)?,
-            (Write::Post(post), _) => inbox::put(connection, post)?,
+            (Write::Post(post), _) => {
+                inbox::put(connection, post)?;
+                known.inbox_has_posts(post.agent);
+            }
             (Write::Read(post), Some(agent)) => inbox::take(connection, agent.id, *post)?,
             (Write::Wake(wakeup), _) => {
                 inbox::wake(connection, wakeup)?;
@@ -36,7 +45,7 @@ pub(crate) fn commit(
             }
             (Write::Woken(wakeup), Some(agent)) => inbox::woken(connection, agent.id, *wakeup)?,
             // An outsider's are refused by the check.
-            (Write::Read(_) | Write::Woken(_), None) => {}
+            (Write::Agent(_) | Write::Read(_) | Write::Woken(_), None) => {}
             (Write::Task(_) | Write::Question(_) | Write::Entity(_), _) => {
                 if let Some(entity) = write.entity()? {
                     entities::upsert(connection, &entity)?;
@@ -44,13 +53,16 @@ pub(crate) fn commit(
             }
         }
     }
-    if let (Some(agent), false, 1..) = (writer, row_written, items) {
-        agents::set_items(connection, agent.id, agent.items + items)?;
+    if let Some(agent) = after {
+        if !epoch_written && known.is_ahead(agent.id) {
+            agents::set_epoch(connection, agent.id, agent.epoch)?;
+        }
+        known.agent_stands(agent);
     }
-    let events = events::append(connection, commit.at, entourage_store::events(commit, writer))?;
+    let events = events::append(connection, known, commit.at, entourage_store::events(commit, writer))?;
     let inbox = match writer {
-        Some(agent) => inbox::has_posts(connection, agent.id)?,
+        Some(agent) => known.has_posts(connection, agent.id)?,
         None => false,
     };
-    Ok((Committed { inbox }, Changed { wakeups, events }))
+    Ok(Done { committed: Committed { inbox }, changed: Changed { events }, wakeups, claimed: None })
 }

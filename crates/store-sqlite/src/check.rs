@@ -5,11 +5,11 @@ use entourage_store::{Commit, Error, Expect, Fence, Write};
 use entourage_types::{Agent, AgentId};
 use rusqlite::Connection;
 
-use crate::{agents, entities, fault::Result};
+use crate::{agents, entities, fault::Result, known::Known};
 
 /// Refuses a commit that must not happen; otherwise returns the fenced agent as it stands.
-pub(crate) fn commit(connection: &Connection, commit: &Commit) -> Result<Option<Agent>> {
-    let writer = commit.fence.map(|fence| fenced(connection, fence)).transpose()?;
+pub(crate) fn commit(connection: &Connection, known: &mut Known, commit: &Commit) -> Result<Option<Agent>> {
+    let writer = commit.fence.map(|fence| fenced(connection, known, fence)).transpose()?;
     for expected in &commit.expect {
         expect(connection, expected)?;
     }
@@ -34,8 +34,8 @@ pub(crate) fn commit(connection: &Connection, commit: &Commit) -> Result<Option<
     Ok(writer)
 }
 
-fn fenced(connection: &Connection, fence: Fence) -> Result<Agent> {
-    let agent = agents::get(connection, fence.agent)?.ok_or(Error::NoAgent { agent: fence.agent })?;
+fn fenced(connection: &Connection, known: &mut Known, fence: Fence) -> Result<Agent> {
+    let agent = known.agent(connection, fence.agent)?.ok_or(Error::NoAgent { agent: fence.agent })?;
     if agent.epoch == fence.epoch { Ok(agent) } else { Err(Error::Fenced { agent: fence.agent }.into()) }
 }
 

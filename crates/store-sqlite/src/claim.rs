@@ -1,25 +1,23 @@
 //! What an activation starts from.
 
 use entourage_store::Claim;
-use entourage_types::{AgentId, Scope};
+use entourage_types::{Agent, Scope};
 use rusqlite::Connection;
 
-use crate::{agents, fault::Result, inbox, items, readers::snapshot, runs};
+use crate::{fault::Result, inbox, items, readers::snapshot, runs};
 
-/// Reads an agent's claim, all of one moment. The epoch is the one that this claim raised: should
-/// another have followed since, every commit under this one will be refused.
-pub(crate) fn read(connection: &Connection, agent: AgentId, epoch: u64) -> Result<Option<Claim>> {
+/// Reads what belongs to an agent that was just claimed, all of one moment. Should another claim
+/// have followed since, every commit under this one will be refused.
+pub(crate) fn read(connection: &Connection, agent: Agent, from: u64) -> Result<Claim> {
     snapshot(connection, || {
-        let Some(mut agent) = agents::get(connection, agent)? else { return Ok(None) };
-        agent.epoch = epoch;
         let run = runs::open(connection, agent.id)?;
         let steps = match &run {
             Some(run) => runs::steps(connection, &Scope::House, run.id)?,
             None => Vec::new(),
         };
-        let items = items::of_session(connection, agent.id, agent.session)?;
+        let items = items::of_session(connection, agent.id, agent.session, from)?;
         let inbox = inbox::posts(connection, agent.id)?;
         let wakeups = inbox::wakeups(connection, agent.id)?;
-        Ok(Some(Claim { agent, run, steps, items, inbox, wakeups }))
+        Ok(Claim { agent, run, steps, items, inbox, wakeups })
     })
 }

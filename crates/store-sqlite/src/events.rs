@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use crate::{
     fault::Result,
     items,
+    known::Known,
     rows::{count, int, json, time, word},
     select::Select,
 };
@@ -46,16 +47,13 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Event> {
 /// Numbers what a commit tells, writes it, and returns it as subscribers get it.
 pub(crate) fn append(
     connection: &Connection,
+    known: &mut Known,
     at: Time,
     told: Vec<(AgentId, AgentId, EventBody)>,
 ) -> Result<Vec<Event>> {
     let mut events: Vec<Event> = Vec::with_capacity(told.len());
     for (root, agent, body) in told {
-        let before = match events.iter().rev().find(|event| event.root == root) {
-            Some(event) => event.seq,
-            None => last(connection, root)?,
-        };
-        let event = Event { root, seq: before + 1, agent, at, body };
+        let event = Event { root, seq: known.next_event(connection, root)?, agent, at, body };
         insert(connection, &event)?;
         events.push(event);
     }
@@ -63,7 +61,7 @@ pub(crate) fn append(
 }
 
 /// The number of the tree's last event, 0 when it has none.
-fn last(connection: &Connection, root: AgentId) -> Result<u64> {
+pub(crate) fn last(connection: &Connection, root: AgentId) -> Result<u64> {
     let mut statement =
         connection.prepare_cached("SELECT seq FROM events WHERE root = ?1 ORDER BY seq DESC LIMIT 1")?;
     Ok(statement.query_row([root.to_string()], |row| count(row, 0)).optional()?.unwrap_or(0))

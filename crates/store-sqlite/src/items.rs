@@ -1,7 +1,7 @@
 //! Items.
 
 use entourage_store::ItemQuery;
-use entourage_types::{AgentId, Item, ItemBody, Scope};
+use entourage_types::{AgentId, Item, ItemBody, RunId, Scope};
 use rusqlite::{Connection, Row, params};
 
 use crate::{
@@ -12,17 +12,17 @@ use crate::{
 
 /// Reads an item whose columns (agent, seq, run, session, at, type, body) begin at `first`.
 pub(crate) fn read(row: &Row<'_>, first: usize) -> rusqlite::Result<Item> {
-    read_of(word(row, first)?, row, first)
+    read_of(word(row, first)?, word(row, first + 2)?, row, first)
 }
 
-/// The same, of an agent that is known.
-fn read_of(agent: AgentId, row: &Row<'_>, first: usize) -> rusqlite::Result<Item> {
+/// The same, of an agent and a run that are known.
+fn read_of(agent: AgentId, run: RunId, row: &Row<'_>, first: usize) -> rusqlite::Result<Item> {
     let type_name = row.get_ref(first + 5)?.as_str()?;
     let json = row.get_ref(first + 6)?.as_str()?;
     Ok(Item {
         agent,
         seq: count(row, first + 1)?,
-        run: word(row, first + 2)?,
+        run,
         session: row.get(first + 3)?,
         at: time(row, first + 4)?,
         body: ItemBody::from_json(type_name, json).map_err(|cause| unreadable(first + 6, cause))?,
@@ -34,25 +34,42 @@ pub(crate) fn list(connection: &Connection, scope: &Scope, query: &ItemQuery) ->
     Select::new("SELECT agent, seq, run, session, at, type, body FROM items WHERE agent = ? AND seq >= ?")
         .bind(query.agent.to_string())
         .bind(int(query.from))
+        .only("run = ?", query.run)
         .of(scope, "agents", query.agent)
         .end("ORDER BY seq LIMIT ?")
         .bind(query.limit)
         .rows(connection, |row| read(row, 0))
 }
 
-/// The items of the session, in order. Sessions follow each other, so the transcript is read from
-/// its end and no further than the session goes.
-pub(crate) fn of_session(connection: &Connection, agent: AgentId, session: u32) -> Result<Vec<Item>> {
+/// The items of the session from a number on, in order. Sessions follow each other, so the
+/// transcript is read from its end and no further than the session goes.
+pub(crate) fn of_session(
+    connection: &Connection,
+    agent: AgentId,
+    session: u32,
+    from: u64,
+) -> Result<Vec<Item>> {
     let mut statement = connection.prepare_cached(
-        "SELECT agent, seq, run, session, at, type, body FROM items WHERE agent = ?1 ORDER BY seq DESC",
+        "SELECT agent, seq, run, session, at, type, body FROM items \
+         WHERE agent = ?1 AND seq >= ?2 ORDER BY seq DESC",
     )?;
-    let mut rows = statement.query([agent.to_string()])?;
+    let mut rows = statement.query(params![agent.to_string(), int(from)])?;
     let mut items = Vec::new();
+    // Many items in a row are of one run, whose id need be read but once.
+    let (mut run, mut run_text) = (None, String::new());
     while let Some(row) = rows.next()? {
         if row.get::<_, u32>(3)? != session {
             break;
         }
-        items.push(read_of(agent, row, 0)?);
+        let text = row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?;
+        let of = match run.filter(|_| text == run_text) {
+            Some(run) => run,
+            None => {
+                run_text = text.to_owned();
+                *run.insert(word(row, 2)?)
+            }
+        };
+        items.push(read_of(agent, of, row, 0)?);
     }
     items.reverse();
     Ok(items)

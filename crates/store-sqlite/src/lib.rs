@@ -1,7 +1,7 @@
 //! The embedded Store: SQLite in WAL mode with group commit.
 //!
-//! One thread writes. It takes all commits that wait, up to a bound, into one transaction, so that
-//! one sync of the disk makes them all durable. A few threads read, each on a connection of its
+//! One connection writes. It takes all commits that wait, up to a bound, into one transaction, so
+//! that one sync of the disk makes them all durable. A few threads read, each on a connection of its
 //! own, and never wait for the writer. One process at a time may have the database open; a person
 //! may look at it with `sqlite3` at any time, where `agent_list`, `run_list`, `transcript`,
 //! `task_list`, `question_list` and `note_list` are there to be read.
@@ -13,8 +13,10 @@ mod claim;
 mod entities;
 mod events;
 mod fault;
+mod group;
 mod inbox;
 mod items;
+mod known;
 mod lock;
 mod migrate;
 mod open;
@@ -39,7 +41,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::sync::broadcast;
 
-use crate::{lock::Lock, readers::Readers, writer::Writer};
+use crate::{group::Hints, lock::Lock, readers::Readers, writer::Writer};
 
 /// Hints kept for a subscriber that is busy; one that falls further behind reads the facts again.
 const HINTS: usize = 1024;
@@ -76,7 +78,7 @@ impl Default for Settings {
 pub struct SqliteStore {
     readers: Readers,
     writer: Writer,
-    hints: writer::Hints,
+    hints: Hints,
     _lock: Lock,
     _temporary: Option<TempDir>,
 }
@@ -124,11 +126,11 @@ impl SqliteStore {
         let lock = lock::take(path)?;
         let writer = open::writer(path, durability)?;
         let readers = (0..readers.max(1)).map(|_| open::reader(path)).collect::<Result<Vec<_>>>()?;
-        let hints = broadcast::Sender::new(HINTS);
+        let hints = Hints::new(HINTS);
         let no_thread = |error| unusable(error, "a thread cannot be started");
         Ok(Self {
             readers: Readers::start(readers).map_err(no_thread)?,
-            writer: Writer::start(writer, hints.clone()).map_err(no_thread)?,
+            writer: Writer::start(writer, durability, hints.clone()).map_err(no_thread)?,
             hints,
             _lock: lock,
             _temporary: temporary,
@@ -193,9 +195,9 @@ impl Store for SqliteStore {
         self.read(move |on| inbox::posts(on, agent)).await
     }
 
-    async fn claim(&self, agent: AgentId) -> Result<Option<Claim>> {
-        let Some(epoch) = self.writer.claim(agent).await? else { return Ok(None) };
-        self.read(move |on| claim::read(on, agent, epoch)).await
+    async fn claim(&self, agent: AgentId, from: u64) -> Result<Option<Claim>> {
+        let Some(agent) = self.writer.claim(agent).await? else { return Ok(None) };
+        self.read(move |on| claim::read(on, agent, from)).await.map(Some)
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed> {
@@ -203,6 +205,10 @@ impl Store for SqliteStore {
     }
 
     fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
-        self.hints.subscribe()
+        self.hints.changed.subscribe()
+    }
+
+    fn woken(&self) -> broadcast::Receiver<Arc<[Wakeup]>> {
+        self.hints.woken.subscribe()
     }
 }

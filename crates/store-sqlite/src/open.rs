@@ -58,8 +58,8 @@ fn configure(
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    // Pages change many times before a checkpoint copies them once; 16 MB of log.
-    connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
+    // The writer's thread does that, so that no author waits for it.
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
     connection.pragma_update(None, "cache_size", -16_000)?;
     migrate::run(&mut connection, version)?;

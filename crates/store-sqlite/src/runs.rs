@@ -2,7 +2,7 @@
 
 use entourage_store::{Error, RunQuery};
 use entourage_types::{AgentId, Cost, Owner, Run, RunId, Scope, Step, Usage};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use crate::{
     fault::Result,
@@ -59,67 +59,61 @@ pub(crate) fn select(scope: &Scope, query: &RunQuery) -> Select {
 
 /// The agent's run that has not ended.
 pub(crate) fn open(connection: &Connection, agent: AgentId) -> Result<Option<Run>> {
-    // The condition on the status is, word for word, that of the index `open_runs`.
+    // An agent has one run at a time, so only its last one may be open.
     let mut statement = connection.prepare_cached(
         "SELECT id, agent, owner, status, waiting_on, stop_reason, error, kind_version, tasks, model_calls, \
          input_tokens, output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, cost_nanos, \
-         started, ended, worked_ms FROM runs WHERE agent = ?1 AND status <> 'succeeded' AND status <> 'failed' \
-         AND status <> 'cancelled' ORDER BY n DESC LIMIT 1",
+         started, ended, worked_ms FROM runs WHERE agent = ?1 ORDER BY n DESC LIMIT 1",
     )?;
-    Ok(statement.query_row([agent.to_string()], read).optional()?)
+    let last = statement.query_row([agent.to_string()], read).optional()?;
+    Ok(last.filter(|run| !run.status.is_terminal()))
 }
 
 /// Writes a run, new or changed. A run never moves to another agent.
 pub(crate) fn upsert(connection: &Connection, run: &Run) -> Result<()> {
-    // Most changes leave the status as it is; naming it would rewrite the index of open runs.
-    let mut same_status = connection.prepare_cached(
-        "UPDATE runs SET waiting_on = ?5, stop_reason = ?6, error = ?7, kind_version = ?8, tasks = ?9, \
-         model_calls = ?10, input_tokens = ?11, output_tokens = ?12, cached_tokens = ?13, \
-         cache_written_tokens = ?14, reasoning_tokens = ?15, cost_nanos = ?16, started = ?17, ended = ?18, \
-         worked_ms = ?19 WHERE id = ?1 AND agent = ?2 AND owner = ?3 AND status = ?4",
+    // Changes come far more often than runs do, and naming no indexed column leaves the indexes alone.
+    let mut changed = connection.prepare_cached(
+        "UPDATE runs SET status = ?3, waiting_on = ?4, stop_reason = ?5, error = ?6, kind_version = ?7, \
+         tasks = ?8, model_calls = ?9, input_tokens = ?10, output_tokens = ?11, cached_tokens = ?12, \
+         cache_written_tokens = ?13, reasoning_tokens = ?14, cost_nanos = ?15, started = ?16, ended = ?17, \
+         worked_ms = ?18 WHERE id = ?1 AND agent = ?2",
     )?;
-    if write(&mut same_status, run)? > 0 {
+    let (id, agent, tasks) = (run.id.to_string(), run.agent.to_string(), serde_json::to_string(&run.tasks)?);
+    let values: [&dyn ToSql; 18] = [
+        &id,
+        &agent,
+        &run.status.as_str(),
+        &run.waiting_on.map(|what| what.as_str()),
+        &run.stop_reason.map(|reason| reason.as_str()),
+        &run.error,
+        &run.kind_version,
+        &tasks,
+        &run.model_calls,
+        &int(run.usage.input),
+        &int(run.usage.output),
+        &int(run.usage.cached),
+        &int(run.usage.cache_written),
+        &int(run.usage.reasoning),
+        &int(run.cost.nanos()),
+        &run.started.micros(),
+        &run.ended.map(|time| time.micros()),
+        &int(run.worked_ms),
+    ];
+    if changed.execute(&values[..])? > 0 {
         return Ok(());
     }
-    let mut any = connection.prepare_cached(
-        "INSERT INTO runs (id, agent, owner, status, waiting_on, stop_reason, error, kind_version, tasks, \
+    let mut new = connection.prepare_cached(
+        "INSERT INTO runs (id, agent, status, waiting_on, stop_reason, error, kind_version, tasks, \
          model_calls, input_tokens, output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, \
-         cost_nanos, started, ended, worked_ms) \
+         cost_nanos, started, ended, worked_ms, owner) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) \
-         ON CONFLICT (id) DO UPDATE SET status = ?4, waiting_on = ?5, stop_reason = ?6, error = ?7, \
-         kind_version = ?8, tasks = ?9, model_calls = ?10, input_tokens = ?11, output_tokens = ?12, \
-         cached_tokens = ?13, cache_written_tokens = ?14, reasoning_tokens = ?15, cost_nanos = ?16, \
-         started = ?17, ended = ?18, worked_ms = ?19 WHERE agent = ?2",
+         ON CONFLICT (id) DO NOTHING",
     )?;
-    if write(&mut any, run)? == 0 {
+    let owner = run.owner.as_str();
+    if new.execute(&[&values[..], &[&owner]].concat()[..])? == 0 {
         return Err(Error::Corrupt(format!("run {} is not one of agent {}", run.id, run.agent)).into());
     }
     Ok(())
-}
-
-/// Executes a statement over all columns of a run; returns how many rows it wrote.
-fn write(statement: &mut rusqlite::CachedStatement<'_>, run: &Run) -> Result<usize> {
-    Ok(statement.execute(params![
-        run.id.to_string(),
-        run.agent.to_string(),
-        run.owner.as_str(),
-        run.status.as_str(),
-        run.waiting_on.map(|what| what.as_str()),
-        run.stop_reason.map(|reason| reason.as_str()),
-        run.error,
-        run.kind_version,
-        serde_json::to_string(&run.tasks)?,
-        run.model_calls,
-        int(run.usage.input),
-        int(run.usage.output),
-        int(run.usage.cached),
-        int(run.usage.cache_written),
-        int(run.usage.reasoning),
-        int(run.cost.nanos()),
-        run.started.micros(),
-        run.ended.map(|time| time.micros()),
-        int(run.worked_ms),
-    ])?)
 }
 
 /// The steps of a run, in the order they were begun, if the scope sees the run.

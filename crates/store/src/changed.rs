@@ -1,12 +1,10 @@
 //! The hint that follows a commit.
 
-use entourage_types::{AgentId, Event, Wakeup};
+use entourage_types::{AgentId, Event};
 
-/// What a commit woke, and what it told.
+/// What a commit told.
 #[derive(Debug, Clone, Default)]
 pub struct Changed {
-    /// The wake-ups it wrote.
-    pub wakeups: Vec<Wakeup>,
     /// The events derived from it, with their numbers, items filled in.
     pub events: Vec<Event>,
 }

@@ -1,7 +1,7 @@
 //! Events are derived from commits, here and nowhere else, so that no change is told without
 //! having happened and none happens untold.
 
-use entourage_types::{Agent, AgentId, EventBody, StepState};
+use entourage_types::{Agent, AgentId, EventBody, Status, StepState};
 
 use crate::{Commit, Write};
 
@@ -41,8 +41,11 @@ pub fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, AgentId,
                     events.push((writer.root, item.agent, body));
                 }
             }
+            // A run that goes on as its agent does shows as the items it writes.
             Write::Run(run) => {
-                if let Some(writer) = writer {
+                if let Some(writer) =
+                    writer.filter(|writer| (writer.status, run.status) != (Status::Running, Status::Running))
+                {
                     events.push((
                         writer.root,
                         run.agent,

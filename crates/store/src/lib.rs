@@ -61,21 +61,30 @@ pub trait Store: Send + Sync + 'static {
     /// The posts in an agent's inbox, in the order of their ids.
     async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>>;
 
-    /// Takes the agent for one activation: raises its epoch, durably, and reads what the activation
-    /// starts from. None when there is no such agent.
+    /// Takes the agent for one activation: raises its epoch, and reads what the activation starts
+    /// from. None when there is no such agent.
     ///
-    /// Once it returned, no commit under an earlier epoch of this agent succeeds.
-    async fn claim(&self, agent: AgentId) -> Result<Option<Claim>>;
+    /// Once it returned, no commit under an earlier epoch of this agent succeeds, for as long as
+    /// anybody is there to hold one: a store that lives in one process may keep a raised epoch in
+    /// memory until the first commit under it.
+    ///
+    /// Items numbered below `from` are not read: items never change, so whoever holds them from
+    /// before holds them still. 0 reads the whole session.
+    async fn claim(&self, agent: AgentId, from: u64) -> Result<Option<Claim>>;
 
     /// Everything that changes, at once or not at all.
     ///
-    /// Once it returned, the writes and the events derived from them are durable, and [`Changed`]
-    /// has been sent. On an error nothing changed.
+    /// Once it returned, the writes and the events derived from them are durable, and the hints
+    /// have been sent. On an error nothing changed.
     async fn commit(&self, commit: Commit) -> Result<Committed>;
 
-    /// A hint after each commit: what woke and which trees have news. A subscriber that lags
-    /// loses hints, never facts: it reads `due` or `events` again.
+    /// A hint after each commit that told something: the events. A subscriber that lags loses
+    /// hints, never facts: it reads `events` again.
     fn changed(&self) -> broadcast::Receiver<Arc<Changed>>;
+
+    /// A hint after each commit that woke somebody: the wake-ups, due or not. A subscriber that
+    /// lags reads `due` again.
+    fn woken(&self) -> broadcast::Receiver<Arc<[Wakeup]>>;
 }
 
 /// What an activation starts from, read after its epoch was raised.
@@ -87,7 +96,7 @@ pub struct Claim {
     pub run: Option<Run>,
     /// The steps of that run.
     pub steps: Vec<Step>,
-    /// The transcript of the current session.
+    /// The transcript of the current session, from the number that was asked for.
     pub items: Vec<Item>,
     /// The inbox, in order.
     pub inbox: Vec<Post>,

@@ -43,8 +43,18 @@ pub struct ItemQuery {
     pub agent: AgentId,
     /// Items with this number or above.
     pub from: u64,
+    /// Written by this run.
+    pub run: Option<RunId>,
     /// At most this many.
     pub limit: u32,
+}
+
+impl ItemQuery {
+    /// The items of a transcript, so many from this number on.
+    #[must_use]
+    pub fn of(agent: AgentId, from: u64, limit: u32) -> Self {
+        Self { agent, from, run: None, limit }
+    }
 }
 
 /// Which runs.

@@ -165,9 +165,9 @@ impl Store for Faulty {
         self.store.inbox(agent).await
     }
 
-    async fn claim(&self, agent: AgentId) -> Result<Option<Claim>> {
+    async fn claim(&self, agent: AgentId, from: u64) -> Result<Option<Claim>> {
         self.faults.alive()?;
-        self.store.claim(agent).await
+        self.store.claim(agent, from).await
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed> {
@@ -182,7 +182,7 @@ impl Store for Faulty {
                     self.faults.die()
                 }
                 Fault::LoseEpoch => {
-                    self.store.claim(fence.agent).await?;
+                    self.store.claim(fence.agent, u64::MAX).await?;
                     let refused = self.store.commit(commit).await;
                     let mut lost = self.faults.inner.lost.lock().unwrap_or_else(PoisonError::into_inner);
                     *lost = Some(fence.agent);
@@ -196,5 +196,9 @@ impl Store for Faulty {
 
     fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
         self.store.changed()
+    }
+
+    fn woken(&self) -> broadcast::Receiver<Arc<[Wakeup]>> {
+        self.store.woken()
     }
 }

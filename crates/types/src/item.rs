@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AgentId, CallId, RunId, TaskId, Time};
+use crate::{AgentId, CallId, ModelUse, RunId, TaskId, Time};
 
 /// One entry of an agent's transcript.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,9 +75,9 @@ pub struct Turn {
     /// The calls, in the order asked for.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub calls: Vec<ToolCall>,
-    /// The model that spoke; none when a program logged its own call.
+    /// The model that spoke and what that call used; none when a program logged its own call.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub model: Option<String>,
+    pub used: Option<ModelUse>,
 }
 
 /// A request to use a tool.

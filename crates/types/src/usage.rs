@@ -73,7 +73,7 @@ impl fmt::Display for Cost {
     }
 }
 
-/// What one model call used, kept with its step.
+/// What one model call used, kept with its turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelUse {
     /// The model that answered, as `provider::name`.

@@ -6,6 +6,7 @@ mod answer;
 mod create;
 mod read;
 mod send;
+mod steps;
 mod transcript;
 
 use entourage_types::{Owner, Scope};

@@ -3,7 +3,7 @@
 use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Page, RunQuery};
 use entourage_types::{
     Agent, AgentId, Event, Item, Note, Question, QuestionId, QuestionStatus, Record, Run, RunId, Status,
-    Step, Task, TaskId,
+    Task, TaskId,
 };
 
 use super::Client;
@@ -48,7 +48,7 @@ impl Client {
     /// [`Error::NotFound`].
     pub async fn items(&self, agent: AgentId, from: u64, limit: u32) -> Result<Vec<Item>> {
         self.agent(agent).await?;
-        Ok(self.house.store().items(&self.scope, ItemQuery { agent, from, limit }).await?)
+        Ok(self.house.store().items(&self.scope, ItemQuery::of(agent, from, limit)).await?)
     }
 
     /// Runs of an agent.
@@ -82,15 +82,6 @@ impl Client {
         let query = RunQuery { id: Some(id), ..RunQuery::default() };
         let found = self.house.store().runs(&self.scope, query).await?;
         found.into_iter().next().ok_or_else(|| Error::not_found("run", id))
-    }
-
-    /// The steps of a run, with what each model call used.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`].
-    pub async fn steps(&self, run: RunId) -> Result<Vec<Step>> {
-        self.run(run).await?;
-        Ok(self.house.store().steps(&self.scope, run).await?)
     }
 
     /// One question.

@@ -124,7 +124,7 @@ impl Recorder {
     }
 
     async fn serve(&self, agent: AgentId) -> Result<()> {
-        let Some(claim) = self.store.claim(agent).await? else { return Ok(()) };
+        let Some(claim) = self.store.claim(agent, 0).await? else { return Ok(()) };
         let now = self.clock.now();
         let mut commit = Commit::fenced(&claim.agent, now);
         commit.writes = claim.wakeups.iter().filter(|w| w.due <= now).map(|w| Write::Woken(w.id)).collect();

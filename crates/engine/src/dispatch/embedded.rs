@@ -67,7 +67,7 @@ impl Dispatcher for Embedded {
         stop: CancellationToken,
     ) -> Result<()> {
         // Subscribed before the first look, so that nothing falls in between.
-        let mut changed = store.changed();
+        let mut woken = store.woken();
         let mut state = State::new(self.settings.clone(), store, clock);
         let mut working: JoinSet<(AgentId, Owner, Result<()>)> = JoinSet::new();
         let mut under_way = HashMap::new();
@@ -99,8 +99,8 @@ impl Dispatcher for Embedded {
                         state.look().await?;
                     }
                 }
-                hint = changed.recv() => match hint {
-                    Ok(change) => state.woken(&change.wakeups),
+                hint = woken.recv() => match hint {
+                    Ok(wakeups) => state.woken(&wakeups),
                     Err(RecvError::Lagged(_)) => state.look_again().await?,
                     Err(RecvError::Closed) => break,
                 },

@@ -1,10 +1,10 @@
-//! One model call: one step. The turn, what it used and the step are one commit; pieces of the
-//! answer go to whoever follows, on the side.
+//! One model call: one step, whose checkpoint is the turn with what it used. Pieces of the answer go
+//! to whoever follows, on the side.
 
 use entourage_llm::{Delta, Deltas, Error as ModelError, Reply};
 use entourage_store::Write;
 use entourage_types::{ItemBody, ModelUse, Status, StepState, StopReason, Turn, WaitingOn, Wakeup, WakeupId};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Interrupt, Result, Run};
 use crate::{
@@ -18,12 +18,12 @@ impl Run<'_> {
     /// # Errors
     /// An [`Interrupt`] when the call is to be tried again later or failed for good.
     pub async fn call_model(&mut self) -> Result<Turn> {
+        let before = self.finished.get(self.turns).map(|&at| &self.items[at].body);
         self.turns += 1;
-        let key = format!("model/{}", self.turns);
-        if let Some(step) = self.steps.get(&key).filter(|step| step.state == StepState::Done) {
-            self.ahead = self.ahead.saturating_sub(1);
-            return self.turn_of(step.value["item"].as_u64());
+        if let Some(ItemBody::Turn(turn)) = before {
+            return Ok(turn.clone());
         }
+        let key = model_key(self.turns);
         let mut attempt = match self.steps.get(&key) {
             Some(step) if step.state == StepState::Retry => {
                 let due = step.value["due"].as_i64().unwrap_or_default();
@@ -87,21 +87,21 @@ impl Run<'_> {
         Ok(answer)
     }
 
-    /// Keeps a turn: item, usage and step at once. A turn without calls rides with the commit that
+    /// Keeps a turn and what it used at once. A turn without calls rides with the commit that
     /// follows at once.
     async fn keep(&mut self, key: &str, attempt: u32, reply: Reply) -> Result<Turn> {
         let at = self.house.now();
-        let used = ModelUse { model: reply.model.clone(), usage: reply.usage, cost: reply.cost };
+        let used = ModelUse { model: reply.model, usage: reply.usage, cost: reply.cost };
         self.record.model_calls += 1;
         self.record.usage += reply.usage;
         self.record.cost += reply.cost.unwrap_or_default();
-        let seq = self.agent.items;
-        let turn = Turn { text: reply.text, calls: reply.calls, model: Some(reply.model) };
-        let mut step = self.step(key, StepState::Done, json!({ "item": seq }), at);
-        step.attempt = attempt;
-        step.used = Some(used);
-        let item = self.item(ItemBody::Turn(turn.clone()), at);
-        let mut writes = vec![item, Write::Step(step)];
+        let turn = Turn { text: reply.text, calls: reply.calls, used: Some(used) };
+        let mut writes = vec![self.item(ItemBody::Turn(turn.clone()), at)];
+        if attempt > 1 {
+            let mut step = self.step(key, StepState::Done, Value::Null, at);
+            step.attempt = attempt;
+            writes.push(Write::Step(step));
+        }
         if turn.calls.is_empty() {
             // The last word: the program ends, or goes on with a step of its own. Either commits.
             self.riding = writes;
@@ -130,14 +130,11 @@ impl Run<'_> {
         self.commit(vec![Write::Step(step), Write::Wake(wakeup)]).await?;
         Err(Interrupt::Suspended(WaitingOn::Retry))
     }
+}
 
-    fn turn_of(&self, seq: Option<u64>) -> Result<Turn> {
-        let found = self.items.iter().rev().find(|item| Some(item.seq) == seq);
-        match found.map(|item| &item.body) {
-            Some(ItemBody::Turn(turn)) => Ok(turn.clone()),
-            _ => Err(Interrupt::failed("a finished step names a turn that is not in the transcript")),
-        }
-    }
+/// The key of a model call, numbered from 1.
+pub(crate) fn model_key(number: usize) -> String {
+    format!("model/{number}")
 }
 
 /// Hands the pieces of one attempt on, with their places.

@@ -8,14 +8,15 @@ use entourage_tools::{Context, Effect, Error as ToolError, Outcome, Tool};
 use entourage_types::{
     CallId, ItemBody, Output, Post, Record, Status, StepState, Time, ToolCall, WaitingOn, Wakeup, WakeupId,
 };
-use futures::FutureExt;
+use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 
 use super::{Interrupt, Result, Run};
 use crate::{client::said, offer::Offer};
 
 type Ran = (usize, Result<Outcome, ToolError>);
+/// Calls under way, as part of the activation: whatever ends it ends them.
+type Running = FuturesUnordered<BoxFuture<'static, Ran>>;
 
 impl Run<'_> {
     /// Answers all calls of a turn. Returns what they told the user, if they did.
@@ -27,15 +28,14 @@ impl Run<'_> {
             let again = self.take_posts(calls).await?;
             let mut running = self.dispatch(calls, &again).await?;
             let stopping = self.house.stopping().clone();
-            while !running.is_empty() {
+            loop {
                 let ran = tokio::select! {
                     biased;
-                    ran = running.join_next() => ran,
+                    ran = running.next() => ran,
                     () = stopping.cancelled() => return Err(Interrupt::Stopping),
                 };
-                if let Some(Ok((index, outcome))) = ran {
-                    self.settle(calls, index, outcome).await?;
-                }
+                let Some((index, outcome)) = ran else { break };
+                self.settle(calls, index, outcome).await?;
             }
             if !self.all_answered(calls) {
                 return Err(Interrupt::Suspended(self.waits_on(calls)));
@@ -84,7 +84,7 @@ impl Run<'_> {
 
     /// Starts the calls that nobody has begun, and those begun ones that may be begun again. The
     /// intent of a call that is not pure is on record before the call starts.
-    async fn dispatch(&mut self, calls: &[ToolCall], again: &[CallId]) -> Result<JoinSet<Ran>> {
+    async fn dispatch(&mut self, calls: &[ToolCall], again: &[CallId]) -> Result<Running> {
         let offer = Arc::clone(&self.offer);
         let at = self.house.now();
         let mut ready = Vec::new();
@@ -114,11 +114,12 @@ impl Run<'_> {
         if !intents.is_empty() {
             self.commit(intents).await?;
         }
-        let mut running = JoinSet::new();
+        let running = Running::new();
         let seconds = self.kind.limits.tool_seconds;
         for (index, tool, context) in ready {
             let arguments = calls[index].arguments.clone();
-            running.spawn(async move { (index, run_tool(&*tool, &context, arguments, seconds).await) });
+            running
+                .push(async move { (index, run_tool(&*tool, &context, arguments, seconds).await) }.boxed());
         }
         Ok(running)
     }
@@ -269,7 +270,12 @@ pub(super) fn handed_over(task: &str, worker: &str) -> String {
 
 /// The key of a call's step.
 pub(super) fn key(call: &ToolCall) -> String {
-    format!("tool/{}", call.id)
+    call_key(call.id)
+}
+
+/// The key of the step of the call with this id.
+pub(crate) fn call_key(call: CallId) -> String {
+    format!("tool/{call}")
 }
 
 pub(super) fn output(call: &ToolCall, text: impl Into<String>, error: bool) -> Output {

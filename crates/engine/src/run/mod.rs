@@ -24,6 +24,9 @@ use entourage_types::{
 };
 use serde_json::Value;
 
+pub(crate) use call_model::model_key;
+pub(crate) use call_tools::call_key;
+
 use crate::{House, offer::Offer};
 
 /// Why a program did not come to its end in this activation.
@@ -78,11 +81,11 @@ pub struct Run<'h> {
     inbox_grew: bool,
     /// Wake-ups that this activation serves; consumed when it stops.
     served: Vec<WakeupId>,
+    /// Where in the session the turns are that this run had when it was opened: until the program
+    /// has come by them all, it runs over finished steps and must not read anything new.
+    finished: Vec<usize>,
     /// How many model calls the program has come by.
-    turns: u32,
-    /// How many finished model calls lie ahead: until then the program runs over finished steps
-    /// and must not read anything new.
-    ahead: u32,
+    turns: usize,
     began: Time,
     /// Writes that ride along with the next commit: nothing can happen before it.
     riding: Vec<Write>,
@@ -113,8 +116,10 @@ impl<'h> Run<'h> {
             started: now,
             ended: None,
         });
-        let finished = |step: &&Step| step.state == StepState::Done && step.key.starts_with("model/");
-        let ahead = steps.iter().filter(finished).count();
+        let finished = |item: &Item| {
+            item.run == record.id && matches!(&item.body, ItemBody::Turn(turn) if turn.used.is_some())
+        };
+        let finished = (0..items.len()).filter(|&at| finished(&items[at])).collect();
         let answered = items
             .iter()
             .filter_map(|item| match &item.body {
@@ -136,8 +141,8 @@ impl<'h> Run<'h> {
             inbox,
             inbox_grew: false,
             served,
+            finished,
             turns: 0,
-            ahead: u32::try_from(ahead).unwrap_or(u32::MAX),
             began: now,
             riding: Vec::new(),
         }
@@ -167,9 +172,14 @@ impl<'h> Run<'h> {
         &self.items
     }
 
+    /// The session for whoever goes on with it; nothing when the last of it was not committed.
+    pub(crate) fn into_committed(self) -> Vec<Item> {
+        if self.riding.is_empty() { self.items } else { Vec::new() }
+    }
+
     /// Whether the program runs over steps that were finished before.
     fn replaying(&self) -> bool {
-        self.ahead > 0
+        self.turns < self.finished.len()
     }
 
     /// Commits writes of this activation, and takes them over into memory once they are durable.

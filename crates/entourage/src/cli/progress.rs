@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use entourage_engine::{AgentDelta, Piece};
 use entourage_types::{
     AgentId, Author, CallId, Cost, Event, EventBody, Item, ItemBody, Question, QuestionId, QuestionStatus,
-    RunId, Status, Task, TaskId, Usage, WaitingOn,
+    RunId, Status, Task, TaskId, Turn, Usage, WaitingOn,
 };
 
 use super::words;
@@ -194,6 +194,12 @@ impl Progress {
             };
             !(read && item.agent == task.from && task.status.is_terminal())
         });
+        if let ItemBody::Turn(Turn { used: Some(used), .. }) = &item.body {
+            // The run's own event, which tells its whole use, comes when it stops.
+            let (usage, cost) = self.runs.entry(item.run).or_default();
+            *usage += used.usage;
+            *cost += used.cost.unwrap_or_default();
+        }
         let Some(member) = self.member_mut(item.agent) else { return };
         match &item.body {
             ItemBody::Turn(turn) => {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::schema;
+use super::{run::ModelUseView, schema};
 
 /// One entry of an agent's transcript, written once and never changed.
 #[derive(Debug, Serialize, ToSchema)]
@@ -58,9 +58,10 @@ enum ItemBodyView {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         #[schema(required = false)]
         calls: Vec<ToolCallView>,
-        /// The model that spoke; left out when a program logged its own call.
+        /// The model that spoke and what that call used; left out when a program logged its own
+        /// call.
         #[serde(skip_serializing_if = "Option::is_none")]
-        model: Option<String>,
+        used: Option<ModelUseView>,
     },
     /// What one call returned.
     Output {
@@ -153,9 +154,11 @@ impl From<ItemBody> for ItemBodyView {
             ItemBody::Message(Message { from, text, task }) => {
                 Self::Message { from: from.into(), text, task }
             }
-            ItemBody::Turn(Turn { text, calls, model }) => {
-                Self::Turn { text, calls: calls.into_iter().map(ToolCallView::from).collect(), model }
-            }
+            ItemBody::Turn(Turn { text, calls, used }) => Self::Turn {
+                text,
+                calls: calls.into_iter().map(ToolCallView::from).collect(),
+                used: used.map(ModelUseView::from),
+            },
             ItemBody::Output(Output { call, tool, text, error, details }) => {
                 Self::Output { call, tool, text, error, details }
             }

@@ -137,7 +137,7 @@ impl From<Step> for StepView {
 /// What one model call used.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ModelUse)]
-struct ModelUseView {
+pub(crate) struct ModelUseView {
     /// The model that answered, as `provider::name`.
     model: String,
     /// Its tokens.

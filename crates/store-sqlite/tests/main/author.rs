@@ -16,7 +16,7 @@ impl Author {
     pub(crate) async fn begin(store: &SqliteStore) -> Result<Self> {
         let agent = Agent::root(Owner::local(), "helper", "helps", Time::now());
         store.commit(Commit::new(Time::now()).write(Write::NewAgent(agent.clone()))).await?;
-        Ok(Self { agent: store.claim(agent.id).await?.expect("it was just made").agent })
+        Ok(Self { agent: store.claim(agent.id, 0).await?.expect("it was just made").agent })
     }
 
     pub(crate) async fn say(&mut self, store: &SqliteStore, text: &str) -> Result<()> {
@@ -47,7 +47,7 @@ pub(crate) async fn assert_whole(store: &SqliteStore) -> Result<usize> {
     let page = Page { limit: 1_000, ..Page::default() };
     let mut commits = 0;
     for agent in store.agents(&house, AgentQuery { page, ..AgentQuery::default() }).await? {
-        let items = store.items(&house, ItemQuery { agent: agent.id, from: 0, limit: 100_000 }).await?;
+        let items = store.items(&house, ItemQuery::of(agent.id, 0, 100_000)).await?;
         let seqs: Vec<u64> = items.iter().map(|item| item.seq).collect();
         assert_eq!(seqs, (0..agent.items).collect::<Vec<_>>(), "the row and the transcript");
         assert_eq!(store.inbox(agent.id).await?.len(), items.len(), "the transcript and the inbox");

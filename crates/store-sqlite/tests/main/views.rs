@@ -3,9 +3,9 @@
 use entourage_store::{Commit, Store, Write};
 use entourage_store_sqlite::{Settings, SqliteStore};
 use entourage_types::{
-    Agent, Author, CallId, Cost, Item, ItemBody, Message, Note, NoteId, Output, Owner, Question, QuestionId,
-    QuestionStatus, Record, Run, RunId, Status, StopReason, Task, TaskId, TaskResult, Time, ToolCall, Turn,
-    Usage,
+    Agent, Author, CallId, Cost, Item, ItemBody, Message, ModelUse, Note, NoteId, Output, Owner, Question,
+    QuestionId, QuestionStatus, Record, Run, RunId, Status, StopReason, Task, TaskId, TaskResult, Time,
+    ToolCall, Turn, Usage,
 };
 use rusqlite::{Connection, types::Value};
 use serde_json::json;
@@ -41,7 +41,7 @@ async fn every_view_reads_as_people_do() {
     let store = SqliteStore::open(&path, Settings::default()).unwrap();
     let root = Agent::root(Owner::local(), "helper", "garden", AT);
     store.commit(Commit::new(AT).write(Write::NewAgent(root.clone()))).await.unwrap();
-    let mut agent = store.claim(root.id).await.unwrap().unwrap().agent;
+    let mut agent = store.claim(root.id, 0).await.unwrap().unwrap().agent;
     let run = Run {
         id: RunId::new(),
         agent: agent.id,
@@ -65,7 +65,11 @@ async fn every_view_reads_as_people_do() {
         ItemBody::Turn(Turn {
             text: String::new(),
             calls: vec![ToolCall { id: call, tool: "spade".to_owned(), arguments: json!({}) }],
-            model: Some("some::model".to_owned()),
+            used: Some(ModelUse {
+                model: "some::model".to_owned(),
+                usage: Usage { input: 1, ..Usage::default() },
+                cost: None,
+            }),
         }),
         ItemBody::Output(Output {
             call,

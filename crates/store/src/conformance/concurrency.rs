@@ -37,7 +37,7 @@ pub async fn many_writers_see_no_busy_error(place: impl Place) -> Result<()> {
         .collect();
     for writer in writers {
         let agent = join(writer).await?;
-        let query = ItemQuery { agent, from: 0, limit: 1000 };
+        let query = ItemQuery::of(agent, 0, 1000);
         assert_eq!(store.items(&Scope::House, query).await?.len() as u64, COMMITS);
     }
     for agent in agents {

@@ -99,7 +99,7 @@ pub async fn an_outsider_writes_no_transcript(place: impl Place) -> Result<()> {
         let refused = store.commit(Commit::new(at(2)).write(write.clone())).await;
         assert!(matches!(refused, Err(Error::Corrupt(_))), "{write:?}: {refused:?}");
     }
-    let all = ItemQuery { agent: agent.id, from: 0, limit: 10 };
+    let all = ItemQuery::of(agent.id, 0, 10);
     assert_eq!(store.items(&Scope::House, all).await?, []);
     assert_eq!(store.runs(&Scope::House, RunQuery::default()).await?, []);
     assert_eq!(store.inbox(agent.id).await?, [post]);

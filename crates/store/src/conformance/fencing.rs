@@ -14,7 +14,7 @@ use crate::{Commit, Error, ItemQuery, Result, Store, Write};
 pub async fn an_old_epoch_is_refused(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let agent = new_root(&store, owner()).await?;
-    let unclaimed = store.claim(agent.id).await?.map(|claim| claim.agent.epoch);
+    let unclaimed = store.claim(agent.id, 0).await?.map(|claim| claim.agent.epoch);
     assert_eq!(unclaimed, Some(1), "the first claim");
     let (first, second) = (claim(&store, agent.id).await?.agent, claim(&store, agent.id).await?.agent);
     assert!(second.epoch > first.epoch);
@@ -101,8 +101,33 @@ pub async fn a_claim_reads_the_current_session_only(place: impl Place) -> Result
     let commit = Commit::fenced(&agent, at(3)).write(Write::Item(item.clone()));
     store.commit(commit.write(Write::Agent(agent.clone()))).await?;
     assert_eq!(claim(&store, agent.id).await?.items, [item]);
-    let all = ItemQuery { agent: agent.id, from: 0, limit: 10 };
+    let all = ItemQuery::of(agent.id, 0, 10);
     assert_eq!(store.items(&Scope::House, all).await?.len(), 4);
+    Ok(())
+}
+
+/// Items below the number asked for are left out; those of an earlier session are in any case.
+pub async fn a_claim_reads_no_item_that_is_held(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let agent = new_root(&store, owner()).await?;
+    let mut agent = claim(&store, agent.id).await?.agent;
+    let run = run(&agent);
+    let mut commit = Commit::fenced(&agent, at(2)).write(Write::Run(run.clone()));
+    let items = ["one", "two", "three"].map(|text| say(&mut agent, run.id, text));
+    commit.writes.extend(items.iter().cloned().map(Write::Item));
+    store.commit(commit.write(Write::Agent(agent.clone()))).await?;
+    for from in 0..=3 {
+        let claimed = store.claim(agent.id, from).await?.ok_or(Error::NoAgent { agent: agent.id })?;
+        assert_eq!((claimed.agent.items, claimed.items.as_slice()), (3, &items[from as usize..]));
+    }
+    let none = store.claim(agent.id, u64::MAX).await?.map(|claim| claim.items);
+    assert_eq!(none, Some(vec![]), "whatever is asked for");
+
+    agent.session = 1;
+    agent.epoch += 5;
+    let commit = Commit::fenced(&agent, at(3));
+    store.commit(commit.write(Write::Agent(agent.clone()))).await?;
+    assert_eq!(store.claim(agent.id, 1).await?.map(|claim| claim.items), Some(vec![]));
     Ok(())
 }
 
@@ -110,7 +135,7 @@ pub async fn a_claim_reads_the_current_session_only(place: impl Place) -> Result
 pub async fn a_claim_of_nobody_is_none(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let nobody = Agent::root(owner(), "helper", "never made", at(0));
-    assert!(store.claim(nobody.id).await?.is_none());
+    assert!(store.claim(nobody.id, 0).await?.is_none());
     let refused = store.commit(Commit::fenced(&nobody, at(1))).await;
     assert!(matches!(refused, Err(Error::NoAgent { agent }) if agent == nobody.id), "{refused:?}");
     Ok(())

@@ -84,6 +84,7 @@ macro_rules! conformance {
                 an_old_epoch_is_refused,
                 claims_are_serial,
                 a_claim_reads_all_that_there_is,
+                a_claim_reads_no_item_that_is_held,
                 a_claim_reads_the_current_session_only,
                 a_claim_of_nobody_is_none,
             ];

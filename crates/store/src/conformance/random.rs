@@ -237,7 +237,7 @@ async fn replay(place: impl Place, acts: &[Act]) -> Result<()> {
         match act {
             Act::Claim(nth) => {
                 let agent = world.agent(*nth).id;
-                let (claim, expected) = (store.claim(agent).await?, world.model.claim(agent));
+                let (claim, expected) = (store.claim(agent, 0).await?, world.model.claim(agent));
                 assert_eq!(format!("{claim:?}"), format!("{expected:?}"));
             }
             Act::Commit { by, stale, expect, writes } => {
@@ -276,7 +276,7 @@ async fn compare(store: &impl Store, model: &Model) -> Result<()> {
             assert_eq!(store.steps(&scope, run.id).await?, model.steps(run.id));
         }
         for agent in agents {
-            let query = ItemQuery { agent: agent.id, from: 0, limit: 10_000 };
+            let query = ItemQuery::of(agent.id, 0, 10_000);
             let items: Vec<_> = model.items.iter().filter(|i| i.agent == agent.id).cloned().collect();
             assert_eq!(store.items(&scope, query).await?, items);
             let events: Vec<_> = model.events.iter().filter(|e| e.root == agent.id).cloned().collect();

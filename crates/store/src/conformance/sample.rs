@@ -40,7 +40,7 @@ pub(crate) async fn new_child(store: &impl Store, parent: &Agent) -> Result<Agen
 
 /// Claims an agent that is there.
 pub(crate) async fn claim(store: &impl Store, agent: AgentId) -> Result<Claim> {
-    store.claim(agent).await?.ok_or(Error::NoAgent { agent })
+    store.claim(agent, 0).await?.ok_or(Error::NoAgent { agent })
 }
 
 pub(crate) fn run(agent: &Agent) -> Run {

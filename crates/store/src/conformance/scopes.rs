@@ -35,7 +35,7 @@ pub async fn no_read_shows_another_owners_rows(place: impl Place) -> Result<()> 
                     .is_empty(),
             ),
             ("items", {
-                let query = ItemQuery { agent: agent.id, from: 0, limit: 10 };
+                let query = ItemQuery::of(agent.id, 0, 10);
                 !store.items(&scope, query).await?.is_empty()
             }),
             ("runs", !store.runs(&scope, RunQuery::default()).await?.is_empty()),

@@ -41,7 +41,7 @@ pub async fn items_are_in_order_and_without_gaps(place: impl Place) -> Result<()
     for (from, limit, expected) in
         [(0, 100, 0..7), (0, 2, 0..2), (5, 100, 5..7), (7, 100, 0..0), (2, 3, 2..5)]
     {
-        let query = ItemQuery { agent: agent.id, from, limit };
+        let query = ItemQuery::of(agent.id, from, limit);
         let seqs: Vec<u64> = store.items(&Scope::House, query).await?.iter().map(|item| item.seq).collect();
         assert_eq!(seqs, expected.collect::<Vec<_>>(), "from {from}, at most {limit}");
     }
@@ -64,7 +64,11 @@ pub async fn every_item_reads_back(place: impl Place) -> Result<()> {
         ItemBody::Turn(Turn {
             text: "I dig".to_owned(),
             calls: vec![ToolCall { id: call, tool: "dig".to_owned(), arguments: json!({ "depth": 1.5 }) }],
-            model: Some("some::model".to_owned()),
+            used: Some(ModelUse {
+                model: "some::model".to_owned(),
+                usage: Usage { input: 1, ..Usage::default() },
+                cost: None,
+            }),
         }),
         ItemBody::Output(Output {
             call,
@@ -85,7 +89,7 @@ pub async fn every_item_reads_back(place: impl Place) -> Result<()> {
     let mut commit = Commit::fenced(&agent, at(2));
     commit.writes.extend(items.iter().cloned().map(Write::Item));
     store.commit(commit).await?;
-    let all = ItemQuery { agent: agent.id, from: 0, limit: 100 };
+    let all = ItemQuery::of(agent.id, 0, 100);
     assert_eq!(store.items(&Scope::House, all).await?, items);
     Ok(())
 }

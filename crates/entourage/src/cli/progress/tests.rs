@@ -1,6 +1,6 @@
 //! When a tree rests, and what its agents are said to do.
 
-use entourage_types::{Message, Output, Owner, StopReason, TaskResult, Time, ToolCall, Turn};
+use entourage_types::{Message, Output, Owner, StopReason, TaskResult, Time, ToolCall};
 use serde_json::json;
 
 use super::*;
@@ -130,7 +130,7 @@ fn what_an_agent_is_doing_is_said_in_words() {
     assert_eq!(doing(&story), "thinks");
     let arguments = json!({ "recipient": "worker", "message": "Count the sheep" });
     let call = ToolCall { id: CallId::new(), tool: "send_message".into(), arguments };
-    let turn = Turn { text: String::new(), calls: vec![call.clone()], model: None };
+    let turn = Turn { text: String::new(), calls: vec![call.clone()], used: None };
     story.item(story.root, ItemBody::Turn(turn));
     assert_eq!(doing(&story), "send_message worker");
     let task = story.task(call.id, true);

@@ -1,0 +1,269 @@
+//! Whatever waits to be written, in one transaction, so that one sync of the disk serves a whole
+//! group.
+
+use std::sync::Arc;
+
+use entourage_store::{Changed, Commit, Committed, Error, Fence};
+use entourage_types::{Agent, AgentId, Wakeup};
+use rusqlite::Connection;
+use tokio::sync::{broadcast, oneshot};
+
+use crate::{
+    apply, check,
+    fault::{Fault, Result},
+    known::Known,
+};
+
+/// At most this many jobs in one transaction, so that the first of them need not wait for long.
+pub(crate) const GROUP: usize = 128;
+
+/// Pages in the log from which on it is merged into the database file: pages change many times
+/// before they are copied once. 16 MB.
+const MERGE: u32 = 4000;
+
+/// Where subscribers are told what happened, and who woke.
+#[derive(Debug, Clone)]
+pub(crate) struct Hints {
+    pub(crate) changed: broadcast::Sender<Arc<Changed>>,
+    pub(crate) woken: broadcast::Sender<Arc<[Wakeup]>>,
+}
+
+impl Hints {
+    /// Keeps so many for a subscriber that is busy.
+    pub(crate) fn new(kept: usize) -> Self {
+        Self { changed: broadcast::Sender::new(kept), woken: broadcast::Sender::new(kept) }
+    }
+
+    fn tell(&self, done: &mut Done) {
+        // Nobody may be listening; that is theirs.
+        let wakeups = std::mem::take(&mut done.wakeups);
+        if !wakeups.is_empty() {
+            let _ = self.woken.send(wakeups.into());
+        }
+        let changed = std::mem::take(&mut done.changed);
+        if !changed.events.is_empty() {
+            let _ = self.changed.send(Arc::new(changed));
+        }
+    }
+}
+
+/// What an author is told.
+pub(crate) type Told<T> = std::result::Result<T, Error>;
+
+/// Something to write, and whom to tell once it is durable.
+pub(crate) struct Job {
+    pub(crate) work: Work,
+    pub(crate) author: oneshot::Sender<Told<Done>>,
+}
+
+pub(crate) enum Work {
+    Commit(Commit),
+    Claim(AgentId),
+}
+
+/// What a job came to: a commit fills in all but the last, a claim the last.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    pub(crate) committed: Committed,
+    pub(crate) changed: Changed,
+    pub(crate) wakeups: Vec<Wakeup>,
+    pub(crate) claimed: Option<Agent>,
+}
+
+/// The one connection that writes, and what it knows ahead of the database.
+pub(crate) struct Desk {
+    connection: Connection,
+    known: Known,
+    /// Groups settled so far.
+    groups: u64,
+}
+
+impl Desk {
+    pub(crate) fn new(connection: Connection) -> Self {
+        Self { connection, known: Known::new(), groups: 0 }
+    }
+
+    /// Settles a group in one transaction. Should that fail, each job gets one of its own: the
+    /// failure of one is not the others'.
+    pub(crate) fn settle(&mut self, group: Vec<Job>, hints: &Hints) {
+        match self.together(&group) {
+            Ok(outcomes) => {
+                for (job, outcome) in group.into_iter().zip(outcomes) {
+                    answer(job, outcome, hints);
+                }
+            }
+            Err(fault) => match <[Job; 1]>::try_from(group) {
+                Ok([job]) => answer(job, Err(fault.into()), hints),
+                Err(group) => group.into_iter().for_each(|job| self.settle(vec![job], hints)),
+            },
+        }
+    }
+
+    fn together(&mut self, group: &[Job]) -> Result<Vec<Told<Done>>> {
+        let writes = group.iter().any(|job| matches!(job.work, Work::Commit(_)));
+        if writes {
+            self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        }
+        let written = group.iter().map(|job| self.write(&job.work)).collect::<Result<Vec<_>>>();
+        if !writes {
+            return written;
+        }
+        let durable = written.and_then(|outcomes| {
+            self.connection.prepare_cached("COMMIT")?.execute([])?;
+            Ok(outcomes)
+        });
+        // Some failures (a full disk) roll back by themselves, others leave that to us.
+        if durable.is_err() && !self.connection.is_autocommit() {
+            self.connection.prepare_cached("ROLLBACK")?.execute([])?;
+        }
+        match &durable {
+            Ok(outcomes) => self.epochs_stand(group, outcomes),
+            Err(_) => self.known.undone(),
+        }
+        durable
+    }
+
+    /// Does one job. A refusal is an outcome, since nothing was written yet; a failure while
+    /// writing takes the group's transaction with it.
+    fn write(&mut self, work: &Work) -> Result<Told<Done>> {
+        let (connection, known) = (&self.connection, &mut self.known);
+        match work {
+            Work::Claim(agent) => {
+                let claimed = known.claim(connection, *agent)?;
+                Ok(Ok(Done { claimed, ..Done::default() }))
+            }
+            Work::Commit(commit) => match check::commit(connection, known, commit) {
+                Ok(writer) => Ok(Ok(apply::commit(connection, known, commit, writer.as_ref())?)),
+                Err(Fault::Told(refusal)) => Ok(Err(refusal)),
+                Err(fault) => Err(fault),
+            },
+        }
+    }
+
+    /// The epochs of commits that are durable now stand in their rows.
+    fn epochs_stand(&mut self, group: &[Job], outcomes: &[Told<Done>]) {
+        for (job, outcome) in group.iter().zip(outcomes) {
+            if let (Work::Commit(Commit { fence: Some(Fence { agent, epoch }), .. }), Ok(_)) =
+                (&job.work, outcome)
+            {
+                self.known.epoch_stands(*agent, *epoch);
+            }
+        }
+    }
+
+    /// Merges the log into the database file. Readers and the log's own end are not waited for.
+    pub(crate) fn merge(&self) -> rusqlite::Result<()> {
+        self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+    }
+
+    /// Whether the log is to be merged; it looks once in many groups.
+    pub(crate) fn is_log_long(&mut self) -> bool {
+        self.groups += 1;
+        if !self.groups.is_multiple_of(64) {
+            return false;
+        }
+        let pages = self.connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get::<_, u32>(1));
+        pages.inspect_err(|error| tracing::warn!(%error, "the length of the log is not known")).unwrap_or(0)
+            > MERGE
+    }
+
+    /// The end: what is known ahead is written down, and the whole log goes into the database,
+    /// which is then one file, for the readers are gone.
+    pub(crate) fn close(self) {
+        if let Err(error) = self.known.write_down(&self.connection) {
+            tracing::warn!(?error, "the last epochs were not written; nobody holds them any more");
+        }
+        if let Err(error) = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
+            tracing::warn!(%error, "the log was not merged into the database; the next start reads it");
+        }
+        if let Err((_, error)) = self.connection.close() {
+            tracing::warn!(%error, "the database did not close");
+        }
+    }
+}
+
+/// Tells the subscribers, then the author, who may have stopped listening.
+fn answer(job: Job, outcome: Told<Done>, hints: &Hints) {
+    let outcome = outcome.map(|mut done| {
+        hints.tell(&mut done);
+        done
+    });
+    let _ = job.author.send(outcome);
+}
+
+#[cfg(test)]
+mod tests {
+    use entourage_store::Write;
+    use entourage_types::{Entity, EntityKind, Owner, Time};
+
+    use super::*;
+
+    fn record(owner: &str, id: &str, body: &str) -> Commit {
+        let now = Time::now();
+        Commit::new(now).write(Write::Entity(Entity {
+            kind: EntityKind::Request,
+            id: id.to_owned(),
+            owner: Owner::new(owner),
+            root: None,
+            parent: None,
+            status: "done".to_owned(),
+            created: now,
+            updated: now,
+            text: None,
+            body: body.to_owned(),
+        }))
+    }
+
+    /// Settles the commits as one group, and returns what each author is told.
+    fn settle_all<const N: usize>(desk: &mut Desk, commits: [Commit; N]) -> [Told<Done>; N] {
+        let mut answers = Vec::new();
+        let group = commits.map(|commit| {
+            let (author, answer) = oneshot::channel();
+            answers.push(answer);
+            Job { work: Work::Commit(commit), author }
+        });
+        desk.settle(group.into(), &Hints::new(1));
+        let mut answers = answers.into_iter();
+        std::array::from_fn(|_| answers.next().unwrap().blocking_recv().unwrap())
+    }
+
+    fn ids(desk: &Desk) -> Vec<String> {
+        let mut statement = desk.connection.prepare("SELECT id FROM entities ORDER BY n").unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<_>>().unwrap()
+    }
+
+    fn open() -> (tempfile::TempDir, Desk) {
+        let directory = tempfile::tempdir().unwrap();
+        let connection = crate::open::writer(&directory.path().join("house.db"), None).unwrap();
+        (directory, Desk::new(connection))
+    }
+
+    #[test]
+    fn a_failure_takes_nobody_else_of_its_group_along() {
+        let (_directory, mut desk) = open();
+        let told = settle_all(
+            &mut desk,
+            [record("ann", "1", "{}"), record("bob", "1", "{}"), record("bob", "2", "{}")],
+        );
+        assert!(matches!(told, [Ok(_), Err(Error::Exists { .. }), Ok(_)]));
+        assert_eq!(ids(&desk), ["1", "2"]);
+    }
+
+    #[test]
+    fn a_full_disk_refuses_what_does_not_fit_and_nothing_else() {
+        let (_directory, mut desk) = open();
+        let pages: u32 = desk.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+        let room = |desk: &Desk, pages: u32| {
+            desk.connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
+        };
+        room(&desk, pages + 4);
+        let large = "x".repeat(1_000_000);
+        let told = settle_all(&mut desk, [record("ann", "small", "{}"), record("ann", "large", &large)]);
+        assert!(matches!(&told, [Ok(_), Err(Error::DiskFull(_))]));
+        assert_eq!(ids(&desk), ["small"]);
+        room(&desk, pages + 1_000);
+        let told = settle_all(&mut desk, [record("ann", "large", &large), record("ann", "next", "{}")]);
+        assert!(matches!(told, [Ok(_), Ok(_)]));
+        assert_eq!(ids(&desk), ["small", "large", "next"]);
+    }
+}

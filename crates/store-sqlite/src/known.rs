@@ -1,0 +1,119 @@
+//! What the writer knows without asking the database, being the only one that writes.
+
+use std::{collections::HashMap, num::NonZeroUsize};
+
+use entourage_types::{Agent, AgentId};
+use lru::LruCache;
+use rusqlite::Connection;
+
+use crate::{agents, events, fault::Result, inbox};
+
+/// How many agents, and how many trees.
+const KEPT: NonZeroUsize = NonZeroUsize::new(1024).expect("not zero");
+
+/// Rows as they stand inside the transaction under way.
+pub(crate) struct Known {
+    agents: LruCache<AgentId, Agent>,
+    /// The number of the last event of each tree.
+    told: LruCache<AgentId, u64>,
+    /// Agents whose inbox is empty.
+    read_out: LruCache<AgentId, ()>,
+    /// Epochs that were raised by a claim and stand in no row yet: the first commit under an epoch
+    /// writes it. Whoever holds one ends with this process, so a crash may forget them.
+    raised: HashMap<AgentId, u64>,
+}
+
+impl Known {
+    pub(crate) fn new() -> Self {
+        Self {
+            agents: LruCache::new(KEPT),
+            told: LruCache::new(KEPT),
+            read_out: LruCache::new(KEPT),
+            raised: HashMap::new(),
+        }
+    }
+
+    /// The agent, with the epoch that was raised last.
+    pub(crate) fn agent(&mut self, connection: &Connection, id: AgentId) -> Result<Option<Agent>> {
+        if let Some(agent) = self.agents.get(&id) {
+            return Ok(Some(agent.clone()));
+        }
+        let Some(mut agent) = agents::get(connection, id)? else { return Ok(None) };
+        agent.epoch = self.raised.get(&id).copied().unwrap_or(agent.epoch);
+        self.agents.put(id, agent.clone());
+        Ok(Some(agent))
+    }
+
+    /// An agent was made; its tree too, when it is the root.
+    pub(crate) fn agent_is_new(&mut self, agent: &Agent) {
+        if agent.root == agent.id {
+            self.told.put(agent.root, 0);
+        }
+        self.agents.put(agent.id, agent.clone());
+    }
+
+    /// An agent's row as it was just written.
+    pub(crate) fn agent_stands(&mut self, agent: Agent) {
+        self.agents.put(agent.id, agent);
+    }
+
+    /// The agent with its epoch raised; none when there is no such agent.
+    pub(crate) fn claim(&mut self, connection: &Connection, id: AgentId) -> Result<Option<Agent>> {
+        let Some(mut agent) = self.agent(connection, id)? else { return Ok(None) };
+        agent.epoch += 1;
+        self.raised.insert(id, agent.epoch);
+        self.agents.put(id, agent.clone());
+        Ok(Some(agent))
+    }
+
+    /// Whether the agent's epoch is ahead of its row.
+    pub(crate) fn is_ahead(&self, id: AgentId) -> bool {
+        self.raised.contains_key(&id)
+    }
+
+    /// An epoch stands in its row, durably.
+    pub(crate) fn epoch_stands(&mut self, id: AgentId, epoch: u64) {
+        if self.raised.get(&id) == Some(&epoch) {
+            self.raised.remove(&id);
+        }
+    }
+
+    /// The number of the next event of a tree, which it now has.
+    pub(crate) fn next_event(&mut self, connection: &Connection, root: AgentId) -> Result<u64> {
+        let last = match self.told.get(&root) {
+            Some(last) => *last,
+            None => events::last(connection, root)?,
+        };
+        self.told.put(root, last + 1);
+        Ok(last + 1)
+    }
+
+    /// Whether an agent's inbox has posts.
+    pub(crate) fn has_posts(&mut self, connection: &Connection, id: AgentId) -> Result<bool> {
+        if self.read_out.get(&id).is_some() {
+            return Ok(false);
+        }
+        let posts = inbox::has_posts(connection, id)?;
+        if !posts {
+            self.read_out.put(id, ());
+        }
+        Ok(posts)
+    }
+
+    /// Somebody wrote to an agent.
+    pub(crate) fn inbox_has_posts(&mut self, id: AgentId) {
+        self.read_out.pop(&id);
+    }
+
+    /// The transaction under way was undone.
+    pub(crate) fn undone(&mut self) {
+        self.agents.clear();
+        self.told.clear();
+        self.read_out.clear();
+    }
+
+    /// Writes down what is ahead of its rows.
+    pub(crate) fn write_down(&self, connection: &Connection) -> Result<()> {
+        self.raised.iter().try_for_each(|(agent, epoch)| agents::set_epoch(connection, *agent, *epoch))
+    }
+}
