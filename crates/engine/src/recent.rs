@@ -114,10 +114,10 @@ mod tests {
     #[test]
     fn what_is_held_and_what_is_read_make_the_session() {
         let agent = Agent::root(Owner::local(), "helper", "", Time::from_micros(0));
-        let all = items(agent.id, 0, 0, 5);
+        let all = items(agent.id, agent.session, 0, 5);
         assert_eq!(joined(&agent, all[..3].to_vec(), all[3..].to_vec()), all);
-        let later = items(agent.id, 1, 5, 2);
-        let agent = Agent { session: 1, ..agent };
+        let agent = Agent { session: agent.session + 1, ..agent };
+        let later = items(agent.id, agent.session, 5, 2);
         assert_eq!(joined(&agent, all, later.clone()), later);
     }
 }

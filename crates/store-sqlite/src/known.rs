@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use crate::{agents, events, fault::Result, inbox};
 
 /// How many agents, and how many trees.
-const KEPT: NonZeroUsize = NonZeroUsize::new(1024).expect("not zero");
+const KEPT: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1023);
 
 /// Rows as they stand inside the transaction under way.
 pub(crate) struct Known {

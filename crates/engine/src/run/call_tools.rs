@@ -10,6 +10,7 @@ use entourage_types::{
 };
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use serde_json::{Value, json};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{Interrupt, Result, Run};
 use crate::{client::said, offer::Offer};
@@ -115,11 +116,12 @@ impl Run<'_> {
             self.commit(intents).await?;
         }
         let running = Running::new();
+        let alone = ready.len() == 1;
         let seconds = self.kind.limits.tool_seconds;
         for (index, tool, context) in ready {
             let arguments = calls[index].arguments.clone();
-            running
-                .push(async move { (index, run_tool(&*tool, &context, arguments, seconds).await) }.boxed());
+            let ran = async move { (index, run_tool(&*tool, &context, arguments, seconds).await) };
+            running.push(if alone { ran.boxed() } else { beside_others(index, ran).boxed() });
         }
         Ok(running)
     }
@@ -261,6 +263,12 @@ async fn run_tool(
         Ok(Err(_)) => Err(ToolError::Failed("the tool crashed; its author must look at it".into())),
         Err(_) => Err(ToolError::Failed(format!("no result after {seconds} s; the call was cut off"))),
     }
+}
+
+/// Runs a call on a task of its own, so that one that holds up its thread holds up no other.
+async fn beside_others(index: usize, call: impl Future<Output = Ran> + Send + 'static) -> Ran {
+    let died = |_| (index, Err(ToolError::Failed("the call was cut off by the end of its thread".into())));
+    AbortOnDropHandle::new(tokio::spawn(call)).await.unwrap_or_else(died)
 }
 
 /// What a call reads whose work goes on without it.

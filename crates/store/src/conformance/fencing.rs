@@ -123,7 +123,7 @@ pub async fn a_claim_reads_no_item_that_is_held(place: impl Place) -> Result<()>
     let none = store.claim(agent.id, u64::MAX).await?.map(|claim| claim.items);
     assert_eq!(none, Some(vec![]), "whatever is asked for");
 
-    agent.session = 1;
+    agent.session += 1;
     agent.epoch += 5;
     let commit = Commit::fenced(&agent, at(3));
     store.commit(commit.write(Write::Agent(agent.clone()))).await?;
