@@ -64,7 +64,8 @@ impl Model {
         let agent = self.agents.iter_mut().find(|agent| agent.id == id)?;
         agent.epoch += 1;
         let agent = agent.clone();
-        let run = self.runs.iter().rfind(|run| run.agent == id && !run.status.is_terminal()).cloned();
+        let last = self.runs.iter().rfind(|run| run.agent == id);
+        let run = last.filter(|run| !run.status.is_terminal()).cloned();
         let of_session = |item: &&Item| item.agent == id && item.session == agent.session;
         Some(Claim {
             steps: run.as_ref().map_or_else(Vec::new, |run| self.steps(run.id)),
