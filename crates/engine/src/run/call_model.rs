@@ -27,7 +27,7 @@ impl Run<'_> {
         let mut attempt = match self.steps.get(&key) {
             Some(step) if step.state == StepState::Retry => {
                 let due = step.value["due"].as_i64().unwrap_or_default();
-                if self.house.now().micros() < due {
+                if self.house.now().micros() < due && !std::mem::take(&mut self.hurried) {
                     return Err(Interrupt::Suspended(WaitingOn::Retry));
                 }
                 step.attempt + 1
@@ -50,7 +50,7 @@ impl Run<'_> {
             }
             tokio::select! {
                 () = self.house.inner.clock.sleep_until(due) => {}
-                () = self.house.stopping().cancelled() => return Err(Interrupt::Stopping),
+                () = self.cut.cancelled() => return Err(Interrupt::Stopping),
             }
             attempt += 1;
         };
@@ -60,7 +60,7 @@ impl Run<'_> {
         }
     }
 
-    /// One attempt. The end of the process cuts it off.
+    /// One attempt. The end of the process cuts it off, and so does who wants something else.
     async fn attempt(&self, pieces: &Pieces) -> Result<Result<Reply, ModelError>> {
         let request = prompt::request(self.kind(), &self.offer, &self.items, self.house.now());
         let mut deltas = Streamed {
@@ -74,11 +74,10 @@ impl Run<'_> {
                 piece: Piece::Reset,
             },
         };
-        let stopping = self.house.stopping();
         let answer = tokio::select! {
             biased;
             answer = self.house.inner.model.call(request, &mut deltas) => answer,
-            () = stopping.cancelled() => return Err(Interrupt::Stopping),
+            () = self.cut.cancelled() => return Err(Interrupt::Stopping),
         };
         if answer.is_err() && deltas.offset > 0 {
             deltas.offset = 0;

@@ -165,7 +165,7 @@ impl Progress {
                 }
             }
             EventBody::Item { item: Some(item), .. } => self.item(item),
-            EventBody::Item { item: None, .. } | EventBody::Step { .. } => {}
+            EventBody::Item { item: None, .. } | EventBody::Step { .. } | EventBody::Intervention { .. } => {}
             EventBody::Task { task } => {
                 self.tasks.insert(task.id, (**task).clone());
             }

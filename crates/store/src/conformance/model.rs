@@ -152,7 +152,7 @@ impl Model {
                 let agent = writer.ok_or(Refused)?;
                 self.wakeups.retain(|_, wakeup| wakeup.id != *id || wakeup.agent != agent);
             }
-            Write::Task(_) | Write::Question(_) | Write::Entity(_) => {
+            Write::Task(_) | Write::Question(_) | Write::Intervention(_) | Write::Entity(_) => {
                 let entity = write.entity().ok().flatten().ok_or(Refused)?;
                 let same = |other: &Entity| (other.kind, &other.id) == (entity.kind, &entity.id);
                 must(!self.entities.iter().any(|other| same(other) && other.owner != entity.owner))?;
