@@ -156,7 +156,8 @@ impl Pass<'_> {
     fn accepted(&mut self) {
         if std::mem::take(&mut self.asking) {
             let mut inner = self.gate.lock();
-            inner.state.accepted(self.round);
+            let wanted = !inner.queue.is_empty();
+            inner.state.accepted(self.round, wanted);
             inner.call_first();
         }
     }

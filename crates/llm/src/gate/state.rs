@@ -1,8 +1,9 @@
 //! What a gate knows of its model: figures and moments, no waiting.
 //!
-//! A request is *asking* until its answer begins: that is when the provider has taken it. So many
-//! may ask at once as have been taken since the gate last closed, and one more; what was opened too
-//! far costs a request or two, not as many as there are callers.
+//! A request is *asking* until its answer begins: that is when the provider has taken it. One may
+//! ask at first, and again after each closing; each that is taken while others wait makes room for
+//! one more. So a provider that wants fewer requests refuses one or two, not as many as there are
+//! callers.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -10,9 +11,7 @@ use tokio::time::Instant;
 
 use super::Door;
 
-/// So many may ask at once before the first has been taken.
-const FRESH: usize = 2;
-/// After a closing, one goes first.
+/// So many may ask at once until it is known that the provider takes more.
 const PROBE: usize = 1;
 /// A wait up to this is spent in memory.
 const MOMENT: Duration = Duration::from_secs(3);
@@ -76,7 +75,7 @@ impl State {
             places: places.max(1),
             in_flight: 0,
             asking: 0,
-            width: FRESH,
+            width: PROBE,
             rate: rate.map(|rate| usize::try_from(rate).unwrap_or(usize::MAX).max(1)),
             made: VecDeque::new(),
             closed: None,
@@ -125,12 +124,12 @@ impl State {
         self.closed.max(next).filter(|opens| *opens > now)
     }
 
-    /// The provider has taken a request.
-    pub(super) fn accepted(&mut self, round: u64) {
+    /// The provider has taken a request; `wanted` says whether others wait to ask.
+    pub(super) fn accepted(&mut self, round: u64, wanted: bool) {
         if round == self.round {
             self.asking -= 1;
             self.slower = 0;
-            self.width = (self.width + 1).min(self.places);
+            self.width = (self.width + usize::from(wanted)).min(self.places);
         }
     }
 
