@@ -94,7 +94,7 @@ impl Hands {
             if fits(&world.client().tree(root).await.unwrap()) {
                 return;
             }
-            self.advance(Duration::from_millis(20)).await;
+            self.advance(LATENCY).await;
         }
         panic!("it did not happen: {:#?}", world.client().tree(root).await.unwrap());
     }
@@ -288,7 +288,8 @@ async fn a_model_that_cannot_be_used_is_replaced_at_once() {
 
 #[tokio::test]
 async fn the_turn_says_which_model_answered() {
-    let model = Named(two_models(|| Error::Denied { model: MAIN.into(), cause: "HTTP 404".into() }));
+    let model =
+        Named(two_models(|| Error::Denied { model: MAIN.into(), cause: "HTTP 404".into() }), Vec::new());
     let world = World::builder(model).kinds(with_spare()).start().await;
     let root = world.ask("Hello?").await;
     world.ended(root.id).await;
@@ -297,8 +298,9 @@ async fn the_turn_says_which_model_answered() {
     assert_eq!(turn.used.as_ref().unwrap().model, SPARE);
 }
 
-/// A model whose replies name the model that was asked for, as a provider's do.
-struct Named(ScriptedModel);
+/// A model whose replies name the model that was asked for, as a provider's do, with what is asked
+/// instead of the default.
+struct Named(ScriptedModel, Vec<String>);
 
 #[async_trait]
 impl Model for Named {
@@ -309,6 +311,10 @@ impl Model for Named {
 
     fn describe(&self) -> String {
         "named".into()
+    }
+
+    fn fallback(&self) -> &[String] {
+        &self.1
     }
 }
 
@@ -340,13 +346,25 @@ async fn a_broken_model_is_passed_by_while_its_breaker_is_open() {
 }
 
 #[tokio::test]
-async fn a_refused_request_goes_nowhere_else_unless_another_model_is_declared() {
-    let model = two_models(|| Error::Denied { model: MAIN.into(), cause: "HTTP 401".into() });
-    let kinds = one_kind(|kind| kind.model = Some(MAIN.into()));
-    let world = World::builder(model.clone()).kinds(kinds).start().await;
+async fn a_request_that_is_refused_as_such_is_not_taken_elsewhere() {
+    let model = two_models(|| Error::Refused { model: MAIN.into(), cause: "HTTP 400".into() });
+    let world = World::builder(model.clone()).kinds(with_spare()).start().await;
     let root = world.ask("Hello?").await;
     assert_eq!(world.ended(root.id).await.status, Status::Failed);
-    assert_eq!(asked(&model, SPARE), 0);
+    assert_eq!((asked(&model, MAIN), asked(&model, SPARE)), (1, 0));
+}
+
+#[tokio::test]
+async fn a_kind_that_names_no_model_has_the_houses_fallback_and_others_their_own() {
+    for (own, answered) in [(None, true), (Some(MAIN), false)] {
+        let script = two_models(|| Error::Denied { model: MAIN.into(), cause: "HTTP 401".into() });
+        let model = Named(script.clone(), vec![SPARE.into()]);
+        let kinds = one_kind(|kind| kind.model = own.map(Into::into));
+        let world = World::builder(model).kinds(kinds).start().await;
+        let root = world.ask("Hello?").await;
+        assert_eq!(world.ended(root.id).await.status == Status::Succeeded, answered);
+        assert_eq!(asked(&script, SPARE), usize::from(answered));
+    }
 }
 
 #[tokio::test]

@@ -76,7 +76,9 @@ impl Run<'_> {
             };
             // One that only met a closed gate is no attempt.
             tries.made += u32::from(!matches!(error, ModelError::Busy { .. }));
-            let (attempt, others) = (tries.made - tries.spent, at + 1 < models.len());
+            let attempt = tries.made - tries.spent;
+            // What is wrong with the request is wrong with it elsewhere.
+            let others = at + 1 < models.len() && !matches!(error, ModelError::Refused { .. });
             tracing::warn!(agent = %self.agent.id, run = %self.record.id, attempt, %error, "a model call failed");
             let delay = match retry::next(&error, attempt, max_attempts, others, self.agent.id) {
                 Next::Elsewhere(pause) => {
