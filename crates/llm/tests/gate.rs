@@ -294,3 +294,37 @@ async fn a_probe_that_is_cut_off_makes_room_for_the_next() {
     once(&gated).await.expect("the next probe");
     assert_eq!(told.asked(), 3);
 }
+
+/// Never answers.
+#[derive(Default)]
+struct Mute(AtomicUsize);
+
+#[async_trait]
+impl Model for Mute {
+    async fn call(&self, _: Request, _: &mut dyn Deltas) -> Result<Reply> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        std::future::pending().await
+    }
+
+    fn describe(&self) -> String {
+        "mute".into()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_answer_holds_nobody_up_for_long() {
+    let mute = Arc::new(Mute::default());
+    let gated =
+        Arc::new(Gated::new(Arc::clone(&mute), Connection { concurrency: 3, ..Connection::default() }));
+    let calls: Vec<_> = (0..4).map(|_| ask(&gated, "", Priority::Person)).collect();
+    let mut asked = Vec::new();
+    for _ in 0..5 {
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+        asked.push(mute.0.load(Ordering::SeqCst));
+        advance(3 * SECOND).await;
+    }
+    assert_eq!(asked, [1, 2, 3, 3, 3], "one more every three seconds, as long as there are places");
+    calls.iter().for_each(JoinHandle::abort);
+}

@@ -92,7 +92,9 @@ impl Gate {
                 inner.state.enter(Instant::now(), first)
             };
             match way {
-                Way::Through(round) => return Ok(Pass { gate: self, round, asking: true }),
+                Way::Through(round, began) => {
+                    return Ok(Pass { gate: self, round, asking: Some(began) });
+                }
                 Way::Wait(None) => place.called.notified().await,
                 Way::Wait(Some(until)) => tokio::select! {
                     () = place.called.notified() => {}
@@ -147,17 +149,17 @@ struct Pass<'g> {
     gate: &'g Gate,
     /// Which stretch between two closings it began in: what it meets says nothing of a later one.
     round: u64,
-    /// Whether the provider has yet to take the request.
-    asking: bool,
+    /// Since when the provider has yet to take the request, until it has.
+    asking: Option<Instant>,
 }
 
 impl Pass<'_> {
     /// The provider has taken the request: its answer begins.
     fn accepted(&mut self) {
-        if std::mem::take(&mut self.asking) {
+        if let Some(began) = self.asking.take() {
             let mut inner = self.gate.lock();
             let wanted = !inner.queue.is_empty();
-            inner.state.accepted(self.round, wanted);
+            inner.state.accepted(self.round, began, wanted);
             inner.call_first();
         }
     }

@@ -3,7 +3,7 @@
 //! A request is *asking* until its answer begins: that is when the provider has taken it. One may
 //! ask at first, and again after each closing; each that is taken while others wait makes room for
 //! one more. So a provider that wants fewer requests refuses one or two, not as many as there are
-//! callers.
+//! callers. Refusals come fast: a slow answer holds nobody up for long.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -13,6 +13,8 @@ use super::Door;
 
 /// So many may ask at once until it is known that the provider takes more.
 const PROBE: usize = 1;
+/// A request that was not refused within this is not counted as asking any more.
+const REFUSED_WITHIN: Duration = Duration::from_secs(3);
 /// A wait up to this is spent in memory.
 const MOMENT: Duration = Duration::from_secs(3);
 /// A provider that asks to slow down and does not say for how long gets this, doubled each time.
@@ -29,8 +31,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// Whether somebody may ask now.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Yes, in this round.
-    Through(u64),
+    /// Yes, in this round, from this moment.
+    Through(u64, Instant),
     /// Not yet: until that moment, or until called.
     Wait(Option<Instant>),
     /// Not for so long that waiting here is no use.
@@ -54,8 +56,8 @@ pub(super) struct State {
     /// Calls at once.
     places: usize,
     in_flight: usize,
-    /// Calls of this round whose answer has not begun, and how many there may be.
-    asking: usize,
+    /// When those calls of this round began that are asking, and how many there may be.
+    asking: Vec<Instant>,
     width: usize,
     /// Requests a minute, and when those of the last minute were made.
     rate: Option<usize>,
@@ -74,7 +76,7 @@ impl State {
         Self {
             places: places.max(1),
             in_flight: 0,
-            asking: 0,
+            asking: Vec::new(),
             width: PROBE,
             rate: rate.map(|rate| usize::try_from(rate).unwrap_or(usize::MAX).max(1)),
             made: VecDeque::new(),
@@ -92,7 +94,7 @@ impl State {
     pub(super) fn door(&mut self, now: Instant) -> Door {
         match self.opens(now).map(|opens| opens - now) {
             None => Door::Open,
-            Some(left) if self.failures >= BREAKS_AFTER => Door::Broken(left),
+            Some(left) if self.broken() => Door::Broken(left),
             Some(left) => Door::Paused(left),
         }
     }
@@ -102,16 +104,32 @@ impl State {
         match self.opens(now) {
             Some(opens) if opens - now > MOMENT => Way::Home(opens - now),
             Some(opens) => Way::Wait(first.then_some(opens)),
-            None if !first || self.in_flight >= self.places || self.asking >= self.width => Way::Wait(None),
+            None if !first || self.in_flight >= self.places => Way::Wait(None),
+            None if self.asking(now) >= self.width => {
+                let slow = self.asking.first().map(|began| *began + REFUSED_WITHIN);
+                Way::Wait(slow.filter(|_| !self.broken()))
+            }
             None => {
                 self.in_flight += 1;
-                self.asking += 1;
+                self.asking.push(now);
                 if self.rate.is_some() {
                     self.made.push_back(now);
                 }
-                Way::Through(self.round)
+                Way::Through(self.round, now)
             }
         }
+    }
+
+    /// How many are asking. While the breaker is tested, slow ones count too.
+    fn asking(&mut self, now: Instant) -> usize {
+        if !self.broken() {
+            self.asking.retain(|began| *began + REFUSED_WITHIN > now);
+        }
+        self.asking.len()
+    }
+
+    fn broken(&self) -> bool {
+        self.failures >= BREAKS_AFTER
     }
 
     /// When the door opens, while it is closed.
@@ -124,10 +142,10 @@ impl State {
         self.closed.max(next).filter(|opens| *opens > now)
     }
 
-    /// The provider has taken a request; `wanted` says whether others wait to ask.
-    pub(super) fn accepted(&mut self, round: u64, wanted: bool) {
+    /// The provider has taken a request that `began` then; `wanted` says whether others wait to ask.
+    pub(super) fn accepted(&mut self, round: u64, began: Instant, wanted: bool) {
         if round == self.round {
-            self.asking -= 1;
+            self.asks_no_more(began);
             self.slower = 0;
             self.width = (self.width + usize::from(wanted)).min(self.places);
         }
@@ -155,16 +173,25 @@ impl State {
         }
     }
 
-    /// A call is over, however it ended.
-    pub(super) fn left(&mut self, round: u64, asking: bool) {
+    /// A call is over, however it ended; it was asking since then, if it still was.
+    pub(super) fn left(&mut self, round: u64, asking: Option<Instant>) {
         self.in_flight -= 1;
-        self.asking -= usize::from(asking && round == self.round);
+        if let Some(began) = asking.filter(|_| round == self.round) {
+            self.asks_no_more(began);
+        }
+    }
+
+    fn asks_no_more(&mut self, began: Instant) {
+        if let Some(at) = self.asking.iter().position(|asking| *asking == began) {
+            self.asking.remove(at);
+        }
     }
 
     fn close(&mut self, now: Instant, pause: Duration) {
         self.closed = now.checked_add(pause);
         self.round += 1;
-        (self.asking, self.width) = (0, PROBE);
+        self.asking.clear();
+        self.width = PROBE;
     }
 }
 
