@@ -43,8 +43,8 @@ pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
     }
     let (floor, first, next) = (cpu::least(floor), cpu::least(first), cpu::least(next));
     report.note("P4", "HTTP floor, CPU of a turn on 1,000 items", floor, "ms");
-    report.target("P4", "house, CPU of its first turn since the start", (first, "ms"), 3.0, Some(1.0));
-    report.target("P4", "house, CPU of a turn after that", (next, "ms"), 3.0, Some(1.0));
+    report.target("P4", "house, CPU of a turn on 1,000 items", (next, "ms"), 3.0, Some(1.0));
+    report.note("P4", "house, its first turn since the start, which reads them back", first, "ms");
     report.note("P4", "house / HTTP floor", next / floor, "x");
     let mut weights = Vec::new();
     for items in WEIGHED {

@@ -6,6 +6,7 @@ mod crash;
 mod delegation;
 mod dispatch;
 mod gate;
+mod interventions;
 mod kill;
 mod limits;
 mod prefix;

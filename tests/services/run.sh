@@ -8,7 +8,7 @@ passed=0 failed=0 skipped=0
 
 run_tests() {   # run_tests WHAT FILTER: one module of the third-party tests
   local what=$1 filter=$2
-  if cargo test --release --quiet -p entourage-tests --features third-party --test third_party -- "$filter" --nocapture; then
+  if cargo test --release --quiet --workspace --features entourage-tests/third-party --test third_party -- "$filter" --nocapture; then
     passed=$((passed + 1)); echo "PASSED: $what"
   else
     failed=$((failed + 1)); echo "FAILED: $what"
@@ -18,8 +18,10 @@ missing() {   # missing STATUS WHAT: skipped, or failed for a reason of our own
   if [ "$1" = 77 ]; then skipped=$((skipped + 1)); echo "SKIPPED: $2"; else failed=$((failed + 1)); echo "FAILED: $2"; fi
 }
 
-cargo build --release --quiet -p entourage || exit 1
-BINARY=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/release/entourage
+if [ -z "${BINARY:-}" ]; then
+  cargo build --release --quiet -p entourage || exit 1
+  BINARY=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/release/entourage
+fi
 export BINARY
 
 if AIMOCK_URL=$(bash $HERE/aimock.sh start); then

@@ -1,7 +1,7 @@
 //! One activation: take the agent, run its program, stop or sleep.
 
 use entourage_store::{Claim, Commit, Error as StoreError, Write};
-use entourage_types::{AgentId, PostBody, Status};
+use entourage_types::{Action, AgentId, Post, PostBody, Status};
 
 use crate::{
     House, Result, programs,
@@ -16,19 +16,27 @@ impl House {
     /// # Errors
     /// When the store fails. Nothing is lost then: the wake-up stands until it has been served.
     pub async fn advance(&self, agent: AgentId) -> Result<()> {
+        let entered = self.inner.live.enter(agent, self.stopping());
         let Some(claim) = self.claim(agent).await? else { return Ok(()) };
-        let nothing_to_read = claim.inbox.iter().all(|post| matches!(post.body, PostBody::Answer { .. }));
-        if claim.agent.status == Status::Cancelled || (claim.run.is_none() && nothing_to_read) {
+        if claim.agent.status == Status::Cancelled || (claim.run.is_none() && claim.inbox.is_empty()) {
             return self.serve(claim).await;
         }
-        let mut run = Run::open(self, claim);
-        let ended = match run.ready() {
-            Ok(()) => programs::drive(&mut run).await,
-            Err(interrupt) => Err(interrupt),
-        };
-        let closed = match ended {
-            Err(Interrupt::Store(error)) => Err(error),
-            ended => run.close(ended).await,
+        let is_delete =
+            |post: &Post| matches!(post.body, PostBody::Intervention { action: Action::Delete, .. });
+        if claim.inbox.iter().any(is_delete) {
+            return self.delete(agent).await;
+        }
+        let mut run = Run::open(self, claim, &entered);
+        let closed = match run.heed().await {
+            Ok(()) if !run.has_work() => run.rest().await,
+            Ok(()) => {
+                let ended = match run.ready() {
+                    Ok(()) => programs::drive(&mut run).await,
+                    Err(interrupt) => Err(interrupt),
+                };
+                run.close(ended).await
+            }
+            Err(interrupt) => run.close(Err(interrupt)).await,
         };
         if closed.is_ok() {
             self.inner.recent.put(agent, run.into_committed());
@@ -46,7 +54,8 @@ impl House {
     /// When the store fails.
     pub async fn give_up(&self, agent: AgentId, cause: &str) -> Result<()> {
         let Some(claim) = self.claim(agent).await? else { return Ok(()) };
-        let mut run = Run::open(self, claim);
+        let entered = self.inner.live.enter(agent, self.stopping());
+        let mut run = Run::open(self, claim, &entered);
         Ok(run.close(Err(Interrupt::failed(format!("the agent could not go on: {cause}")))).await?)
     }
 

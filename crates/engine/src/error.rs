@@ -36,6 +36,17 @@ pub enum Error {
     /// The agent has ended for good.
     #[error("agent {0} was cancelled and takes no more messages")]
     Gone(AgentId),
+    /// The agent is not where this could be done to it.
+    #[error("not now: agent {agent} cannot do that, for {why}")]
+    NotNow {
+        /// Which agent.
+        agent: AgentId,
+        /// Why not.
+        why: &'static str,
+    },
+    /// The agent is at work and its kind takes no message meanwhile.
+    #[error("agent {0} is at work and takes no message until it has ended; wait, or steer it")]
+    Busy(AgentId),
     /// The idempotency key was used for another request.
     #[error("the idempotency key was used before for another request")]
     KeyReused,

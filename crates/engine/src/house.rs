@@ -9,7 +9,10 @@ use entourage_tools::{Notes, Toolbox};
 use entourage_types::{Agent, Owner, Time};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Client, Clock, Kinds, SystemClock, feed::Feed, notes::TreeNotes, offer::Offers, recent::Recent};
+use crate::{
+    Client, Clock, Kinds, SystemClock, feed::Feed, live::Live, notes::TreeNotes, offer::Offers,
+    recent::Recent,
+};
 
 /// A house of agents. Cheap to clone; all clones are the same house.
 #[derive(Clone)]
@@ -25,6 +28,7 @@ pub(crate) struct Inner {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) feed: Feed,
     pub(crate) recent: Recent,
+    pub(crate) live: Live,
     /// Set when the process shall end: activations stop at their next step and go on elsewhere.
     pub(crate) stopping: CancellationToken,
 }
@@ -136,6 +140,7 @@ impl Builder {
                 feed: Feed::new(Arc::clone(&self.store)),
                 offers: Offers::new(self.tools),
                 recent: Recent::default(),
+                live: Live::default(),
                 store: self.store,
                 model: self.model,
                 kinds: self.kinds,

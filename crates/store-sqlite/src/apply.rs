@@ -46,7 +46,7 @@ pub(crate) fn commit(
             (Write::Woken(wakeup), Some(agent)) => inbox::woken(connection, agent.id, *wakeup)?,
             // An outsider's are refused by the check.
             (Write::Agent(_) | Write::Read(_) | Write::Woken(_), None) => {}
-            (Write::Task(_) | Write::Question(_) | Write::Entity(_), _) => {
+            (Write::Task(_) | Write::Question(_) | Write::Intervention(_) | Write::Entity(_), _) => {
                 if let Some(entity) = write.entity()? {
                     entities::upsert(connection, &entity)?;
                 }

@@ -1,8 +1,8 @@
 //! Everything that changes at once: a fence, expectations, writes.
 
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Item, Post, PostId, Question, Record, Run, Step, Task, Time, Wakeup,
-    WakeupId,
+    Agent, AgentId, Entity, EntityKind, Intervention, Item, Post, PostId, Question, Record, Run, Step, Task,
+    Time, Wakeup, WakeupId,
 };
 
 /// Everything that changes at once.
@@ -66,6 +66,8 @@ pub enum Write {
     Task(Task),
     /// A question, new or changed.
     Question(Question),
+    /// An intervention, new or changed.
+    Intervention(Intervention),
     /// Any other entity, new or changed.
     Entity(Entity),
 }
@@ -130,6 +132,7 @@ impl Write {
         Ok(match self {
             Self::Task(task) => Some(task.entity()?),
             Self::Question(question) => Some(question.entity()?),
+            Self::Intervention(intervention) => Some(intervention.entity()?),
             Self::Entity(entity) => Some(entity.clone()),
             _ => None,
         })

@@ -92,7 +92,7 @@ pub trait Store: Send + Sync + 'static {
 pub struct Claim {
     /// The agent, with the new epoch.
     pub agent: Agent,
-    /// Its run that has not ended, if there is one.
+    /// Its last run, if that has not ended: an agent has one run at a time.
     pub run: Option<Run>,
     /// The steps of that run.
     pub steps: Vec<Step>,

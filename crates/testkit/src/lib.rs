@@ -3,10 +3,12 @@
 
 mod clock;
 mod faults;
+mod held;
 mod tool;
 mod world;
 
 pub use clock::FakeClock;
 pub use faults::{Fault, Faults, Faulty};
+pub use held::HeldModel;
 pub use tool::{Effects, TestTool};
 pub use world::{World, WorldBuilder};

@@ -11,6 +11,8 @@ words! {
         Task => "task",
         /// A question.
         Question => "question",
+        /// What a person did to an agent.
+        Intervention => "intervention",
         /// A note.
         Note => "note",
         /// The recorded answer to a request that carried an idempotency key.

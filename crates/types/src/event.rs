@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Cost, Item, Question, RunId, Status, StepState, StopReason, Task, Time, Usage, WaitingOn,
+    AgentId, Cost, Intervention, Item, Question, RunId, Status, StepState, StopReason, Task, Time, Usage,
+    WaitingOn,
 };
 
 /// One numbered fact. Numbers are gap-free per root agent; the number is the SSE id.
@@ -94,6 +95,11 @@ pub enum EventBody {
         /// The task as of then.
         task: Box<Task>,
     },
+    /// A person intervened, or the agent has come to it.
+    Intervention {
+        /// The intervention as of then.
+        intervention: Box<Intervention>,
+    },
     /// A question was asked, answered, declined or expired.
     Question {
         /// The question as of then.
@@ -112,6 +118,7 @@ impl EventBody {
             Self::Step { .. } => "step",
             Self::Item { .. } => "item",
             Self::Task { .. } => "task",
+            Self::Intervention { .. } => "intervention",
             Self::Question { .. } => "question",
         }
     }

@@ -100,6 +100,10 @@ id!(
     QuestionId, "question", "qst"
 );
 id!(
+    /// An intervention.
+    InterventionId, "intervention", "int"
+);
+id!(
     /// A post in an agent's inbox.
     PostId, "post", "pst"
 );

@@ -30,6 +30,8 @@ pub struct Kind {
     pub conversational: bool,
     /// Which of its words are its answer.
     pub reply: Reply,
+    /// What becomes of a message that comes while it is at work.
+    pub input: Input,
     /// Its limits.
     pub limits: Limits,
     /// The JSON schema of its final answer, when it has one.
@@ -58,6 +60,7 @@ impl Kind {
             peers: Vec::new(),
             conversational: false,
             reply: Reply::FinalText,
+            input: Input::Steer,
             limits: Limits::default(),
             output_schema: None,
             temperature: None,
@@ -72,6 +75,20 @@ words! {
     Program, "program" {
         /// Model, tools, results, until the model asks for no more tools.
         React => "react",
+    }
+}
+
+words! {
+    /// What becomes of a message that comes while the agent is at work.
+    Input, "input policy" {
+        /// It is read before the next model call.
+        Steer => "steer",
+        /// It waits for the next run.
+        Queue => "queue",
+        /// What the agent is doing is dropped, and the message read at once.
+        Interrupt => "interrupt",
+        /// It is refused.
+        Refuse => "refuse",
     }
 }
 

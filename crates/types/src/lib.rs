@@ -7,6 +7,7 @@ mod agent;
 mod entity;
 mod event;
 mod id;
+mod intervention;
 mod item;
 mod kind;
 mod limits;
@@ -25,9 +26,12 @@ mod wakeup;
 pub use agent::Agent;
 pub use entity::{Entity, EntityKind, Record};
 pub use event::{Event, EventBody};
-pub use id::{AgentId, CallId, NoteId, ParseIdError, PostId, QuestionId, RunId, TaskId, WakeupId};
+pub use id::{
+    AgentId, CallId, InterventionId, NoteId, ParseIdError, PostId, QuestionId, RunId, TaskId, WakeupId,
+};
+pub use intervention::{Action, Intervention, InterventionStatus};
 pub use item::{Author, Decision, Item, ItemBody, Level, Message, Notice, Output, ToolCall, Turn};
-pub use kind::{Kind, Program, Reply};
+pub use kind::{Input, Kind, Program, Reply};
 pub use limits::Limits;
 pub use note::Note;
 pub use owner::{Owner, Scope};

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Answer, Author, CallId, PostId, QuestionId, TaskId, TaskResult, Time, WakeupId};
+use crate::{
+    Action, AgentId, Answer, Author, CallId, InterventionId, PostId, QuestionId, TaskId, TaskResult, Time,
+    WakeupId,
+};
 
 /// One entry of an agent's inbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +35,19 @@ pub enum PostBody {
         /// The task it assigns.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         task: Option<TaskId>,
+        /// Whether it waits for the next run when one is under way.
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+        queued: bool,
+    },
+    /// A person intervenes.
+    Intervention {
+        /// The record of it.
+        id: InterventionId,
+        /// What the agent shall do.
+        action: Action,
+        /// The words that came with it.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        text: Option<String>,
     },
     /// A person answered a question.
     Answer {
@@ -62,7 +78,7 @@ impl PostBody {
     #[must_use]
     pub fn call(&self) -> Option<CallId> {
         match self {
-            Self::Message { .. } => None,
+            Self::Message { .. } | Self::Intervention { .. } => None,
             Self::Answer { call, .. } | Self::Done { call, .. } => Some(*call),
         }
     }

@@ -78,5 +78,7 @@ words! {
         Timer => "timer",
         /// The next attempt of a model call that failed.
         Retry => "retry",
+        /// A person's word to go on, after a pause.
+        Resume => "resume",
     }
 }

@@ -41,7 +41,7 @@ impl Client {
         let agent = Agent::root(self.owner.clone(), &kind.name, title, now);
         let mut commit = Commit::new(now).write(Write::NewAgent(agent.clone()));
         if let Some(text) = &new.message {
-            commit.post(message_post(&agent, text.clone()), &self.owner);
+            commit.post(message_post(&agent, text.clone(), false), &self.owner);
         }
         let request = serde_json::to_string(&new)?;
         match self.once(key, &request, &agent.id.to_string(), &mut commit).await? {
@@ -113,13 +113,13 @@ fn digest(text: &str) -> String {
 }
 
 /// A person's message for an agent, with the wake-up it brings.
-pub(super) fn message_post(agent: &Agent, text: String) -> Post {
+pub(super) fn message_post(agent: &Agent, text: String, queued: bool) -> Post {
     Post {
         id: PostId::new(),
         agent: agent.id,
         at: agent.updated,
         wakeup: WakeupId::new(),
-        body: PostBody::Message { from: Author::User, text, task: None },
+        body: PostBody::Message { from: Author::User, text, task: None, queued },
     }
 }
 

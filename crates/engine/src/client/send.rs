@@ -1,7 +1,7 @@
 //! Writing to an agent. The message waits in its inbox until the agent reads it.
 
 use entourage_store::{Commit, Error as StoreError, Expect};
-use entourage_types::{AgentId, EntityKind, PostId, Status};
+use entourage_types::{Action, AgentId, EntityKind, Input, InterventionId, PostBody, PostId, Status};
 use serde::Serialize;
 
 use super::{Client, checked_text, create::message_post};
@@ -17,20 +17,31 @@ pub struct Posted {
 }
 
 impl Client {
-    /// Writes to an agent, at work or not; it reads the message before its next model call.
+    /// Writes to an agent. One at work reads the message when its kind's input policy says, which is
+    /// before its next model call unless the kind's file says otherwise.
     ///
     /// The same `key` with the same text is one message.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Gone`] for a cancelled agent, [`Error::Invalid`] for an empty text.
+    /// [`Error::NotFound`], [`Error::Gone`] for a cancelled agent, [`Error::Invalid`] for an empty
+    /// text, [`Error::Busy`] where the kind takes none meanwhile.
     pub async fn send(&self, to: AgentId, text: &str, key: Option<&str>) -> Result<Posted> {
         checked_text(text)?;
         let mut agent = self.agent(to).await?;
         if agent.status == Status::Cancelled {
             return Err(Error::Gone(to));
         }
+        let input = self.house.kinds().get(&agent.kind).map_or(Input::Steer, |kind| kind.input);
+        let at_work = matches!(agent.status, Status::Running | Status::Waiting);
+        if at_work && input == Input::Refuse {
+            return Err(Error::Busy(to));
+        }
         agent.updated = self.house.now();
-        let post = message_post(&agent, text.to_owned());
+        let mut post = message_post(&agent, text.to_owned(), input == Input::Queue);
+        if at_work && input == Input::Interrupt {
+            let (id, text) = (InterventionId::new(), Some(text.to_owned()));
+            post.body = PostBody::Intervention { id, action: Action::Modify, text };
+        }
         let posted = Posted { agent: to, post: post.id };
         let mut commit = Commit::new(agent.updated).expect(Expect::Agent(to));
         commit.post(post, &self.owner);
@@ -45,6 +56,9 @@ impl Client {
                 Err(error) => return Err(error.into()),
             },
         };
+        if at_work && input == Input::Interrupt {
+            self.house.inner.live.cut(to);
+        }
         match first {
             Some(post) => Ok(Posted { agent: to, post: post.parse().map_err(|_| Error::KeyReused)? }),
             None => Ok(posted),

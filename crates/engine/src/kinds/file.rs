@@ -4,7 +4,7 @@
 //! for their sub-agent files: such a file loads as it is. Keys and values that mean something only
 //! there are remarked upon, not refused.
 
-use entourage_types::{Kind, Limits, Program, Reply};
+use entourage_types::{Input, Kind, Limits, Program, Reply};
 use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -23,7 +23,7 @@ const TOOLS_ELSEWHERE: [(&str, &str); 7] = [
 ];
 
 /// Keys of this house; any other is remarked upon.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "name",
     "description",
     "model",
@@ -33,6 +33,7 @@ const KEYS: [&str; 12] = [
     "peers",
     "conversational",
     "reply",
+    "input",
     "limits",
     "temperature",
     "output_schema",
@@ -53,6 +54,7 @@ struct FrontMatter {
     #[serde(default)]
     conversational: bool,
     reply: Option<Reply>,
+    input: Option<Input>,
     #[serde(default)]
     limits: Limits,
     temperature: Option<f64>,
@@ -128,6 +130,7 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
         peers: matter.peers.into_vec(),
         conversational: matter.conversational,
         reply: matter.reply.unwrap_or(Reply::FinalText),
+        input: matter.input.unwrap_or(Input::Steer),
         limits: matter.limits,
         output_schema: matter.output_schema,
         temperature: matter.temperature,

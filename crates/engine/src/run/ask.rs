@@ -78,7 +78,7 @@ impl Run<'_> {
             }
             PostBody::Done { result: TaskResult::Text(text), .. } => (text.clone(), false),
             PostBody::Done { result: TaskResult::Error(text), .. } => (text.clone(), true),
-            PostBody::Message { .. } => return None,
+            PostBody::Message { .. } | PostBody::Intervention { .. } => return None,
         };
         Some(output(call, text, error))
     }

@@ -60,7 +60,7 @@ impl Run<'_> {
             Some(step) if step.state == StepState::Retry => Tries::of(step)?,
             _ => Tries::default(),
         };
-        if self.house.now().micros() < tries.due {
+        if self.house.now().micros() < tries.due && !std::mem::take(&mut self.hurried) {
             return Err(Interrupt::Suspended(WaitingOn::Retry));
         }
         let pieces = self.house.inner.feed.pieces(self.agent.root);
@@ -107,7 +107,7 @@ impl Run<'_> {
             }
             tokio::select! {
                 () = self.house.inner.clock.sleep_until(due) => {}
-                () = self.house.stopping().cancelled() => return Err(Interrupt::Stopping),
+                () = self.cut.cancelled() => return Err(Interrupt::Stopping),
             }
         }
     }
@@ -122,7 +122,7 @@ impl Run<'_> {
         std::iter::once(kind.model.clone()).chain(fallback.iter().cloned().map(Some)).collect()
     }
 
-    /// One attempt. The end of the process cuts it off.
+    /// One attempt. The end of the process cuts it off, and so does who wants something else.
     async fn attempt(&self, model: Option<String>, pieces: &Pieces) -> Result<Result<Reply, ModelError>> {
         // People wait for what a root says; what goes on below it lets them go first.
         let priority = if self.agent.parent.is_none() { Priority::Person } else { Priority::Background };
@@ -139,11 +139,10 @@ impl Run<'_> {
                 piece: Piece::Reset,
             },
         };
-        let stopping = self.house.stopping();
         let answer = tokio::select! {
             biased;
             answer = self.house.inner.model.call(request, &mut deltas) => answer,
-            () = stopping.cancelled() => return Err(Interrupt::Stopping),
+            () = self.cut.cancelled() => return Err(Interrupt::Stopping),
         };
         if answer.is_err() && deltas.offset > 0 {
             deltas.offset = 0;

@@ -26,14 +26,18 @@ impl Run<'_> {
     /// [`Interrupt::Suspended`] while a call waits for a person, an agent or a moment.
     pub async fn call_tools(&mut self, calls: &[ToolCall]) -> Result<Option<String>> {
         if !self.all_answered(calls) {
+            self.refresh().await?;
+            self.heed().await?;
+        }
+        if !self.all_answered(calls) {
             let again = self.take_posts(calls).await?;
             let mut running = self.dispatch(calls, &again).await?;
-            let stopping = self.house.stopping().clone();
+            let cut = self.cut.clone();
             loop {
                 let ran = tokio::select! {
                     biased;
                     ran = running.next() => ran,
-                    () = stopping.cancelled() => return Err(Interrupt::Stopping),
+                    () = cut.cancelled() => return Err(Interrupt::Stopping),
                 };
                 let Some((index, outcome)) = ran else { break };
                 self.settle(calls, index, outcome).await?;
@@ -48,7 +52,6 @@ impl Run<'_> {
     /// Gives the posts in the inbox to the calls that wait for them. Returns the calls that a
     /// person wants run again.
     async fn take_posts(&mut self, calls: &[ToolCall]) -> Result<Vec<CallId>> {
-        self.refresh().await?;
         let mut again = Vec::new();
         for (index, call) in calls.iter().enumerate() {
             let Some(step) = self.steps.get(&key(call)).filter(|step| step.state == StepState::Open) else {
@@ -209,7 +212,7 @@ impl Run<'_> {
             kind: Arc::clone(&self.kind),
             now,
             notes: self.house.notes(&self.agent),
-            cancel: self.house.stopping().child_token(),
+            cancel: self.cut.child_token(),
         }
     }
 

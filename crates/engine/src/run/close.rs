@@ -34,7 +34,10 @@ impl Run<'_> {
         let at = self.house.now();
         let mut commit = self.fenced(at);
         self.count_work();
-        commit.push(self.run_row(Status::Waiting, Some(on)));
+        // One that is paused before it read anything has no run yet.
+        if self.opened {
+            commit.push(self.run_row(Status::Waiting, Some(on)));
+        }
         commit.push(self.agent_row(Status::Waiting, Some(on), at));
         commit.writes.extend(self.served.drain(..).map(Write::Woken));
         self.house.inner.store.commit(commit).await.map(|_| ())
@@ -56,7 +59,7 @@ impl Run<'_> {
             writes.push(Write::Wake(Wakeup { id: WakeupId::new(), agent, owner, due: at }));
         }
         if let TaskResult::Error(cause) = &result {
-            self.answer_for_open_calls(cause, &mut writes).await?;
+            self.answer_for_open_calls(&format!("the run ended ({cause})"), &mut writes).await?;
             let notice =
                 Notice { level: Level::Error, code: reason.as_str().to_owned(), text: cause.clone() };
             writes.push(self.item(ItemBody::Notice(notice), at));
@@ -75,6 +78,34 @@ impl Run<'_> {
         self.house.inner.store.commit(commit).await.map(|_| ())
     }
 
+    /// Ends the agent for good. Whatever it was doing is answered for, whoever waits for it is told,
+    /// and none of its `wakeups` is left.
+    pub(crate) async fn delete(&mut self, wakeups: Vec<WakeupId>) -> Result<()> {
+        let at = self.house.now();
+        let cause = "deleted by the user";
+        let mut writes = Vec::new();
+        self.answer_for_open_calls(cause, &mut writes).await?;
+        for post in self.inbox.clone() {
+            if let PostBody::Intervention { id, .. } = post.body {
+                writes.extend(self.applied(id).await?);
+            }
+        }
+        self.take_unread(at, &mut writes);
+        for id in self.record.tasks.clone() {
+            self.report(id, Status::Cancelled, &TaskResult::Error(cause.into()), &mut writes).await?;
+        }
+        if self.opened || !writes.is_empty() {
+            self.count_work();
+            self.record.stop_reason = Some(StopReason::Cancelled);
+            self.record.ended = Some(at);
+            writes.push(self.run_row(Status::Cancelled, None));
+        }
+        writes.push(self.agent_row(Status::Cancelled, None, at));
+        writes.extend(self.served.drain(..).chain(wakeups).map(Write::Woken));
+        let commit = Commit { writes, ..Commit::fenced(&self.agent, at) };
+        self.house.inner.store.commit(commit).await.map(|_| ())
+    }
+
     /// A run that failed before it read anything takes its messages with it, so that they are
     /// answered for and do not fail again and again.
     fn take_unread(&mut self, at: Time, writes: &mut Vec<Write>) {
@@ -87,7 +118,7 @@ impl Run<'_> {
     }
 
     /// Every call has its output before the transcript goes on, also when the run ended early.
-    async fn answer_for_open_calls(&mut self, cause: &str, writes: &mut Vec<Write>) -> Result<()> {
+    pub(super) async fn answer_for_open_calls(&mut self, cause: &str, writes: &mut Vec<Write>) -> Result<()> {
         let last = self.items.iter().rev().find_map(|item| match &item.body {
             ItemBody::Turn(turn) => Some(turn.calls.clone()),
             _ => None,
@@ -100,11 +131,13 @@ impl Run<'_> {
             if let Some(id) = step.as_ref().and_then(|step| step.value["question"].as_str()) {
                 self.expire(id, writes).await?;
             }
+            let begun = step.as_ref().is_some_and(|step| step.state == StepState::Started);
+            let in_doubt = if begun { "; it may have taken effect" } else { "" };
             let kept = step
                 .filter(|step| step.state == StepState::Done)
                 .and_then(|step| serde_json::from_value(step.value).ok());
             let body =
-                kept.unwrap_or_else(|| output(&call, format!("not answered: the run ended ({cause})"), true));
+                kept.unwrap_or_else(|| output(&call, format!("not answered: {cause}{in_doubt}"), true));
             writes.push(Write::Step(self.step(&key(&call), StepState::Done, Value::Null, at)));
             writes.push(self.item(ItemBody::Output(body), at));
         }
@@ -139,6 +172,10 @@ impl Run<'_> {
         let Some(mut task) = found.map(|entity| Task::from_entity(&entity)).transpose()? else {
             return Ok(());
         };
+        // What was dropped is waited for by nobody.
+        if task.status == Status::Cancelled {
+            return Ok(());
+        }
         let at = self.house.now();
         let mut commit = Commit::new(at);
         let done = PostBody::Done {

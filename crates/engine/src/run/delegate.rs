@@ -48,6 +48,7 @@ impl Run<'_> {
                 from: Author::Agent { id: self.agent.id, kind: self.agent.kind.clone() },
                 text: work.text,
                 task: Some(task.id),
+                queued: false,
             },
         };
         // This commit may be refused, so nothing may ride along with it.
@@ -105,11 +106,16 @@ impl Run<'_> {
         if self.house.kinds().get(kind).is_none() {
             return Ok(Err(format!("there is no kind `{kind}`; there are: {}", self.house.kinds().names())));
         }
-        if peer_key.is_some() {
+        // Where the last one was deleted, another takes its place under a key of its own.
+        let mut key = peer_key.clone();
+        for nth in 2.. {
+            let Some(wanted) = key.clone() else { break };
             let query =
-                AgentQuery { root: Some(self.agent.root), key: peer_key.clone(), ..AgentQuery::default() };
-            if let Some(found) = store.agents(&scope, query).await?.into_iter().next() {
-                return Ok(Ok((found, false)));
+                AgentQuery { root: Some(self.agent.root), key: Some(wanted), ..AgentQuery::default() };
+            match store.agents(&scope, query).await?.into_iter().next() {
+                Some(found) if found.status != Status::Cancelled => return Ok(Ok((found, false))),
+                Some(_) => key = peer_key.as_ref().map(|key| format!("{key}#{nth}")),
+                None => break,
             }
         }
         let limits = &self.kind.limits;
@@ -127,6 +133,6 @@ impl Run<'_> {
                 limits.max_children
             )));
         }
-        Ok(Ok((self.agent.child(kind, title, peer_key, self.house.now()), true)))
+        Ok(Ok((self.agent.child(kind, title, key, self.house.now()), true)))
     }
 }

@@ -2,13 +2,14 @@
 //! it has not committed never happened.
 //!
 //! One file per thing that can happen: [`receive`], [`call_model`], [`call_tools`], [`delegate`],
-//! [`ask`], [`close`], [`limits`].
+//! [`ask`], [`heed`], [`close`], [`limits`].
 
 mod ask;
 mod call_model;
 mod call_tools;
 mod close;
 mod delegate;
+mod heed;
 mod limits;
 mod receive;
 
@@ -23,18 +24,19 @@ use entourage_types::{
     Time, WaitingOn, WakeupId,
 };
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 pub(crate) use call_model::model_key;
 pub(crate) use call_tools::call_key;
 
-use crate::{House, offer::Offer};
+use crate::{House, live::Entered, offer::Offer};
 
 /// Why a program did not come to its end in this activation.
 #[derive(Debug)]
 pub enum Interrupt {
     /// It sleeps on disk until what it waits on happens.
     Suspended(WaitingOn),
-    /// The process ends; the run goes on at the next start.
+    /// The process ends, or a person intervenes; the wake-ups stand, and the run goes on from here.
     Stopping,
     /// It was ended, with an honest reason.
     Stopped(StopReason, String),
@@ -87,18 +89,26 @@ pub struct Run<'h> {
     /// How many model calls the program has come by.
     turns: usize,
     began: Time,
+    /// Cancelled when the activation shall end where it is: the process stops, or a person
+    /// intervenes.
+    cut: CancellationToken,
+    /// Whether a person wants it to begin nothing new.
+    paused: bool,
+    /// Whether an attempt that is due later is made now.
+    hurried: bool,
     /// Writes that ride along with the next commit: nothing can happen before it.
     riding: Vec<Write>,
 }
 
 impl<'h> Run<'h> {
     /// Goes on with the agent's open run, or begins one.
-    pub(crate) fn open(house: &'h House, claim: Claim) -> Self {
+    pub(crate) fn open(house: &'h House, claim: Claim, entered: &Entered) -> Self {
         let now = house.now();
         let Claim { agent, run, steps, items, inbox, wakeups } = claim;
         let kind = house.kinds().get(&agent.kind).unwrap_or_else(|| Arc::new(Kind::bare(&agent.kind)));
         let offer = house.inner.offers.of(&kind, agent.parent.is_none(), house.kinds());
         let opened = run.is_some();
+        let paused = agent.waiting_on == Some(WaitingOn::Resume);
         let record = run.unwrap_or_else(|| Record {
             id: RunId::new(),
             agent: agent.id,
@@ -144,6 +154,9 @@ impl<'h> Run<'h> {
             finished,
             turns: 0,
             began: now,
+            cut: entered.cut().clone(),
+            paused,
+            hurried: false,
             riding: Vec::new(),
         }
     }

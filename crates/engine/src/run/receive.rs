@@ -1,6 +1,6 @@
 //! Inbox to transcript: what others wrote since the last look, read before the next model call.
 
-use entourage_types::{Author, ItemBody, Message, Post, PostBody, Status, TaskResult};
+use entourage_types::{Action, Author, ItemBody, Message, Post, PostBody, Status, TaskResult};
 
 use super::{Interrupt, Result, Run};
 use crate::prompt;
@@ -14,11 +14,14 @@ impl Run<'_> {
         if self.replaying() {
             return Ok(());
         }
-        if self.house.stopping().is_cancelled() {
+        if self.cut.is_cancelled() {
             return Err(Interrupt::Stopping);
         }
         self.refresh().await?;
-        let posts = std::mem::take(&mut self.inbox);
+        self.heed().await?;
+        let (posts, later): (Vec<Post>, Vec<Post>) =
+            std::mem::take(&mut self.inbox).into_iter().partition(|post| self.is_for_now(post));
+        self.inbox = later;
         if posts.is_empty() && self.opened {
             return self.within_limits();
         }
@@ -26,6 +29,9 @@ impl Run<'_> {
         let mut writes = Vec::with_capacity(posts.len() * 2 + 2);
         for post in &posts {
             writes.push(self.read(post));
+            if let PostBody::Intervention { id, .. } = post.body {
+                writes.extend(self.applied(id).await?);
+            }
             if let Some(message) = self.heard(post) {
                 writes.push(self.item(ItemBody::Message(message), at));
             }
@@ -37,11 +43,16 @@ impl Run<'_> {
         self.within_limits()
     }
 
+    /// Whether a post is for this run: one that is queued waits for the next.
+    fn is_for_now(&self, post: &Post) -> bool {
+        !(self.opened && matches!(post.body, PostBody::Message { queued: true, .. }))
+    }
+
     /// What a post says to the agent. Answers and results that a call waits for were taken by that
     /// call; one that comes too late for its call is still heard, so that nothing is lost.
     pub(super) fn heard(&mut self, post: &Post) -> Option<Message> {
         match &post.body {
-            PostBody::Message { from, text, task } => {
+            PostBody::Message { from, text, task, .. } => {
                 self.record.tasks.extend(*task);
                 Some(Message { from: from.clone(), text: text.clone(), task: *task })
             }
@@ -56,7 +67,10 @@ impl Run<'_> {
                     task: Some(*task),
                 })
             }
-            PostBody::Answer { .. } => None,
+            PostBody::Intervention { action: Action::Modify, text, .. } => {
+                Some(Message { from: Author::User, text: text.clone().unwrap_or_default(), task: None })
+            }
+            PostBody::Answer { .. } | PostBody::Intervention { .. } => None,
         }
     }
 }

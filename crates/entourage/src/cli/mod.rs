@@ -10,6 +10,7 @@ mod failure;
 mod globals;
 mod input;
 mod interrupt;
+mod intervene;
 mod kinds;
 mod logs;
 mod openapi;
@@ -29,6 +30,7 @@ mod words;
 use std::{process::ExitCode, time::Duration};
 
 use clap::{Parser, Subcommand};
+use entourage_types::Action;
 
 use failure::{Exit, Failure};
 use globals::Globals;
@@ -61,6 +63,20 @@ enum Command {
     Tree(tree::Tree),
     Tail(tail::Tail),
     Answer(answer::Answer),
+    /// Let an agent begin nothing new until it is resumed
+    Pause(intervene::Plain),
+    /// Let a paused agent go on
+    Resume(intervene::Plain),
+    /// Put a remark for people into an agent's log; the agent never sees it
+    Comment(intervene::Worded),
+    /// Write to an agent what it reads before its next model call
+    Steer(intervene::Worded),
+    /// Give an agent a new instruction; what it is doing is dropped
+    Modify(intervene::Worded),
+    /// Begin a failed run again, or make a waiting attempt now
+    Retry(intervene::Plain),
+    /// End an agent for good, with all below it; what it wrote stays readable
+    Delete(intervene::Plain),
     Agents(agents::Agents),
     Kinds(kinds::Kinds),
     Token(token::Token),
@@ -99,6 +115,13 @@ async fn obey(cli: Cli) -> Result<Exit, Failure> {
         Command::Tree(tree) => tree.obey(&globals).await,
         Command::Tail(tail) => tail.obey(&globals).await,
         Command::Answer(answer) => answer.obey(&globals).await,
+        Command::Pause(plain) => plain.obey(Action::Pause, &globals).await,
+        Command::Resume(plain) => plain.obey(Action::Resume, &globals).await,
+        Command::Comment(worded) => worded.obey(Action::Comment, &globals).await,
+        Command::Steer(worded) => worded.obey(Action::Steer, &globals).await,
+        Command::Modify(worded) => worded.obey(Action::Modify, &globals).await,
+        Command::Retry(plain) => plain.obey(Action::Retry, &globals).await,
+        Command::Delete(plain) => plain.obey(Action::Delete, &globals).await,
         Command::Agents(agents) => agents.obey(&globals).await,
         Command::Kinds(kinds) => kinds.obey(&globals),
         Command::Token(token) => token.obey(&globals),

@@ -173,7 +173,9 @@ impl Progress {
                     member.again = Some((*due, error.clone().unwrap_or_default()));
                 }
             }
-            EventBody::Item { item: None, .. } | EventBody::Step { due: None, .. } => {}
+            EventBody::Item { item: None, .. }
+            | EventBody::Step { due: None, .. }
+            | EventBody::Intervention { .. } => {}
             EventBody::Task { task } => {
                 self.tasks.insert(task.id, (**task).clone());
             }

@@ -31,6 +31,7 @@ pub(crate) fn status(status: Status, on: Option<WaitingOn>) -> String {
         Some(WaitingOn::Agent) => "waits for another agent".into(),
         Some(WaitingOn::Timer) => "sleeps".into(),
         Some(WaitingOn::Retry) => "waits to ask the model again".into(),
+        Some(WaitingOn::Resume) => "paused".into(),
         None => status.to_string(),
     }
 }
@@ -114,6 +115,11 @@ pub(crate) fn event(event: &Event) -> Option<String> {
         EventBody::Step { key, state: StepState::Retry, .. } => format!("{key} failed and is tried again"),
         EventBody::Step { .. } => return None,
         EventBody::Item { item, .. } => body(&item.as_ref()?.body)?,
+        EventBody::Intervention { intervention } => {
+            let text =
+                intervention.text.as_deref().map(|text| format!(": {}", short(text))).unwrap_or_default();
+            format!("{} {}{text}", intervention.action, intervention.status)
+        }
         EventBody::Question { question } => {
             let answer = question.answer.as_deref().map(|answer| format!(": {}", short(answer)));
             let (id, status) = (question.id, question.status);

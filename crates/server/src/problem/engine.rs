@@ -13,6 +13,7 @@ impl From<Error> for Problem {
             Error::Invalid(_) => Self::invalid(text),
             Error::NotOpen { .. } => Self::not_open(text),
             Error::Gone(_) => Self::gone(text),
+            Error::NotNow { .. } | Error::Busy(_) => Self::not_now(text),
             Error::KeyReused => Self::key_reused(text),
             // The person at the other end can do something about a full disk, and nothing about
             // any other failure: that one is for the log.

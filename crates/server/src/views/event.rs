@@ -5,7 +5,7 @@ use entourage_types::{AgentId, Event, EventBody, RunId, Status, StepState, StopR
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{ItemView, QuestionView, TaskView, UsageView, schema};
+use super::{InterventionView, ItemView, QuestionView, TaskView, UsageView, schema};
 
 /// One numbered fact about a tree. Numbers have no gaps; the number is the SSE id.
 #[derive(Debug, Serialize, ToSchema)]
@@ -112,6 +112,11 @@ enum EventBodyView {
         /// The task as of then.
         task: Box<TaskView>,
     },
+    /// A person intervened, or the agent has come to it.
+    Intervention {
+        /// The intervention as of then.
+        intervention: Box<InterventionView>,
+    },
     /// A question was asked, answered, declined or expired.
     Question {
         /// The question as of then.
@@ -139,6 +144,9 @@ impl From<EventBody> for EventBodyView {
             }
             EventBody::Item { item_seq, item } => Self::Item { item_seq, item: item.map(ItemView::from) },
             EventBody::Task { task } => Self::Task { task: Box::new((*task).into()) },
+            EventBody::Intervention { intervention } => {
+                Self::Intervention { intervention: Box::new((*intervention).into()) }
+            }
             EventBody::Question { question } => Self::Question { question: Box::new((*question).into()) },
         }
     }

@@ -105,7 +105,7 @@ enum ItemBodyView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Author)]
 #[serde(tag = "by", rename_all = "snake_case")]
-enum AuthorView {
+pub(crate) enum AuthorView {
     /// The person whose agent it is.
     User,
     /// Another agent of the tree.

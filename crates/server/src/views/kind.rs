@@ -1,6 +1,6 @@
 //! A kind, as the API shows it. Its instructions are the operator's and stay in its file.
 
-use entourage_types::{Kind, Program, Reply};
+use entourage_types::{Input, Kind, Program, Reply};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -30,6 +30,9 @@ pub(crate) struct KindView {
     /// Which of its words are its answer.
     #[schema(value_type = schema::Reply)]
     reply: Reply,
+    /// What becomes of a message that comes while it is at work.
+    #[schema(value_type = schema::Input)]
+    input: Input,
     /// A digest of its file: runs stay with the one they started with.
     version: String,
 }
@@ -45,6 +48,7 @@ impl From<&Kind> for KindView {
             program: kind.program,
             peers: kind.peers.clone(),
             reply: kind.reply,
+            input: kind.input,
             version: kind.version.clone(),
         }
     }

@@ -6,6 +6,7 @@
 mod agent;
 mod entry;
 mod event;
+mod intervention;
 mod item;
 mod kind;
 mod note;
@@ -19,6 +20,7 @@ mod usage;
 pub(crate) use agent::AgentView;
 pub(crate) use entry::{EntryView, PostedView};
 pub(crate) use event::{DeltaView, EventView};
+pub(crate) use intervention::InterventionView;
 pub(crate) use item::ItemView;
 pub(crate) use kind::KindView;
 pub(crate) use note::NoteView;

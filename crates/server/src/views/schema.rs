@@ -48,8 +48,8 @@ macro_rules! words {
     };
 }
 
-ids! { AgentId RunId TaskId QuestionId PostId CallId NoteId }
-words! { Status WaitingOn StopReason StepState QuestionStatus Program Reply }
+ids! { AgentId RunId TaskId QuestionId PostId CallId NoteId InterventionId }
+words! { Status WaitingOn StopReason StepState QuestionStatus Program Reply Input Action InterventionStatus }
 
 schema! {
     /// The schema of a moment.

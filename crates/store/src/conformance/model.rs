@@ -64,7 +64,8 @@ impl Model {
         let agent = self.agents.iter_mut().find(|agent| agent.id == id)?;
         agent.epoch += 1;
         let agent = agent.clone();
-        let run = self.runs.iter().rfind(|run| run.agent == id && !run.status.is_terminal()).cloned();
+        let last = self.runs.iter().rfind(|run| run.agent == id);
+        let run = last.filter(|run| !run.status.is_terminal()).cloned();
         let of_session = |item: &&Item| item.agent == id && item.session == agent.session;
         Some(Claim {
             steps: run.as_ref().map_or_else(Vec::new, |run| self.steps(run.id)),
@@ -151,7 +152,7 @@ impl Model {
                 let agent = writer.ok_or(Refused)?;
                 self.wakeups.retain(|_, wakeup| wakeup.id != *id || wakeup.agent != agent);
             }
-            Write::Task(_) | Write::Question(_) | Write::Entity(_) => {
+            Write::Task(_) | Write::Question(_) | Write::Intervention(_) | Write::Entity(_) => {
                 let entity = write.entity().ok().flatten().ok_or(Refused)?;
                 let same = |other: &Entity| (other.kind, &other.id) == (entity.kind, &entity.id);
                 must(!self.entities.iter().any(|other| same(other) && other.owner != entity.owner))?;

@@ -90,7 +90,7 @@ pub(crate) fn next(agent: &mut Agent, run: RunId, body: ItemBody) -> Item {
 }
 
 pub(crate) fn post(agent: AgentId, text: &str) -> Post {
-    let body = PostBody::Message { from: Author::User, text: text.to_owned(), task: None };
+    let body = PostBody::Message { from: Author::User, text: text.to_owned(), task: None, queued: false };
     Post { id: PostId::new(), agent, at: at(1), wakeup: WakeupId::new(), body }
 }
 

@@ -7,7 +7,8 @@ use entourage::{Client, Entourage, Entry, House, NewAgent, Settings, Signal, Wat
 use entourage_engine::dispatch::Advance;
 use entourage_store::{AgentQuery, Page};
 use entourage_types::{
-    Agent, AgentId, Answer, Cost, Event, PostBody, Question, QuestionId, QuestionStatus, Scope, Status, Time,
+    Action, Agent, AgentId, Answer, Cost, Event, Intervention, PostBody, Question, QuestionId,
+    QuestionStatus, Scope, Status, Time,
 };
 use tokio::{
     sync::{Mutex, watch},
@@ -168,6 +169,10 @@ impl Backend for Local {
 
     async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question> {
         Ok(self.client.answer(id, answer).await?)
+    }
+
+    async fn intervene(&self, agent: AgentId, action: Action, text: Option<&str>) -> Result<Intervention> {
+        Ok(self.client.intervene(agent, action, text).await?)
     }
 
     async fn history(&self, root: AgentId, after: u64) -> Result<Vec<Event>> {

@@ -11,7 +11,9 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use entourage_engine::{Entry, Signal};
 use entourage_llm::MODEL_VARIABLE;
-use entourage_types::{Agent, AgentId, Answer, Cost, Event, Owner, Question, QuestionId, Usage};
+use entourage_types::{
+    Action, Agent, AgentId, Answer, Cost, Event, Intervention, Owner, Question, QuestionId, Usage,
+};
 
 use super::{failure::Failure, globals::Globals, out};
 
@@ -60,6 +62,9 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Answers a question.
     async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question>;
+
+    /// Does something to an agent.
+    async fn intervene(&self, agent: AgentId, action: Action, text: Option<&str>) -> Result<Intervention>;
 
     /// What has happened in a tree after an event, up to now.
     async fn history(&self, root: AgentId, after: u64) -> Result<Vec<Event>>;

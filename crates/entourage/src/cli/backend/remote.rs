@@ -7,7 +7,8 @@ use entourage::Settings;
 use entourage_engine::{Entry, Role, Signal};
 use entourage_server::Problem;
 use entourage_types::{
-    Agent, AgentId, Answer, Cost, Event, Question, QuestionId, QuestionStatus, Status, TaskId, Time, Usage,
+    Action, Agent, AgentId, Answer, Cost, Event, Intervention, Question, QuestionId, QuestionStatus, Status,
+    TaskId, Time, Usage,
 };
 use reqwest::{Client, Method, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
@@ -229,6 +230,10 @@ impl Backend for Remote {
             Answer::Declined | Answer::Expired => json!({ "decline": true }),
         };
         self.post(&format!("questions/{id}/answer"), body).await
+    }
+
+    async fn intervene(&self, agent: AgentId, action: Action, text: Option<&str>) -> Result<Intervention> {
+        self.post(&format!("agents/{agent}/interventions"), json!({ "action": action, "text": text })).await
     }
 
     async fn history(&self, root: AgentId, after: u64) -> Result<Vec<Event>> {

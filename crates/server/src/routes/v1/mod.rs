@@ -3,6 +3,7 @@
 
 mod agents;
 mod events;
+mod interventions;
 mod kinds;
 mod messages;
 mod questions;
@@ -22,6 +23,7 @@ pub(crate) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new()
         .merge(agents::routes())
         .merge(messages::routes())
+        .merge(interventions::routes())
         .merge(events::routes())
         .merge(runs::routes())
         .merge(questions::routes())

@@ -1,0 +1,119 @@
+//! Steering an agent of a live tree: at any time, also while it waits.
+
+use entourage_store::{Commit, EntityQuery, Expect, Page, Write};
+use entourage_types::{
+    Action, Agent, AgentId, Author, EntityKind, Intervention, InterventionId, InterventionStatus, Post,
+    PostBody, PostId, Record, Status, WaitingOn, WakeupId,
+};
+
+use super::{Client, checked_text};
+use crate::{Error, Result};
+
+impl Client {
+    /// Does something to an agent, and returns the record of it. What the agent must do itself it
+    /// does before its next step; a deletion is done when this returns.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::Gone`] for a deleted agent; [`Error::Invalid`] where words are
+    /// missing; [`Error::NotNow`] for a retry of what did not fail, or a resume of what is not paused.
+    pub async fn intervene(&self, id: AgentId, action: Action, text: Option<&str>) -> Result<Intervention> {
+        let agent = self.agent(id).await?;
+        let text = checked(action, text)?;
+        self.is_possible(&agent, action).await?;
+        let now = self.house.now();
+        let by_agent = matches!(
+            action,
+            Action::Pause | Action::Resume | Action::Modify | Action::Retry | Action::Delete
+        );
+        let mut done = Intervention {
+            id: InterventionId::new(),
+            owner: agent.owner.clone(),
+            root: agent.root,
+            agent: id,
+            by: Author::User,
+            action,
+            text: text.map(str::to_owned),
+            status: if by_agent { InterventionStatus::Pending } else { InterventionStatus::Applied },
+            created: now,
+            updated: now,
+        };
+        let mut commit = Commit::new(now).expect(Expect::Agent(id)).write(Write::Intervention(done.clone()));
+        if let Some(body) = post_of(&done) {
+            let post = Post { id: PostId::new(), agent: id, at: now, wakeup: WakeupId::new(), body };
+            commit.post(post, &agent.owner);
+        }
+        self.house.store().commit(commit).await?;
+        match action {
+            Action::Delete => {
+                self.house.delete(id).await?;
+                done.status = InterventionStatus::Applied;
+            }
+            // What is under way is of no use any more.
+            Action::Modify => self.house.inner.live.cut(id),
+            _ => {}
+        }
+        Ok(done)
+    }
+
+    /// What was done to an agent, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn interventions(&self, id: AgentId, page: Page) -> Result<Vec<Intervention>> {
+        let agent = self.agent(id).await?;
+        let query = EntityQuery { parent: Some(agent.id), page, ..EntityQuery::of(EntityKind::Intervention) };
+        let found = self.house.store().entities(&self.scope, query).await?;
+        Ok(found.iter().map(Intervention::from_entity).collect::<serde_json::Result<_>>()?)
+    }
+
+    async fn is_possible(&self, agent: &Agent, action: Action) -> Result<()> {
+        if agent.status == Status::Cancelled && action != Action::Comment {
+            return Err(Error::Gone(agent.id));
+        }
+        let paused = agent.waiting_on == Some(WaitingOn::Resume);
+        match action {
+            Action::Resume if !paused && !self.is_about_to(agent.id, Action::Pause).await? => {
+                Err(Error::NotNow { agent: agent.id, why: "it is not paused" })
+            }
+            Action::Retry if agent.status != Status::Failed && agent.waiting_on != Some(WaitingOn::Retry) => {
+                Err(Error::NotNow {
+                    agent: agent.id,
+                    why: "it has neither failed nor waits for another attempt",
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn is_about_to(&self, agent: AgentId, action: Action) -> Result<bool> {
+        let posts = self.house.store().inbox(agent).await?;
+        let same = |post: &Post| matches!(post.body, PostBody::Intervention { action: other, .. } if other == action);
+        Ok(posts.iter().any(same))
+    }
+}
+
+/// The words that an action needs, or may have.
+fn checked(action: Action, text: Option<&str>) -> Result<Option<&str>> {
+    match (action, text) {
+        (Action::Comment | Action::Steer | Action::Modify, None) => {
+            Err(Error::Invalid(format!("`{action}` needs a text")))
+        }
+        (_, Some(text)) => checked_text(text).map(|()| Some(text)),
+        (_, None) => Ok(None),
+    }
+}
+
+/// What the agent gets to read.
+fn post_of(done: &Intervention) -> Option<PostBody> {
+    let text = done.text.clone();
+    match done.action {
+        Action::Comment => None,
+        Action::Steer => Some(PostBody::Message {
+            from: done.by.clone(),
+            text: text.unwrap_or_default(),
+            task: None,
+            queued: false,
+        }),
+        action => Some(PostBody::Intervention { id: done.id, action, text }),
+    }
+}

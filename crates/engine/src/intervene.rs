@@ -1,0 +1,56 @@
+//! Ending an agent for good, and everybody below it.
+
+use entourage_store::{AgentQuery, Error as StoreError, Page};
+use entourage_types::{Agent, AgentId, Scope, Status};
+
+use crate::{House, Result, run::Run};
+
+/// Agents read at once.
+const PAGE: u32 = 200;
+
+impl House {
+    /// Deletes an agent and all below it. Once it returned, none of them starts anything: whatever
+    /// they are doing is cut off where it is, and their commits are refused.
+    ///
+    /// It may be called again, by whoever finds it half done, also at the same time.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) async fn delete(&self, id: AgentId) -> Result<()> {
+        loop {
+            self.inner.live.cut(id);
+            // From here on the agent makes no children and begins no effect.
+            let Some(claim) = self.inner.store.claim(id, 0).await? else { return Ok(()) };
+            for child in self.children(id).await? {
+                if child.status != Status::Cancelled {
+                    Box::pin(self.delete(child.id)).await?;
+                }
+            }
+            if claim.agent.status == Status::Cancelled {
+                return Ok(());
+            }
+            let entered = self.inner.live.enter(id, self.stopping());
+            let wakeups = claim.wakeups.iter().map(|wakeup| wakeup.id).collect();
+            match Run::open(self, claim, &entered).delete(wakeups).await {
+                // Somebody else has taken the agent to do the same.
+                Err(StoreError::Fenced { .. }) => tokio::task::yield_now().await,
+                done => return Ok(done?),
+            }
+        }
+    }
+
+    async fn children(&self, parent: AgentId) -> Result<Vec<Agent>> {
+        let mut children: Vec<Agent> = Vec::new();
+        loop {
+            let after = children.last().map(|child| child.id.to_string());
+            let page = Page { after, limit: PAGE, newest_first: false };
+            let query = AgentQuery { parent: Some(parent), page, ..AgentQuery::default() };
+            let found = self.inner.store.agents(&Scope::House, query).await?;
+            let last = found.len() < PAGE as usize;
+            children.extend(found);
+            if last {
+                return Ok(children);
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Interventions: steer an agent at any time, and see what was done to it.
+
+use axum::{Json, http::StatusCode};
+use entourage_types::{Action, AgentId};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Answer, Conflict, Failures};
+use crate::{
+    Problem,
+    extract::{Body, Caller, Filter, Id},
+    page::{Page, Paging},
+    state::Served,
+    views::{InterventionView, schema},
+};
+
+type InterventionPage = Page<InterventionView>;
+
+pub(super) fn routes() -> OpenApiRouter<Served> {
+    OpenApiRouter::new().routes(routes!(intervene, list))
+}
+
+/// What to do, and the words that go with it.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+struct Intervene {
+    /// `pause` (nothing new begins), `resume`, `comment` (a remark for people), `steer` (a message
+    /// read before the next model call), `modify` (a new instruction; what is under way is dropped),
+    /// `retry` (a failed run, or an attempt that waits), `delete` (for good, with all below).
+    #[schema(value_type = schema::Action)]
+    action: Action,
+    /// The remark, message or instruction that `comment`, `steer` and `modify` need; a reason for
+    /// the others.
+    text: Option<String>,
+}
+
+/// Do something to an agent, at work or not
+#[utoipa::path(
+    post, path = "/v1/agents/{id}/interventions", tag = "agents", operation_id = "intervene",
+    params(("id" = schema::AgentId, Path, description = "The agent.")),
+    request_body = Intervene,
+    responses(
+        (status = 202, description = "It stands in the log, and the agent comes to it before its next step. \
+            A deletion is done: nothing of the agent or below it begins any more.", body = InterventionView),
+        Failures,
+        Conflict,
+    )
+)]
+async fn intervene(
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    Body(wanted): Body<Intervene>,
+) -> Result<(StatusCode, Json<InterventionView>), Problem> {
+    let done = caller.client.intervene(id, wanted.action, wanted.text.as_deref()).await?;
+    Ok((StatusCode::ACCEPTED, Json(done.into())))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Interventions {
+    /// How many; 50 unless given.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// List what was done to an agent first
+#[utoipa::path(
+    get, path = "/v1/agents/{id}/interventions", tag = "agents", operation_id = "listInterventions",
+    params(("id" = schema::AgentId, Path, description = "The agent."), Interventions),
+    responses((status = 200, description = "A page of interventions.", body = InterventionPage), Failures)
+)]
+async fn list(
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    Filter(query): Filter<Interventions>,
+) -> Answer<InterventionPage> {
+    let paging = Paging::new(query.limit, query.cursor.as_deref())?;
+    let found = caller.client.interventions(id, paging.query()).await?;
+    Ok(Json(paging.page(found, |done| done.id.to_string())))
+}

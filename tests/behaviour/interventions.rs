@@ -1,0 +1,361 @@
+//! What a person does to an agent of a live tree, at work or asleep.
+
+use entourage_engine::Error;
+use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
+use entourage_store::Page;
+use entourage_testkit::{Effects, Fault, Faults, HeldModel, TestTool, World};
+use entourage_tests::{first_tools, one_kind, plain, well_formed};
+use entourage_tools::{Effect, Toolbox};
+use entourage_types::{
+    Action, Agent, AgentId, Answer, EventBody, Input, InterventionStatus, Owner, QuestionStatus, Status,
+    Time, WaitingOn,
+};
+use serde_json::json;
+
+/// A person who speaks to the very process that works.
+fn person(world: &World) -> entourage_engine::Client {
+    world.house().client(Owner::local())
+}
+
+async fn paused(world: &World, agent: &Agent) {
+    let on = Some(WaitingOn::Resume);
+    world
+        .until(
+            agent.root,
+            |event| matches!(event.body, EventBody::AgentStatus { waiting_on, .. } if waiting_on == on),
+        )
+        .await;
+}
+
+async fn lines(world: &World, agent: AgentId) -> Vec<String> {
+    let items = world.client().items(agent, 0, 1000).await.unwrap();
+    well_formed(&items).unwrap_or_else(|why| panic!("{why}: {:?}", plain(&items)));
+    plain(&items)
+}
+
+async fn actions(world: &World, agent: AgentId) -> Vec<(Action, InterventionStatus)> {
+    let done = world.client().interventions(agent, Page::default()).await.unwrap();
+    done.iter().map(|done| (done.action, done.status)).collect()
+}
+
+#[tokio::test]
+async fn a_paused_agent_ends_its_step_and_begins_nothing_until_it_is_resumed() {
+    let model = HeldModel::new(ScriptedModel::new([Script::call("put", json!({})), Script::text("Done.")]));
+    let effects = Effects::default();
+    let tools = Toolbox::new().with(TestTool::new("put", Effect::Idempotent, &effects));
+    let world = World::builder(model.clone()).tools(tools).kinds(one_kind(|_| {})).start().await;
+    let root = world.ask("Go.").await;
+    model.begun().await;
+    let asked = person(&world).intervene(root.id, Action::Pause, Some("wait for Monday")).await.unwrap();
+    assert_eq!(asked.status, InterventionStatus::Pending);
+    model.let_go(2);
+    paused(&world, &root).await;
+    assert_eq!(effects.per_call(), [] as [u32; 0], "the call that the model asked for has not begun");
+    person(&world).send(root.id, "And another thing.", None).await.unwrap();
+    world.house().advance(root.id).await.unwrap();
+    assert_eq!(world.client().agent(root.id).await.unwrap().waiting_on, Some(WaitingOn::Resume));
+
+    person(&world).intervene(root.id, Action::Resume, None).await.unwrap();
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let lines = lines(&world, root.id).await;
+    assert_eq!(lines[2..], ["output: put: {}", "message: And another thing.", "turn: Done.[]"]);
+    let applied = InterventionStatus::Applied;
+    assert_eq!(actions(&world, root.id).await, [(Action::Pause, applied), (Action::Resume, applied)]);
+    let again = person(&world).intervene(root.id, Action::Resume, None).await;
+    assert!(matches!(again, Err(Error::NotNow { .. })), "{again:?}");
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_during_a_pause_is_kept_for_its_end() {
+    let model = ScriptedModel::new([
+        Script::call("ask_user", json!({"question": "Which colour?"})),
+        Script::text("Painted."),
+    ]);
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Paint it.").await;
+    let question = world.question(root.id).await;
+    world.asleep(&root).await;
+    person(&world).intervene(root.id, Action::Pause, None).await.unwrap();
+    paused(&world, &root).await;
+    person(&world).answer(question.id, Answer::Text("red".into())).await.unwrap();
+    world.house().advance(root.id).await.unwrap();
+    assert_eq!(model.requests().len(), 1);
+    let world = world.reborn(Faults::none()).await;
+    person(&world).intervene(root.id, Action::Resume, None).await.unwrap();
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    assert_eq!(lines(&world, root.id).await[2], "output: red");
+}
+
+#[tokio::test]
+async fn an_agent_that_rests_is_paused_and_resumed_without_a_run() {
+    let model = ScriptedModel::new([Script::text("Hello."), Script::text("Here.")]);
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("hi").await;
+    world.ended(root.id).await;
+    person(&world).intervene(root.id, Action::Pause, None).await.unwrap();
+    paused(&world, &root).await;
+    person(&world).intervene(root.id, Action::Resume, None).await.unwrap();
+    let seen = world
+        .until(root.id, |event| {
+            matches!(&event.body, EventBody::Intervention { intervention }
+                if (intervention.action, intervention.status) == (Action::Resume, InterventionStatus::Applied))
+        })
+        .await;
+    assert!(seen.len() > 4);
+    assert_eq!(world.client().agent(root.id).await.unwrap().status, Status::Succeeded);
+    assert_eq!(world.client().runs(root.id, Page::default()).await.unwrap().len(), 1);
+    assert_eq!(model.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_comment_stands_in_the_log_and_the_agent_never_sees_it() {
+    let model = ScriptedModel::new([Script::text("Hello."), Script::text("Still here.")]);
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("hi").await;
+    world.ended(root.id).await;
+    let done = person(&world).intervene(root.id, Action::Comment, Some("looks good")).await.unwrap();
+    assert_eq!((done.status, done.text.as_deref()), (InterventionStatus::Applied, Some("looks good")));
+    let empty = person(&world).intervene(root.id, Action::Comment, None).await;
+    assert!(matches!(empty, Err(Error::Invalid(_))), "{empty:?}");
+    world
+        .until(root.id, |event| {
+            matches!(&event.body, EventBody::Intervention { intervention } if intervention.text == done.text)
+        })
+        .await;
+    world.client().send(root.id, "and now?", None).await.unwrap();
+    world.until(root.id, |event| matches!(&event.body, EventBody::Item { item_seq: 3, .. })).await;
+    assert!(!format!("{:?}", model.requests()).contains("looks good"));
+}
+
+#[tokio::test]
+async fn a_queued_message_waits_for_the_next_run_and_a_steering_one_does_not() {
+    let model = HeldModel::new(ScriptedModel::new([
+        Script::call("read", json!({})),
+        Script::text("First."),
+        Script::text("Second."),
+    ]));
+    let tools = Toolbox::new().with(TestTool::new("read", Effect::Pure, &Effects::default()));
+    let kinds = one_kind(|kind| kind.input = Input::Queue);
+    let world = World::builder(model.clone()).tools(tools).kinds(kinds).start().await;
+    let root = world.ask("Go.").await;
+    model.begun().await;
+    person(&world).send(root.id, "Later.", None).await.unwrap();
+    person(&world).intervene(root.id, Action::Steer, Some("To the left.")).await.unwrap();
+    model.let_go(3);
+    world.until(root.id, |event| matches!(&event.body, EventBody::Item { item_seq: 6, .. })).await;
+    let lines = lines(&world, root.id).await;
+    assert_eq!(
+        lines[2..],
+        ["output: read: {}", "message: To the left.", "turn: First.[]", "message: Later.", "turn: Second.[]"]
+    );
+    assert_eq!(world.client().runs(root.id, Page::default()).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_kind_may_refuse_messages_while_it_works_or_drop_its_work_for_them() {
+    for (input, refused) in [(Input::Refuse, true), (Input::Interrupt, false)] {
+        let model = HeldModel::new(ScriptedModel::new([Script::text("Yes.")]));
+        let kinds = one_kind(|kind| kind.input = input);
+        let world = World::builder(model.clone()).kinds(kinds).start().await;
+        let root = world.ask("Go.").await;
+        model.begun().await;
+        let sent = person(&world).send(root.id, "Stop, do this.", None).await;
+        assert_eq!(matches!(sent, Err(Error::Busy(_))), refused, "{sent:?}");
+        if !refused {
+            model.begun().await;
+            assert_eq!(model.cut_off(), 1, "the first request was of no use any more");
+        }
+        model.let_go(1);
+        assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+        let heard = lines(&world, root.id).await.iter().any(|line| line == "message: Stop, do this.");
+        assert_eq!(heard, !refused);
+    }
+}
+
+#[tokio::test]
+async fn a_new_instruction_cuts_the_model_off_and_drops_what_was_asked() {
+    let model = ScriptedModel::new([
+        Script::call("ask_user", json!({"question": "Which colour?"})),
+        Script::text("I dance."),
+    ]);
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Paint it.").await;
+    let question = world.question(root.id).await;
+    world.asleep(&root).await;
+    person(&world).intervene(root.id, Action::Modify, Some("Dance instead.")).await.unwrap();
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let lines = lines(&world, root.id).await;
+    assert!(lines[2].starts_with("output!: not answered: the user changed the work"), "{lines:?}");
+    assert_eq!(lines[3..], ["message: Dance instead.", "turn: I dance.[]"]);
+    let question = world.client().question(question.id).await.unwrap();
+    assert_eq!(question.status, QuestionStatus::Expired);
+    assert_eq!(actions(&world, root.id).await, [(Action::Modify, InterventionStatus::Applied)]);
+}
+
+#[tokio::test]
+async fn work_given_away_is_dropped_with_the_work_it_was_for() {
+    let model = ScriptedModel::deciding(|request: &Request| {
+        let researcher = request.system.contains("You are the Researcher");
+        Some(Ok(match (researcher, request.messages.last()) {
+            (true, _) => Script::call("ask_user", json!({"question": "Which?"})),
+            (false, Some(Message::User(text))) if text.contains("Dance") => Script::text("I dance."),
+            _ => Script::call("send_message", json!({"recipient": "researcher", "message": "look"})),
+        }))
+    });
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Find it.").await;
+    world.question(root.id).await;
+    world.asleep(&root).await;
+    person(&world).intervene(root.id, Action::Modify, Some("Dance instead.")).await.unwrap();
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let child = world.client().tree(root.id).await.unwrap()[1].clone();
+    world
+        .until(root.id, |event| {
+            event.agent == child.id
+                && matches!(event.body, EventBody::AgentStatus { status: Status::Cancelled, .. })
+        })
+        .await;
+    let lines = lines(&world, root.id).await;
+    assert_eq!(lines.last().map(String::as_str), Some("turn: I dance.[]"), "{lines:?}");
+
+    // The next work goes to somebody new.
+    world.client().send(root.id, "Find it after all.", None).await.unwrap();
+    world
+        .until(root.id, |event| matches!(event.body, EventBody::AgentCreated { .. }) && event.seq > 20)
+        .await;
+    assert_eq!(world.client().tree(root.id).await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn a_failed_run_is_begun_again_and_a_waiting_attempt_is_made_at_once() {
+    let model = ScriptedModel::new([]);
+    model.push(Err(ModelError::Refused { model: "m".into(), cause: "no credit".into() }));
+    let slow = std::time::Duration::from_secs(120);
+    model.push(Err(ModelError::RateLimited { model: "m".into(), retry_after: Some(slow) }));
+    model.push(Ok(Script::text("Here.")));
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Hello?").await;
+    let early = person(&world).intervene(root.id, Action::Retry, None).await;
+    assert!(early.is_ok() || matches!(early, Err(Error::NotNow { .. })), "{early:?}");
+    assert_eq!(world.ended(root.id).await.status, Status::Failed);
+    person(&world).intervene(root.id, Action::Retry, None).await.unwrap();
+    world
+        .until(root.id, |event| {
+            matches!(event.body, EventBody::AgentStatus { waiting_on: Some(WaitingOn::Retry), .. })
+        })
+        .await;
+    person(&world).intervene(root.id, Action::Retry, None).await.unwrap();
+    world
+        .until(root.id, |event| {
+            matches!(event.body, EventBody::AgentStatus { status: Status::Succeeded, .. })
+        })
+        .await;
+    assert_eq!(model.requests().len(), 3, "without waiting for the two minutes");
+    let done = person(&world).intervene(root.id, Action::Retry, None).await;
+    assert!(matches!(done, Err(Error::NotNow { .. })), "{done:?}");
+}
+
+/// An orchestrator that gives work to a researcher, who asks, notes and answers.
+fn delegates(request: &Request) -> Script {
+    let researcher = request.system.contains("You are the Researcher");
+    match (researcher, request.messages.last()) {
+        (false, Some(Message::User(_))) => {
+            Script::call("send_message", json!({"recipient": "researcher", "message": "look"}))
+        }
+        (false, Some(Message::Output { text, .. })) => Script::text(format!("Found: {text}")),
+        (true, Some(Message::User(_))) => Script::call("ask_user", json!({"question": "Which?"})),
+        (true, Some(Message::Output { text, .. })) => Script::text(format!("the {text} one")),
+        (_, other) => Script::text(format!("unexpected {other:?}")),
+    }
+}
+
+/// That nobody of the tree is left, and nothing is left to be done.
+async fn all_is_over(world: &World, root: AgentId) {
+    for agent in world.client().tree(root).await.unwrap() {
+        assert_eq!((agent.status, agent.waiting_on), (Status::Cancelled, None));
+        lines(world, agent.id).await;
+        let runs = world.client().runs(agent.id, Page::default()).await.unwrap();
+        assert!(runs.iter().all(|run| run.status.is_terminal()), "{runs:?}");
+    }
+    let open = Some(QuestionStatus::Open);
+    assert_eq!(world.client().questions(Some(root), open, Page::default()).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn deleting_an_agent_cuts_off_everybody_below_it() {
+    let model = HeldModel::new(ScriptedModel::deciding(|request| Some(Ok(delegates(request)))));
+    let world = World::builder(model.clone()).tools(first_tools()).start().await;
+    let root = world.ask("Find it.").await;
+    model.begun().await;
+    model.let_go(1);
+    // The researcher is in the middle of a model call, and its orchestrator waits for it.
+    model.begun().await;
+    person(&world).intervene(root.id, Action::Delete, Some("enough")).await.unwrap();
+    all_is_over(&world, root.id).await;
+    let items = world.client().tree(root.id).await.unwrap().iter().map(|agent| agent.items).sum::<u64>();
+    model.let_go(10);
+    world.house().advance(root.id).await.unwrap();
+    let due = world.store().due(Time::from_micros(i64::MAX), None, 10).await.unwrap();
+    assert_eq!(due, [], "nothing wakes anybody");
+    assert_eq!(model.cut_off(), 1);
+    let after = world.client().tree(root.id).await.unwrap().iter().map(|agent| agent.items).sum::<u64>();
+    assert_eq!(items, after);
+    let gone = person(&world).send(root.id, "still there?", None).await;
+    assert!(matches!(gone, Err(Error::Gone(_))), "{gone:?}");
+    assert_eq!(actions(&world, root.id).await, [(Action::Delete, InterventionStatus::Applied)]);
+}
+
+#[tokio::test]
+async fn a_deleted_child_is_an_error_that_its_parent_reads() {
+    let world =
+        World::scripted(&ScriptedModel::deciding(|request| Some(Ok(delegates(request)))), first_tools())
+            .await;
+    let root = world.ask("Find it.").await;
+    let question = world.question(root.id).await;
+    world.asleep(&root).await;
+    person(&world).intervene(question.agent, Action::Delete, None).await.unwrap();
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    assert_eq!(lines(&world, root.id).await[2], "output!: deleted by the user");
+    assert_eq!(world.client().agent(question.agent).await.unwrap().status, Status::Cancelled);
+}
+
+/// Deletes a tree while its researcher asks, with these faults; returns how many fenced commits
+/// there were.
+async fn delete_with(workers: usize, faults: Faults) -> u64 {
+    let model = ScriptedModel::deciding(|request| Some(Ok(delegates(request))));
+    let world = World::builder(model).tools(first_tools()).workers(workers).start_with(faults.clone()).await;
+    let root = world.ask("Find it.").await;
+    let asked = async {
+        world.question(root.id).await;
+        world.asleep(&root).await;
+    };
+    tokio::select! {
+        () = asked => {}
+        () = faults.died() => {}
+    }
+    let told = person(&world).intervene(root.id, Action::Delete, None).await;
+    if told.is_ok() {
+        all_is_over(&world, root.id).await;
+    }
+    let world = world.reborn(Faults::none()).await;
+    if told.is_err() {
+        // Whoever got no answer asks again; it may have been done, or half of it.
+        let again = person(&world).intervene(root.id, Action::Delete, None).await;
+        assert!(matches!(again, Ok(_) | Err(Error::Gone(_))), "{again:?}");
+    }
+    all_is_over(&world, root.id).await;
+    faults.commits()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deletion_survives_a_death_at_every_commit() {
+    let commits = delete_with(1, Faults::none()).await;
+    assert!(commits > 6, "{commits}");
+    for workers in 1..=2 {
+        for at in 1..=commits {
+            for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
+                delete_with(workers, Faults::at(at, fault)).await;
+            }
+        }
+    }
+}
