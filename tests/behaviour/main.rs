@@ -5,6 +5,7 @@ mod conversation;
 mod crash;
 mod delegation;
 mod dispatch;
+mod gate;
 mod interventions;
 mod kill;
 mod limits;

@@ -7,11 +7,25 @@ use entourage_engine::Role;
 use entourage_llm::{Error, Script, ScriptedModel};
 use entourage_store::Page;
 use entourage_testkit::{Faults, World};
-use entourage_tests::{first_tools, plain};
-use entourage_types::{EventBody, Status, StepState, StopReason, WaitingOn};
+use entourage_tests::{first_tools, one_kind, plain};
+use entourage_types::{AgentId, Event, EventBody, Status, StepState, StopReason, Time, WaitingOn};
 
 fn broken() -> Error {
     Error::BadAnswer { model: "m".into(), what: "cut off".into() }
+}
+
+/// When the model is asked again, as the tree's first event of this sort tells: when it was told,
+/// the moment, how many attempts there were, and why.
+async fn told(world: &World, root: AgentId) -> (Time, Time, u32, String) {
+    let events = world.until(root, |event| matches!(event.body, EventBody::Step { due: Some(_), .. })).await;
+    match events.into_iter().next_back() {
+        Some(Event {
+            at,
+            body: EventBody::Step { due: Some(due), attempt: Some(attempt), error: Some(error), .. },
+            ..
+        }) => (at, due, attempt, error),
+        other => panic!("it does not tell all: {other:?}"),
+    }
 }
 
 /// Moves the clock on until the run has slept or ended.
@@ -50,11 +64,15 @@ async fn a_long_delay_sleeps_on_disk_and_survives_a_restart() {
     world.asleep(&root).await;
     let agent = world.client().agent(root.id).await.unwrap();
     assert_eq!(agent.waiting_on, Some(WaitingOn::Retry));
+    let (asked, due, attempt, error) = told(&world, root.id).await;
+    let wait = due.since(asked);
+    assert!((120..=122).contains(&wait.as_secs()), "the provider's time, spread a little: {wait:?}");
+    assert_eq!((attempt, error.as_str()), (1, "m: too many requests, try again in 120 s"));
     let world = world.reborn(Faults::none()).await;
     world.clock().advance(Duration::from_secs(119));
     world.house().advance(root.id).await.unwrap();
     assert_eq!(model.requests().len(), 1, "not before the provider's time");
-    world.clock().advance(Duration::from_secs(2));
+    world.clock().advance(Duration::from_secs(3));
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     assert_eq!(model.requests().len(), 2);
 }
@@ -79,6 +97,7 @@ async fn a_final_failure_is_told_once_and_the_next_message_starts_anew() {
         .filter(|entry| entry.role == Role::Notice)
         .collect();
     assert_eq!(notices.len(), 1);
+    assert_eq!(notices[0].retryable, Some(false), "nobody waits for more");
 
     client.send(root.id, "Now?", None).await.unwrap();
     world
@@ -97,7 +116,21 @@ async fn attempts_are_bounded() {
     let runs = world.client().runs(root.id, Page::default()).await.unwrap();
     let steps = world.client().steps(runs[0].id).await.unwrap();
     assert_eq!((steps[0].state, steps[0].attempt), (StepState::Retry, 3));
-    world.clock().advance(Duration::from_secs(11));
+    assert_eq!(told(&world, root.id).await.2, 3);
+    world.clock().advance(Duration::from_secs(12));
+    world.until(root.id, |event| matches!(event.body, EventBody::Step { attempt: Some(4), .. })).await;
+    world.clock().advance(Duration::from_secs(22));
     assert_eq!(world.ended(root.id).await.status, Status::Failed);
-    assert_eq!(model.requests().len(), 4);
+    assert_eq!(model.requests().len(), 5);
+}
+
+#[tokio::test]
+async fn a_kind_may_want_fewer_attempts() {
+    let model = ScriptedModel::deciding(|_| Some(Err(broken())));
+    let kinds = one_kind(|kind| kind.limits.max_attempts = 2);
+    let world = World::builder(model.clone()).kinds(kinds).start().await;
+    let root = world.ask("Hello?").await;
+    through_quick_retries(&world, &model, 2).await;
+    assert_eq!(world.ended(root.id).await.status, Status::Failed);
+    assert_eq!(model.requests().len(), 2);
 }

@@ -1,29 +1,64 @@
-//! When a failed model call is tried again. All figures are here.
+//! What follows when a model call failed: it is tried again, soon or later, or the next declared
+//! model is asked, or that was it. All figures are here.
 
 use std::time::Duration;
 
 use entourage_llm::Error;
+use entourage_types::AgentId;
 
-/// The first attempts follow each other quickly: most hiccups are over in a moment.
+/// The first retries follow at once, so far apart: most hiccups are over in a moment.
 const QUICK: u32 = 2;
 const QUICK_DELAY: Duration = Duration::from_millis(1500);
-/// Later attempts back off from here, doubling.
+/// Later ones back off from here, doubling, up to the longest.
 const BASE: Duration = Duration::from_secs(10);
 const LONGEST: Duration = Duration::from_secs(300);
+/// So many later ones: where the provider is too busy, where it fails, and where its answer is bad.
+const RATE_LIMITED: u32 = 5;
+const UNAVAILABLE: u32 = 3;
+const OTHER: u32 = 2;
+/// Later ones are spread over so many milliseconds, so that those who failed together do not come
+/// back together.
+const JITTER: u64 = 2000;
 /// Delays up to this are waited out in memory; longer ones sleep on disk.
 const IN_MEMORY: Duration = Duration::from_secs(2);
+/// A pause longer than this is not waited for where another model may be asked.
+const WORTH_WAITING: Duration = Duration::from_secs(10);
 
-/// How long to wait after the `attempt`th attempt failed; none when it is not to be tried again.
-pub(crate) fn delay(error: &Error, attempt: u32, max_attempts: u32) -> Option<Duration> {
-    if !error.is_retryable() || attempt >= max_attempts {
-        return None;
+/// What follows when an attempt failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// The same again, after this long.
+    Again(Duration),
+    /// Not now: another model, while this one pauses for so long.
+    Elsewhere(Duration),
+    /// Not this model any more.
+    Over,
+}
+
+/// What follows when `agent`'s attempt at one model, the `attempt`th counted from 1, failed;
+/// `others` says whether another model may be asked.
+pub(crate) fn next(error: &Error, attempt: u32, max_attempts: u32, others: bool, agent: AgentId) -> Next {
+    let paused = error.retry_after();
+    if let Some(pause) = paused.filter(|pause| others && *pause > WORTH_WAITING) {
+        return Next::Elsewhere(pause);
     }
-    let own = if attempt <= QUICK {
-        QUICK_DELAY
-    } else {
-        BASE.saturating_mul(1 << (attempt - QUICK - 1).min(8)).min(LONGEST)
+    if let Error::Busy { after, .. } = error {
+        return Next::Again((*after + jitter(agent, attempt)).min(LONGEST));
+    }
+    let later = match error {
+        Error::RateLimited { .. } => RATE_LIMITED,
+        Error::Unavailable { .. } | Error::TimedOut { .. } => UNAVAILABLE,
+        _ => OTHER,
     };
-    Some(error.retry_after().map_or(own, |asked| asked.clamp(own, LONGEST)))
+    if !error.is_retryable() || attempt >= max_attempts.min(1 + QUICK + later) {
+        return Next::Over;
+    }
+    let own = match attempt.checked_sub(QUICK + 1) {
+        None => QUICK_DELAY,
+        Some(before) => BASE.saturating_mul(1 << before.min(8)),
+    };
+    let delay = paused.map_or(own, |asked| asked.max(own)).min(LONGEST);
+    Next::Again(if in_memory(delay) { delay } else { (delay + jitter(agent, attempt)).min(LONGEST) })
 }
 
 /// Whether a delay is short enough to be waited out in memory.
@@ -31,21 +66,79 @@ pub(crate) fn in_memory(delay: Duration) -> bool {
     delay <= IN_MEMORY
 }
 
+/// The same for the same agent and attempt, and anything between none and the whole for others.
+fn jitter(agent: AgentId, attempt: u32) -> Duration {
+    // FNV-1a, and its high bits: the low ones of neighbours are neighbours.
+    let bytes = agent.to_string().into_bytes().into_iter().chain(attempt.to_le_bytes());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    Duration::from_millis((hash >> 32) % (JITTER + 1))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
+    fn unavailable(retry_after: Option<Duration>) -> Error {
+        Error::Unavailable { model: "m".into(), cause: "500".into(), retry_after }
+    }
+
+    /// The delays in seconds without what they are spread by, until it is over.
+    fn delays(error: &Error, max_attempts: u32) -> Vec<f64> {
+        let agent = AgentId::new();
+        (1..20)
+            .map_while(|attempt| match next(error, attempt, max_attempts, false, agent) {
+                Next::Again(delay) if in_memory(delay) => Some(delay.as_secs_f64()),
+                Next::Again(delay) if delay == LONGEST => Some(delay.as_secs_f64()),
+                Next::Again(delay) => Some((delay - jitter(agent, attempt)).as_secs_f64()),
+                Next::Elsewhere(_) => panic!("there is no other"),
+                Next::Over => None,
+            })
+            .collect()
+    }
+
     #[test]
-    fn delays_grow_are_capped_and_end() {
-        let error = Error::Unavailable { model: "m".into(), cause: "500".into(), retry_after: None };
-        let delays: Vec<_> = (1..8).map(|attempt| delay(&error, attempt, 7).map(|d| d.as_millis())).collect();
-        assert_eq!(
-            delays,
-            [Some(1500), Some(1500), Some(10_000), Some(20_000), Some(40_000), Some(80_000), None]
-        );
-        let asked = Error::RateLimited { model: "m".into(), retry_after: Some(Duration::from_secs(7)) };
-        assert_eq!(delay(&asked, 1, 4), Some(Duration::from_secs(7)));
-        let refused = Error::Refused { model: "m".into(), cause: "401".into() };
-        assert_eq!(delay(&refused, 1, 4), None);
+    fn delays_grow_and_end_by_what_failed() {
+        let limited = Error::RateLimited { model: "m".into(), retry_after: None };
+        assert_eq!(delays(&limited, 100), [1.5, 1.5, 10.0, 20.0, 40.0, 80.0, 160.0]);
+        assert_eq!(delays(&unavailable(None), 100), [1.5, 1.5, 10.0, 20.0, 40.0]);
+        let bad = Error::BadAnswer { model: "m".into(), what: "empty".into() };
+        assert_eq!(delays(&bad, 100), [1.5, 1.5, 10.0, 20.0]);
+        assert_eq!(delays(&limited, 3), [1.5, 1.5], "a kind may want fewer");
+        let refused = Error::Refused { model: "m".into(), cause: "400".into() };
+        assert_eq!(delays(&refused, 100), [0.0; 0]);
+    }
+
+    #[test]
+    fn the_providers_time_is_kept_within_bounds() {
+        let asked = |seconds| delays(&unavailable(Some(Duration::from_secs(seconds))), 100)[..3].to_vec();
+        assert_eq!(asked(7), [7.0, 7.0, 10.0]);
+        assert_eq!(asked(15), [15.0, 15.0, 15.0]);
+        assert_eq!(asked(3600), [300.0, 300.0, 300.0]);
+    }
+
+    #[test]
+    fn those_who_failed_together_do_not_come_back_together() {
+        let spread: HashSet<_> = (0..50).map(|_| jitter(AgentId::new(), 3)).collect();
+        assert!(spread.len() > 25, "{spread:?}");
+        assert!(spread.iter().all(|jitter| *jitter <= Duration::from_millis(JITTER)));
+        let agent = AgentId::new();
+        assert_eq!(jitter(agent, 3), jitter(agent, 3));
+    }
+
+    #[test]
+    fn a_long_pause_is_left_to_another_model_and_a_short_one_waited_for() {
+        let agent = AgentId::new();
+        let busy = |seconds| Error::Busy { model: "m".into(), after: Duration::from_secs(seconds) };
+        assert_eq!(next(&busy(11), 1, 8, true, agent), Next::Elsewhere(Duration::from_secs(11)));
+        assert!(matches!(next(&busy(10), 1, 8, true, agent), Next::Again(_)));
+        assert!(matches!(next(&busy(11), 1, 8, false, agent), Next::Again(_)));
+        assert!(matches!(next(&busy(1), 100, 8, false, agent), Next::Again(_)), "it is no attempt");
+        let slower = unavailable(Some(Duration::from_secs(30)));
+        assert_eq!(next(&slower, 1, 8, true, agent), Next::Elsewhere(Duration::from_secs(30)));
+        assert_eq!(next(&unavailable(None), 6, 8, true, agent), Next::Over);
     }
 }

@@ -40,6 +40,22 @@ pub enum Error {
         /// In which way.
         what: String,
     },
+    /// Nobody was asked: the gate before the model is closed.
+    #[error("{model}: not asked, its provider needs a pause of {} s", after.as_secs_f64().ceil())]
+    Busy {
+        /// Which model.
+        model: String,
+        /// For how long.
+        after: Duration,
+    },
+    /// The model is not there, or not for us: an unknown name, a wrong key, no credit.
+    #[error("{model} cannot be used: {cause}")]
+    Denied {
+        /// Which model.
+        model: String,
+        /// Status and message.
+        cause: String,
+    },
     /// The provider refuses the request itself; another attempt would be refused too.
     #[error("{model} refuses the request: {cause}")]
     Refused {
@@ -57,14 +73,15 @@ impl Error {
     /// Whether another attempt may help.
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
-        !matches!(self, Self::Refused { .. } | Self::Configuration(_))
+        !matches!(self, Self::Refused { .. } | Self::Denied { .. } | Self::Configuration(_))
     }
 
-    /// How long the provider asks to wait.
+    /// How long the provider, or the gate before it, asks to wait.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::RateLimited { retry_after, .. } | Self::Unavailable { retry_after, .. } => *retry_after,
+            Self::Busy { after, .. } => Some(*after),
             _ => None,
         }
     }

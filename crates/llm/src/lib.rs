@@ -1,8 +1,8 @@
 //! The Model seam: a request in, deltas on the side, one reply out.
 //!
 //! The house names no provider; it holds a [`Model`]. Which one stands behind it is [`choose`]'s
-//! decision at start: usually a [`Router`] over [`ProviderModel`]s, each behind its [`Gate`], those
-//! too weak for tools inside a [`NextAction`]; the [`Rehearsal`] where there is nothing else.
+//! decision at start: usually a [`Router`] over [`ProviderModel`]s, each [`Gated`], those too weak
+//! for tools inside a [`NextAction`]; the [`Rehearsal`] where there is nothing else.
 
 mod choose;
 mod error;
@@ -22,7 +22,7 @@ mod settings;
 
 pub use choose::{Choice, MODEL_VARIABLE, Tried, choose};
 pub use error::Error;
-pub use gate::Gate;
+pub use gate::{Door, GateState, Gated};
 pub use http::install_tls;
 pub use model::{Delta, Deltas, Model, NoDeltas};
 pub use next_action::NextAction;
@@ -31,7 +31,7 @@ pub use profile::{Profile, ProfileSettings};
 pub use provider::Provider;
 pub use rehearsal::Rehearsal;
 pub use remote::ProviderModel;
-pub use request::{Message, Reply, Request};
+pub use request::{Message, Priority, Reply, Request};
 pub use router::Router;
 pub use scripted::{Script, ScriptedModel};
 pub use settings::{Connection, Local, Settings};

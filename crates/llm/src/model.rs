@@ -24,6 +24,11 @@ pub trait Model: Send + Sync + 'static {
     fn disclaimer(&self) -> Option<&'static str> {
         None
     }
+
+    /// The models to ask instead, in this order, when a request that names none fails for good.
+    fn fallback(&self) -> &[String] {
+        &[]
+    }
 }
 
 #[async_trait]
@@ -38,6 +43,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn disclaimer(&self) -> Option<&'static str> {
         (**self).disclaimer()
+    }
+
+    fn fallback(&self) -> &[String] {
+        (**self).fallback()
     }
 }
 

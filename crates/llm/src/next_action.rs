@@ -60,6 +60,10 @@ impl<M: Model> Model for NextAction<M> {
     fn disclaimer(&self) -> Option<&'static str> {
         self.inner.disclaimer()
     }
+
+    fn fallback(&self) -> &[String] {
+        self.inner.fallback()
+    }
 }
 
 /// Keeps the JSON of actions from the reader.

@@ -25,6 +25,18 @@ pub struct Request {
     pub temperature: Option<f64>,
     /// At most this many tokens in the answer.
     pub max_tokens: Option<u32>,
+    /// Who goes first where several wait for the same model.
+    pub priority: Priority,
+}
+
+/// Who goes first where several wait for the same model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// A person waits for the answer.
+    #[default]
+    Person,
+    /// Nobody waits for it right now.
+    Background,
 }
 
 /// One entry of the conversation.

@@ -8,23 +8,24 @@ use std::{
 use async_trait::async_trait;
 
 use crate::{
-    Connection, Deltas, Error, Gate, Model, NextAction, Prices, Profile, ProfileSettings, Provider,
-    ProviderModel, Rehearsal, Reply, Request, Result, Settings, rehearsal,
+    Connection, Deltas, Error, GateState, Gated, Model, NextAction, Prices, Profile, ProfileSettings,
+    Provider, ProviderModel, Rehearsal, Reply, Request, Result, Settings, rehearsal,
 };
 
 /// Every configured provider behind one model.
 pub struct Router {
     default: String,
+    fallback: Vec<String>,
     lanes: BTreeMap<Provider, Lane>,
     profiles: BTreeMap<String, ProfileSettings>,
     /// What was found out about each model that was asked for.
     known: RwLock<HashMap<String, Profile>>,
 }
 
-/// One provider; both forms share its gate.
+/// One provider; both forms share its gates.
 struct Lane {
-    native: Arc<Gate<ProviderModel>>,
-    weak: NextAction<Arc<Gate<ProviderModel>>>,
+    native: Arc<Gated<ProviderModel>>,
+    weak: NextAction<Arc<Gated<ProviderModel>>>,
 }
 
 impl Router {
@@ -36,6 +37,10 @@ impl Router {
     /// address is none.
     pub fn new(settings: Settings, default: impl Into<String>) -> Result<Self> {
         let default = default.into();
+        let fallback = settings.fallback;
+        for model in &fallback {
+            Provider::split(model)?;
+        }
         let prices = Arc::new(Prices::new(settings.prices));
         let mut connections = settings.providers;
         connections.entry(Provider::Ollama).or_default();
@@ -61,7 +66,7 @@ impl Router {
                 lanes.insert(provider, Lane::new(provider, connection, &prices)?);
             }
         }
-        Ok(Self { default, lanes, profiles: settings.profiles, known: RwLock::default() })
+        Ok(Self { default, fallback, lanes, profiles: settings.profiles, known: RwLock::default() })
     }
 
     /// What is known about a model, the default when none is named.
@@ -75,6 +80,12 @@ impl Router {
         let profile = self.profiles.get(model).map_or(profile, |settings| profile.with(settings));
         self.known.write().unwrap_or_else(PoisonError::into_inner).insert(model.to_owned(), profile);
         profile
+    }
+
+    /// The gates of the models that were asked for, as they stand.
+    #[must_use]
+    pub fn gates(&self) -> Vec<GateState> {
+        self.lanes.values().flat_map(|lane| lane.native.gates()).collect()
     }
 
     fn lane(&self, model: &str) -> Result<&Lane> {
@@ -91,9 +102,8 @@ impl Router {
 
 impl Lane {
     fn new(provider: Provider, connection: Connection, prices: &Arc<Prices>) -> Result<Self> {
-        let places = connection.concurrency;
-        let model = ProviderModel::new(provider, connection, Arc::clone(prices))?;
-        let native = Arc::new(Gate::new(model, places));
+        let model = ProviderModel::new(provider, connection.clone(), Arc::clone(prices))?;
+        let native = Arc::new(Gated::new(model, connection));
         Ok(Self { weak: NextAction::new(Arc::clone(&native)), native })
     }
 }
@@ -119,6 +129,10 @@ impl Model for Router {
 
     fn disclaimer(&self) -> Option<&'static str> {
         if rehearsal::is(&self.default) { Rehearsal.disclaimer() } else { None }
+    }
+
+    fn fallback(&self) -> &[String] {
+        &self.fallback
     }
 }
 

@@ -13,6 +13,8 @@ use crate::{Price, ProfileSettings, Provider};
 pub struct Settings {
     /// The model of every kind that names none, as `provider::name`, or `rehearsal`.
     pub default: Option<String>,
+    /// The models that are asked instead of the default when it fails for good, in this order.
+    pub fallback: Vec<String>,
     /// The providers, by name.
     pub providers: BTreeMap<Provider, Connection>,
     /// Prices that the bundled table does not know, or has wrong, by `provider::name`.
@@ -31,8 +33,11 @@ pub struct Connection {
     pub base_url: Option<String>,
     /// Its key; read from the environment when not set here.
     pub key: Option<SecretString>,
-    /// At most this many calls at once; 10 by default.
+    /// At most this many calls to one of its models at once; 10 by default.
     pub concurrency: usize,
+    /// At most this many requests to one of its models in any minute; as many as it takes when not
+    /// set.
+    pub requests_per_minute: Option<u32>,
     /// How many seconds its answer may take to begin; 60 by default.
     pub header_seconds: f64,
     /// How many seconds of silence an answer under way may have; 60 by default.
@@ -41,7 +46,14 @@ pub struct Connection {
 
 impl Default for Connection {
     fn default() -> Self {
-        Self { base_url: None, key: None, concurrency: 10, header_seconds: 60.0, silence_seconds: 60.0 }
+        Self {
+            base_url: None,
+            key: None,
+            concurrency: 10,
+            requests_per_minute: None,
+            header_seconds: 60.0,
+            silence_seconds: 60.0,
+        }
     }
 }
 

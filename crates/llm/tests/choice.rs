@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use entourage_llm::{
-    Choice, Connection, Error, Local, Message, Model, NoDeltas, Provider, Request, Settings, choose,
+    Choice, Connection, Door, Error, Local, Message, Model, NoDeltas, Provider, Request, Router, Settings,
+    choose,
 };
 
 use crate::{
@@ -152,16 +153,41 @@ async fn the_two_wires_of_openai_share_what_is_set_for_one() {
     assert!(server.seen()[0].head.starts_with("post /v1/responses "));
 }
 
+#[tokio::test]
+async fn what_a_model_was_told_is_known_to_all_who_ask_for_it() {
+    let slow_down = Answer::status(429, "{}").header("retry-after", "30");
+    let server = Server::start([slow_down, Says::text("Hi.").answer(Provider::Compatible)]).await;
+    let mut settings = settings();
+    let there = Connection { base_url: Some(server.url.clone()), ..Connection::default() };
+    settings.providers.insert(Provider::Compatible, there);
+    settings.fallback = vec!["compatible::b".into()];
+    let router = Router::new(settings, "compatible::a").expect("a router");
+    assert_eq!(router.fallback(), ["compatible::b"]);
+    let error = router.call(ask(None), &mut NoDeltas).await.unwrap_err();
+    assert!(matches!(error, Error::RateLimited { .. }), "{error:?}");
+    let error = router.call(ask(Some("compatible::a")), &mut NoDeltas).await.unwrap_err();
+    assert!(matches!(error, Error::Busy { .. }), "{error:?}");
+    assert_eq!(server.seen().len(), 1, "it was not asked again");
+    router.call(ask(Some("compatible::b")), &mut NoDeltas).await.expect("the other model has its own gate");
+    let doors: Vec<_> = router.gates().into_iter().map(|gate| (gate.model, gate.door)).collect();
+    assert!(matches!(&doors[0], (model, Door::Paused(_)) if model == "compatible::a"), "{doors:?}");
+    assert_eq!(doors[1], ("compatible::b".into(), Door::Open));
+}
+
 #[test]
 fn settings_are_read_and_mistakes_refused() {
     let given = serde_json::json!({
         "default": "compatible::x",
-        "providers": {"compatible": {"base_url": "http://127.0.0.1:1/v1", "key": "k", "concurrency": 2},
+        "fallback": ["compatible::y"],
+        "providers": {"compatible": {"base_url": "http://127.0.0.1:1/v1", "key": "k", "concurrency": 2,
+                                     "requests_per_minute": 60},
                       "openai_resp": {"header_seconds": 1.5}},
         "prices": {"compatible::x": {"input": 1.0, "output": 2.0}},
         "profiles": {"compatible::x": {"native_tools": false}},
     });
     let settings: Settings = serde_json::from_value(given).expect("settings");
+    assert_eq!(settings.fallback, ["compatible::y"]);
+    assert_eq!(settings.providers[&Provider::Compatible].requests_per_minute, Some(60));
     assert_eq!(settings.providers[&Provider::Compatible].concurrency, 2);
     assert_eq!(settings.providers[&Provider::OpenAiResp].header_timeout().as_millis(), 1500);
     for wrong in [

@@ -155,16 +155,19 @@ async fn a_request_at_fault_is_refused_with_advice() {
     for provider in Provider::ALL {
         let setting = format!("providers.{provider}.key");
         let advice = [
-            (400, "no such thing"),
-            (401, &setting),
-            (403, &setting),
-            (404, "model's name"),
-            (307, "base_url"),
+            (400, false, "no such thing"),
+            (401, true, &setting),
+            (403, true, &setting),
+            (404, true, "model's name"),
+            (307, false, "base_url"),
         ];
-        for (status, advice) in advice {
+        for (status, denied, advice) in advice {
             let error =
                 call(provider, Answer::status(status, body).header("location", "/")).await.unwrap_err();
-            assert!(matches!(error, Error::Refused { .. }) && !error.is_retryable(), "{error:?}");
+            // What another model may do better is told apart from what is wrong with the request.
+            assert_eq!(matches!(error, Error::Denied { .. }), denied, "{error:?}");
+            assert_eq!(matches!(error, Error::Refused { .. }), !denied, "{error:?}");
+            assert!(!error.is_retryable());
             let text = error.to_string();
             assert!(text.contains(advice) && text.contains(&status.to_string()), "{text}");
         }
@@ -173,7 +176,7 @@ async fn a_request_at_fault_is_refused_with_advice() {
     assert!(error.to_string().contains("OPENAI_API_KEY"), "{error}");
     let empty = r#"{"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}"#;
     let error = call(Provider::OpenAi, Answer::status(429, empty)).await.unwrap_err();
-    assert!(matches!(error, Error::Refused { .. }), "more attempts do not pay the bill: {error:?}");
+    assert!(matches!(error, Error::Denied { .. }), "more attempts do not pay the bill: {error:?}");
 }
 
 #[tokio::test]
@@ -210,14 +213,10 @@ async fn an_error_in_the_middle_of_a_stream_keeps_its_meaning() {
         let error = call(provider, answer).await.unwrap_err();
         assert!(matches!(error, Error::RateLimited { .. }), "{provider}: {error:?}");
     }
-    let refused = [
-        (Provider::Anthropic, anthropic("invalid_request_error")),
-        (Provider::OpenRouter, chat(r#"{"message": "why", "code": 402}"#)),
-    ];
-    for (provider, answer) in refused {
-        let error = call(provider, answer).await.unwrap_err();
-        assert!(matches!(error, Error::Refused { .. }), "{provider}: {error:?}");
-    }
+    let error = call(Provider::Anthropic, anthropic("invalid_request_error")).await.unwrap_err();
+    assert!(matches!(error, Error::Refused { .. }), "{error:?}");
+    let error = call(Provider::OpenRouter, chat(r#"{"message": "why", "code": 402}"#)).await.unwrap_err();
+    assert!(matches!(error, Error::Denied { .. }), "{error:?}");
 }
 
 #[tokio::test]

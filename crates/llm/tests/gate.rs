@@ -1,15 +1,27 @@
-//! So many calls at once, and no more.
+//! What one caller was told holds for all: the gate before a model.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use async_trait::async_trait;
-use entourage_llm::{Deltas, Gate, Model, NoDeltas, Reply, Request, Result};
-use tokio::sync::{Semaphore, mpsc};
+use entourage_llm::{
+    Connection, Delta, Deltas, Door, Error, Gated, Model, NoDeltas, Priority, Reply, Request, Result,
+};
+use tokio::{
+    sync::{Semaphore, mpsc},
+    task::JoinHandle,
+    time::advance,
+};
 
-/// Says when a call has come in, and lets it go when told to.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Says when a call has come in, begins its answer, and lets it go when told to.
 struct Held {
     inside: AtomicUsize,
     most: AtomicUsize,
@@ -19,10 +31,11 @@ struct Held {
 
 #[async_trait]
 impl Model for Held {
-    async fn call(&self, request: Request, _: &mut dyn Deltas) -> Result<Reply> {
+    async fn call(&self, request: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
         let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(inside, Ordering::SeqCst);
-        self.came.send(request.model.unwrap_or_default()).expect("a listener");
+        self.came.send(request.system.to_string()).expect("a listener");
+        deltas.delta(Delta::Text("I".into()));
         self.go.acquire().await.expect("open").forget();
         self.inside.fetch_sub(1, Ordering::SeqCst);
         Ok(Reply::default())
@@ -33,26 +46,95 @@ impl Model for Held {
     }
 }
 
+/// Gives what is left of a script, then replies; counts how often it was asked.
+#[derive(Default)]
+struct Told {
+    errors: Mutex<VecDeque<Error>>,
+    asked: AtomicUsize,
+}
+
+impl Told {
+    fn gated(
+        errors: impl IntoIterator<Item = Error>,
+        connection: Connection,
+    ) -> (Arc<Self>, Arc<Gated<Arc<Self>>>) {
+        let told = Arc::new(Self { errors: Mutex::new(errors.into_iter().collect()), ..Self::default() });
+        (Arc::clone(&told), Arc::new(Gated::new(told, connection)))
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+}
+
+#[async_trait]
+impl Model for Told {
+    async fn call(&self, _: Request, _: &mut dyn Deltas) -> Result<Reply> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let error = self.errors.lock().expect("not poisoned").pop_front();
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        error.map_or_else(|| Ok(Reply::default()), Err)
+    }
+
+    fn describe(&self) -> String {
+        "told".into()
+    }
+}
+
+fn slower(seconds: Option<u64>) -> Error {
+    Error::RateLimited { model: "m".into(), retry_after: seconds.map(Duration::from_secs) }
+}
+
+fn down() -> Error {
+    Error::Unavailable { model: "m".into(), cause: "HTTP 500".into(), retry_after: None }
+}
+
+fn from(who: &str, priority: Priority) -> Request {
+    Request { model: Some("m".into()), system: who.into(), priority, ..Request::default() }
+}
+
+fn ask<M: Model>(gated: &Arc<Gated<M>>, who: &str, priority: Priority) -> JoinHandle<Result<Reply>> {
+    let (gated, request) = (Arc::clone(gated), from(who, priority));
+    tokio::spawn(async move { gated.call(request, &mut NoDeltas).await })
+}
+
+async fn once<M: Model>(gated: &Gated<M>) -> Result<Reply> {
+    gated.call(from("", Priority::Person), &mut NoDeltas).await
+}
+
+fn busy(result: Result<Reply>) -> Duration {
+    match result {
+        Err(error @ Error::Busy { after, .. }) => {
+            assert!(error.is_retryable());
+            assert_eq!(error.retry_after(), Some(after));
+            after
+        }
+        other => panic!("not sent home: {other:?}"),
+    }
+}
+
+fn held(places: usize) -> (Arc<Held>, Arc<Gated<Arc<Held>>>, mpsc::UnboundedReceiver<String>) {
+    let (came, arrivals) = mpsc::unbounded_channel();
+    let (inside, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let held = Arc::new(Held { inside, most, came, go: Semaphore::new(0) });
+    let connection = Connection { concurrency: places, ..Connection::default() };
+    let gated = Arc::new(Gated::new(Arc::clone(&held), connection));
+    (held, gated, arrivals)
+}
+
 #[tokio::test]
 async fn calls_wait_in_the_order_they_came() {
-    let (came, mut arrivals) = mpsc::unbounded_channel();
-    let held = Arc::new(Held {
-        inside: AtomicUsize::new(0),
-        most: AtomicUsize::new(0),
-        came,
-        go: Semaphore::new(0),
-    });
-    let gate = Arc::new(Gate::new(Arc::clone(&held), 2));
+    let (held, gated, mut arrivals) = held(2);
     let mut calls = Vec::new();
     for number in 0..6 {
-        let gate = Arc::clone(&gate);
-        let request = Request { model: Some(number.to_string()), ..Request::default() };
-        calls.push(tokio::spawn(async move { gate.call(request, &mut NoDeltas).await }));
+        calls.push(ask(&gated, &number.to_string(), Priority::Person));
         // On this one thread the call has reached the gate before the next one is made.
         tokio::task::yield_now().await;
     }
     let mut order = vec![arrivals.recv().await.expect("0"), arrivals.recv().await.expect("1")];
     assert!(arrivals.try_recv().is_err(), "the third waits");
+    let state = &gated.gates()[0];
+    assert_eq!((state.model.as_str(), state.in_flight, state.waiting), ("m", 2, 4));
     // One that gives up while it waits takes no place with it.
     calls.remove(2).abort();
     for _ in 0..3 {
@@ -65,4 +147,184 @@ async fn calls_wait_in_the_order_they_came() {
     }
     assert_eq!(order, ["0", "1", "3", "4", "5"]);
     assert_eq!(held.most.load(Ordering::SeqCst), 2);
+    let state = &gated.gates()[0];
+    assert_eq!((state.door, state.in_flight, state.waiting), (Door::Open, 0, 0));
+}
+
+#[tokio::test]
+async fn people_go_before_background_work() {
+    let (held, gated, mut arrivals) = held(1);
+    let mut calls = Vec::new();
+    for (who, priority) in [
+        ("first", Priority::Background),
+        ("work 1", Priority::Background),
+        ("work 2", Priority::Background),
+        ("person 1", Priority::Person),
+        ("person 2", Priority::Person),
+    ] {
+        calls.push(ask(&gated, who, priority));
+        tokio::task::yield_now().await;
+    }
+    held.go.add_permits(5);
+    let mut order = Vec::new();
+    for call in calls {
+        call.await.expect("no panic").expect("a reply");
+        order.push(arrivals.recv().await.expect("one each"));
+    }
+    assert_eq!(order, ["first", "person 1", "person 2", "work 1", "work 2"]);
+}
+
+#[tokio::test]
+async fn models_of_one_provider_have_gates_of_their_own() {
+    let (held, gated, mut arrivals) = held(1);
+    for model in ["a", "b"] {
+        let (gated, request) =
+            (Arc::clone(&gated), Request { model: Some(model.into()), ..Request::default() });
+        tokio::spawn(async move { gated.call(request, &mut NoDeltas).await });
+        arrivals.recv().await.expect("not held up by the other");
+    }
+    held.go.add_permits(2);
+    let states = gated.gates();
+    assert_eq!(states.iter().map(|state| state.model.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_pause_sends_everyone_home_and_a_short_one_is_waited_out() {
+    let (told, gated) = Told::gated([slower(Some(30)), slower(Some(2))], Connection::default());
+    assert_eq!(once(&gated).await, Err(slower(Some(30))));
+    assert_eq!(busy(once(&gated).await), 30 * SECOND);
+    advance(10 * SECOND).await;
+    assert_eq!(busy(once(&gated).await), 20 * SECOND);
+    assert_eq!(gated.gates()[0].door, Door::Paused(20 * SECOND));
+    assert_eq!(told.asked(), 1, "nobody else was told the same");
+    advance(20 * SECOND).await;
+    assert_eq!(once(&gated).await, Err(slower(Some(2))));
+    once(&gated).await.expect("waits in memory");
+    assert_eq!((told.asked(), gated.gates()[0].door), (3, Door::Open));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_of_unknown_length_grows_until_a_request_is_taken() {
+    let (_, gated) = Told::gated([slower(None), slower(None), slower(None)], Connection::default());
+    for seconds in [2, 4, 8] {
+        assert_eq!(once(&gated).await, Err(slower(None)));
+        assert_eq!(gated.gates()[0].door, Door::Paused(seconds * SECOND));
+        advance(seconds * SECOND).await;
+    }
+    once(&gated).await.expect("a reply");
+}
+
+#[tokio::test(start_paused = true)]
+async fn those_who_wait_are_let_through_one_first_then_more_with_each_that_is_taken() {
+    let (told, gated) = Told::gated([slower(Some(1))], Connection::default());
+    assert_eq!(once(&gated).await, Err(slower(Some(1))));
+    let calls: Vec<_> = (0..20).map(|_| ask(&gated, "", Priority::Person)).collect();
+    tokio::task::yield_now().await;
+    assert_eq!((told.asked(), gated.gates()[0].waiting), (1, 20));
+    // Each answer takes 10 ms: one, then two, then four ask at once, then as many as have places.
+    let mut asked = Vec::new();
+    advance(Duration::from_millis(1001)).await;
+    for _ in 0..4 {
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+        asked.push(told.asked() - 1);
+        advance(Duration::from_millis(11)).await;
+    }
+    assert_eq!(asked, [1, 3, 7, 15]);
+    for call in calls {
+        call.await.expect("no panic").expect("a reply");
+    }
+    assert_eq!(told.asked(), 21);
+}
+
+#[tokio::test(start_paused = true)]
+async fn five_failures_in_a_row_open_the_breaker_for_a_growing_time() {
+    let (told, gated) = Told::gated((0..7).map(|_| down()), Connection::default());
+    for _ in 0..5 {
+        assert_eq!(once(&gated).await, Err(down()));
+    }
+    for seconds in [5, 10, 20] {
+        assert_eq!(gated.gates()[0].door, Door::Broken(seconds * SECOND));
+        assert_eq!(busy(once(&gated).await), seconds * SECOND);
+        advance(seconds * SECOND).await;
+        if seconds < 20 {
+            assert_eq!(once(&gated).await, Err(down()), "one probe");
+        }
+    }
+    assert_eq!(told.asked(), 7);
+    once(&gated).await.expect("it is back");
+    assert_eq!(gated.gates()[0].door, Door::Open);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_that_are_not_in_a_row_leave_the_breaker_alone() {
+    let (_, gated) = Told::gated((0..4).map(|_| down()), Connection::default());
+    for _ in 0..4 {
+        assert_eq!(once(&gated).await, Err(down()));
+    }
+    once(&gated).await.expect("a reply");
+    assert_eq!(gated.gates()[0].door, Door::Open);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_is_kept_over_any_minute() {
+    let connection = Connection { requests_per_minute: Some(2), ..Connection::default() };
+    let (told, gated) = Told::gated([], connection);
+    once(&gated).await.expect("the first");
+    advance(30 * SECOND).await;
+    once(&gated).await.expect("the second");
+    let left = busy(once(&gated).await);
+    assert!(left > 29 * SECOND && left < 30 * SECOND, "{left:?}");
+    advance(left).await;
+    once(&gated).await.expect("the third");
+    busy(once(&gated).await);
+    assert_eq!(told.asked(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_is_cut_off_makes_room_for_the_next() {
+    let (told, gated) = Told::gated([slower(Some(30))], Connection::default());
+    assert_eq!(once(&gated).await, Err(slower(Some(30))));
+    advance(30 * SECOND).await;
+    let probe = ask(&gated, "", Priority::Person);
+    tokio::task::yield_now().await;
+    assert_eq!(told.asked(), 2);
+    probe.abort();
+    once(&gated).await.expect("the next probe");
+    assert_eq!(told.asked(), 3);
+}
+
+/// Never answers.
+#[derive(Default)]
+struct Mute(AtomicUsize);
+
+#[async_trait]
+impl Model for Mute {
+    async fn call(&self, _: Request, _: &mut dyn Deltas) -> Result<Reply> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        std::future::pending().await
+    }
+
+    fn describe(&self) -> String {
+        "mute".into()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_answer_holds_nobody_up_for_long() {
+    let mute = Arc::new(Mute::default());
+    let gated =
+        Arc::new(Gated::new(Arc::clone(&mute), Connection { concurrency: 3, ..Connection::default() }));
+    let calls: Vec<_> = (0..4).map(|_| ask(&gated, "", Priority::Person)).collect();
+    let mut asked = Vec::new();
+    for _ in 0..5 {
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+        asked.push(mute.0.load(Ordering::SeqCst));
+        advance(3 * SECOND).await;
+    }
+    assert_eq!(asked, [1, 2, 3, 3, 3], "one more every three seconds, as long as there are places");
+    calls.iter().for_each(JoinHandle::abort);
 }

@@ -26,6 +26,7 @@ fn body(operation: &str) -> Option<Value> {
         "createAgent" => Some(json!({})),
         "sendMessage" => Some(json!({"text": "hello"})),
         "answerQuestion" => Some(json!({"answer": "blue"})),
+        "intervene" => Some(json!({"action": "pause"})),
         _ => None,
     }
 }

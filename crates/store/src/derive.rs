@@ -1,7 +1,7 @@
 //! Events are derived from commits, here and nowhere else, so that no change is told without
 //! having happened and none happens untold.
 
-use entourage_types::{Agent, AgentId, EventBody, Status, StepState};
+use entourage_types::{Agent, AgentId, EventBody, Status, Step, StepState, Time};
 
 use crate::{Commit, Write};
 
@@ -64,8 +64,7 @@ pub fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, AgentId,
             // A finished step shows as the item it wrote; only the others need telling.
             Write::Step(step) if step.state != StepState::Done => {
                 if let Some(writer) = writer {
-                    let body = EventBody::Step { run: step.run, key: step.key.clone(), state: step.state };
-                    events.push((writer.root, writer.id, body));
+                    events.push((writer.root, writer.id, of_step(step)));
                 }
             }
             Write::Task(task) => {
@@ -88,4 +87,18 @@ pub fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, AgentId,
         }
     }
     events
+}
+
+/// What is told of a step: of one to be tried again, also when and why.
+fn of_step(step: &Step) -> EventBody {
+    let again = step.state == StepState::Retry;
+    let value = |name: &str| step.value.get(name).filter(|_| again);
+    EventBody::Step {
+        run: step.run,
+        key: step.key.clone(),
+        state: step.state,
+        due: value("due").and_then(|due| due.as_i64()).map(Time::from_micros),
+        attempt: again.then_some(step.attempt),
+        error: value("error").and_then(|error| error.as_str()).map(str::to_owned),
+    }
 }

@@ -72,6 +72,15 @@ pub enum EventBody {
         key: String,
         /// How far it got.
         state: StepState,
+        /// When it is tried again, if it is to be.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        due: Option<Time>,
+        /// How many attempts there were before that.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        attempt: Option<u32>,
+        /// What went wrong, where it is tried again.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        error: Option<String>,
     },
     /// The transcript grew. Storage keeps the item's number only; reading fills the item in.
     Item {

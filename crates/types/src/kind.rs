@@ -15,6 +15,10 @@ pub struct Kind {
     /// The model it wants, as `provider::name`; the house's choice otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The models that are asked instead when it fails for good, in this order; the house's where it
+    /// names no model and none here.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub fallback: Vec<String>,
     /// The tools it is offered; none given means all that need no setting up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
@@ -50,6 +54,7 @@ impl Kind {
             name: name.into(),
             description: String::new(),
             model: None,
+            fallback: Vec::new(),
             tools: None,
             program: Program::React,
             peers: Vec::new(),

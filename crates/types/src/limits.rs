@@ -22,7 +22,8 @@ pub struct Limits {
     pub max_tree: u32,
     /// Characters of a tool's output that the model gets to see.
     pub max_output_chars: usize,
-    /// Attempts of one model call before the run fails.
+    /// Attempts of one model call before the next declared model is asked, or the run fails; how
+    /// many there are up to this depends on what fails.
     pub max_attempts: u32,
     /// Seconds that one tool call may take.
     pub tool_seconds: u64,
@@ -39,7 +40,7 @@ impl Default for Limits {
             max_children: 32,
             max_tree: 200,
             max_output_chars: 24_000,
-            max_attempts: 4,
+            max_attempts: 8,
             tool_seconds: 120,
         }
     }

@@ -76,7 +76,8 @@ pub struct Step {
     pub key: String,
     /// How far it got.
     pub state: StepState,
-    /// The checkpoint: what the step returned, or what an open one waits for.
+    /// The checkpoint: what the step returned, or what an open one waits for; of one to be tried
+    /// again, when (`due`, in microseconds) and why (`error`).
     pub value: Value,
     /// How many times it was tried.
     pub attempt: u32,

@@ -28,6 +28,9 @@ pub struct Entry {
     /// The task that a question belongs to, so that a client can point at it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
+    /// Of a failure: `false`, for the house does not try again by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retryable: Option<bool>,
 }
 
 /// Who speaks.
@@ -78,7 +81,9 @@ fn visible(item: &Item, reply: Reply) -> Option<Entry> {
         ItemBody::Notice(notice) if notice.level != Level::Info => (Role::Notice, notice.text.clone()),
         _ => return None,
     };
-    Some(Entry { role, text, at: item.at, item_seq: Some(item.seq), question: None, task: None })
+    let retryable =
+        matches!(&item.body, ItemBody::Notice(notice) if notice.level == Level::Error).then_some(false);
+    Some(Entry { role, text, at: item.at, item_seq: Some(item.seq), question: None, task: None, retryable })
 }
 
 /// What a call told the user, if it told them something.
@@ -100,6 +105,7 @@ fn asked(question: Question) -> Entry {
         item_seq: None,
         question: Some(question.id),
         task: question.task,
+        retryable: None,
     }
 }
 

@@ -23,10 +23,11 @@ const TOOLS_ELSEWHERE: [(&str, &str); 7] = [
 ];
 
 /// Keys of this house; any other is remarked upon.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "name",
     "description",
     "model",
+    "fallback",
     "tools",
     "program",
     "peers",
@@ -44,6 +45,8 @@ struct FrontMatter {
     #[serde(default)]
     description: String,
     model: Option<String>,
+    #[serde(default)]
+    fallback: Names,
     tools: Option<Names>,
     program: Option<Program>,
     #[serde(default)]
@@ -110,12 +113,18 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
     }
     let tools = matter.tools.map(|names| tools_here(names, file, line_of(front, "tools"), &mut findings));
     let model = model_here(matter.model, file, line_of(front, "model"), &mut findings);
+    let fallback = matter.fallback.into_vec();
+    if let Some(nameless) = fallback.iter().find(|model| !model.contains("::")) {
+        let why = format!("fallback `{nameless}` is not of the form `provider::name`");
+        findings.push(Finding::mistake(file, line_of(front, "fallback"), why));
+    }
     if findings.iter().any(|finding| finding.severity == super::Severity::Mistake) {
         return (None, findings);
     }
     let kind = Kind {
         description: matter.description.trim().to_owned(),
         model,
+        fallback,
         tools,
         program: matter.program.unwrap_or(Program::React),
         peers: matter.peers.into_vec(),
@@ -249,6 +258,7 @@ mod tests {
         assert_eq!(only("---\nname: a\n---\n\n").line, 4);
         assert!(only("---\nname: a\nprogram: explode\n---\nDo.").text.contains("react"));
         assert!(only("---\nname: a\nlimits:\n  max_stepz: 3\n---\nDo.").text.contains("max_stepz"));
+        assert_eq!(only("---\nname: a\nfallback: [gpt]\n---\nDo.").line, 3);
         assert!(only("---\ndescription: nameless\n---\nDo.").text.contains("name"));
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn request(kind: &Kind, offer: &Offer, items: &[Item], now: Time) -> 
         tools: Arc::clone(&offer.specs),
         output_schema: kind.output_schema.clone().map(Arc::new),
         temperature: kind.temperature,
-        max_tokens: None,
+        ..Request::default()
     }
 }
 

@@ -1,16 +1,48 @@
 //! One model call: one step, whose checkpoint is the turn with what it used. Pieces of the answer go
 //! to whoever follows, on the side.
 
-use entourage_llm::{Delta, Deltas, Error as ModelError, Reply};
+use entourage_llm::{Delta, Deltas, Error as ModelError, Priority, Reply, Request};
 use entourage_store::Write;
-use entourage_types::{ItemBody, ModelUse, Status, StepState, StopReason, Turn, WaitingOn, Wakeup, WakeupId};
-use serde_json::{Value, json};
+use entourage_types::{
+    ItemBody, ModelUse, Status, Step, StepState, StopReason, Time, Turn, WaitingOn, Wakeup, WakeupId,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Interrupt, Result, Run};
 use crate::{
     feed::{AgentDelta, Piece, Pieces},
-    prompt, retry,
+    prompt,
+    retry::{self, Next},
 };
+
+/// How far a call that failed has come; the step's value while it sleeps.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Tries {
+    /// When it is tried again, in microseconds, and why.
+    due: i64,
+    error: String,
+    /// How many of the declared models have failed for good, and what they said.
+    given_up: usize,
+    said: Vec<String>,
+    /// How many requests there were, and how many of them to those models.
+    #[serde(skip)]
+    made: u32,
+    spent: u32,
+}
+
+impl Tries {
+    fn of(step: &Step) -> Result<Self> {
+        Ok(Self { made: step.attempt, ..serde_json::from_value(step.value.clone())? })
+    }
+
+    /// The last word on a call that failed for good: everything that was said.
+    fn last_word(mut self, error: &ModelError) -> Interrupt {
+        self.said.push(error.to_string());
+        Interrupt::Stopped(StopReason::ModelFailed, self.said.join("; "))
+    }
+}
 
 impl Run<'_> {
     /// Asks the model for its next turn, once: after a crash the turn is read back.
@@ -24,45 +56,78 @@ impl Run<'_> {
             return Ok(turn.clone());
         }
         let key = model_key(self.turns);
-        let mut attempt = match self.steps.get(&key) {
-            Some(step) if step.state == StepState::Retry => {
-                let due = step.value["due"].as_i64().unwrap_or_default();
-                if self.house.now().micros() < due && !std::mem::take(&mut self.hurried) {
-                    return Err(Interrupt::Suspended(WaitingOn::Retry));
-                }
-                step.attempt + 1
-            }
-            _ => 1,
+        let mut tries = match self.steps.get(&key) {
+            Some(step) if step.state == StepState::Retry => Tries::of(step)?,
+            _ => Tries::default(),
         };
+        if self.house.now().micros() < tries.due && !std::mem::take(&mut self.hurried) {
+            return Err(Interrupt::Suspended(WaitingOn::Retry));
+        }
         let pieces = self.house.inner.feed.pieces(self.agent.root);
-        let reply = loop {
-            let error = match self.attempt(&pieces).await? {
-                Ok(reply) => break Ok(reply),
+        let max_attempts = self.kind().limits.max_attempts;
+        let models = self.models();
+        let mut at = tries.given_up;
+        // The shortest pause of those models that were passed by.
+        let mut soonest = None;
+        loop {
+            let error = match self.attempt(models.get(at).cloned().flatten(), &pieces).await? {
+                Ok(reply) => return self.keep(&key, tries.made + 1, reply).await,
                 Err(error) => error,
             };
+            // One that only met a closed gate is no attempt.
+            tries.made += u32::from(!matches!(error, ModelError::Busy { .. }));
+            let attempt = tries.made - tries.spent;
+            // What is wrong with the request is wrong with it elsewhere.
+            let others = at + 1 < models.len() && !matches!(error, ModelError::Refused { .. });
             tracing::warn!(agent = %self.agent.id, run = %self.record.id, attempt, %error, "a model call failed");
-            let Some(delay) = retry::delay(&error, attempt, self.kind().limits.max_attempts) else {
-                break Err(error);
+            let delay = match retry::next(&error, attempt, max_attempts, others, self.agent.id) {
+                Next::Elsewhere(pause) => {
+                    soonest = Some(soonest.map_or(pause, |other| pause.min(other)));
+                    at += 1;
+                    continue;
+                }
+                Next::Over if others => {
+                    if at == tries.given_up {
+                        (tries.given_up, tries.spent) = (at + 1, tries.made);
+                        tries.said.push(error.to_string());
+                    }
+                    at += 1;
+                    continue;
+                }
+                Next::Over => match soonest.filter(|_| attempt < max_attempts) {
+                    Some(pause) => pause,
+                    None => return Err(tries.last_word(&error)),
+                },
+                Next::Again(delay) => soonest.map_or(delay, |pause| pause.min(delay)),
             };
             let due = self.house.now() + delay;
             if !retry::in_memory(delay) {
-                return self.try_again(&key, attempt, &error, due).await;
+                (tries.due, tries.error) = (due.micros(), error.to_string());
+                return self.try_again(&key, &tries, due).await;
             }
             tokio::select! {
                 () = self.house.inner.clock.sleep_until(due) => {}
                 () = self.cut.cancelled() => return Err(Interrupt::Stopping),
             }
-            attempt += 1;
-        };
-        match reply {
-            Ok(reply) => self.keep(&key, attempt, reply).await,
-            Err(error) => Err(Interrupt::Stopped(StopReason::ModelFailed, error.to_string())),
         }
     }
 
+    /// The models that may be asked, in the order of their kind's preference; none is the house's.
+    fn models(&self) -> Vec<Option<String>> {
+        let kind = self.kind();
+        let fallback = match (&kind.model, kind.fallback.as_slice()) {
+            (None, []) => self.house.inner.model.fallback(),
+            (_, own) => own,
+        };
+        std::iter::once(kind.model.clone()).chain(fallback.iter().cloned().map(Some)).collect()
+    }
+
     /// One attempt. The end of the process cuts it off, and so does who wants something else.
-    async fn attempt(&self, pieces: &Pieces) -> Result<Result<Reply, ModelError>> {
+    async fn attempt(&self, model: Option<String>, pieces: &Pieces) -> Result<Result<Reply, ModelError>> {
+        // People wait for what a root says; what goes on below it lets them go first.
+        let priority = if self.agent.parent.is_none() { Priority::Person } else { Priority::Background };
         let request = prompt::request(self.kind(), &self.offer, &self.items, self.house.now());
+        let request = Request { model, priority, ..request };
         let mut deltas = Streamed {
             pieces,
             offset: 0,
@@ -96,7 +161,7 @@ impl Run<'_> {
         self.record.cost += reply.cost.unwrap_or_default();
         let turn = Turn { text: reply.text, calls: reply.calls, used: Some(used) };
         let mut writes = vec![self.item(ItemBody::Turn(turn.clone()), at)];
-        if attempt > 1 {
+        if attempt > 1 || self.steps.contains_key(key) {
             let mut step = self.step(key, StepState::Done, Value::Null, at);
             step.attempt = attempt;
             writes.push(Write::Step(step));
@@ -113,17 +178,10 @@ impl Run<'_> {
     }
 
     /// Sleeps on disk until the next attempt.
-    async fn try_again(
-        &mut self,
-        key: &str,
-        attempt: u32,
-        error: &ModelError,
-        due: entourage_types::Time,
-    ) -> Result<Turn> {
+    async fn try_again(&mut self, key: &str, tries: &Tries, due: Time) -> Result<Turn> {
         let at = self.house.now();
-        let value = json!({ "due": due.micros(), "error": error.to_string() });
-        let mut step = self.step(key, StepState::Retry, value, at);
-        step.attempt = attempt;
+        let mut step = self.step(key, StepState::Retry, serde_json::to_value(tries)?, at);
+        step.attempt = tries.made;
         let wakeup =
             Wakeup { id: WakeupId::new(), agent: self.agent.id, owner: self.agent.owner.clone(), due };
         self.commit(vec![Write::Step(step), Write::Wake(wakeup)]).await?;

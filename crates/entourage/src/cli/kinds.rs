@@ -61,7 +61,8 @@ fn list(globals: &Globals, settings: &Settings) -> Result<Exit> {
         if globals.json {
             out::json(&json!({
                 "name": kind.name, "description": kind.description, "tools": kind.tools,
-                "peers": kind.peers, "model": kind.model, "version": kind.version,
+                "peers": kind.peers, "model": kind.model, "fallback": kind.fallback,
+                "version": kind.version,
             }))?;
         } else {
             let name = format!("{:width$}", kind.name);
@@ -109,6 +110,7 @@ fn write(kind: &Kind) -> Result<()> {
     let lines = [
         ("version", kind.version.clone()),
         ("model", kind.model.clone().unwrap_or_else(|| "the house's".into())),
+        ("fallback", names(&kind.fallback)),
         ("tools", kind.tools.as_deref().map_or_else(|| "all".into(), names)),
         ("peers", names(&kind.peers)),
         ("program", kind.program.to_string()),

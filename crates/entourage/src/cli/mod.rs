@@ -64,18 +64,25 @@ enum Command {
     Tail(tail::Tail),
     Answer(answer::Answer),
     /// Let an agent begin nothing new until it is resumed
+    #[command(after_help = "Example:\n  entourage pause agt_0199… --reason \"until Monday\"")]
     Pause(intervene::Plain),
     /// Let a paused agent go on
+    #[command(after_help = "Example:\n  entourage resume agt_0199…")]
     Resume(intervene::Plain),
     /// Put a remark for people into an agent's log; the agent never sees it
+    #[command(after_help = "Example:\n  entourage comment agt_0199… \"checked by hand\"")]
     Comment(intervene::Worded),
     /// Write to an agent what it reads before its next model call
+    #[command(after_help = "Example:\n  entourage steer agt_0199… \"only sources from this year\"")]
     Steer(intervene::Worded),
     /// Give an agent a new instruction; what it is doing is dropped
+    #[command(after_help = "Example:\n  entourage modify agt_0199… \"compare two of them instead\"")]
     Modify(intervene::Worded),
     /// Begin a failed run again, or make a waiting attempt now
+    #[command(after_help = "Example:\n  entourage retry agt_0199…")]
     Retry(intervene::Plain),
     /// End an agent for good, with all below it; what it wrote stays readable
+    #[command(after_help = "Example:\n  entourage delete agt_0199…")]
     Delete(intervene::Plain),
     Agents(agents::Agents),
     Kinds(kinds::Kinds),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use entourage_engine::{AgentDelta, Piece};
 use entourage_types::{
     AgentId, Author, CallId, Cost, Event, EventBody, Item, ItemBody, Question, QuestionId, QuestionStatus,
-    RunId, Status, Task, TaskId, Turn, Usage, WaitingOn,
+    RunId, Status, Task, TaskId, Time, Turn, Usage, WaitingOn,
 };
 
 use super::words;
@@ -40,6 +40,8 @@ pub(crate) struct Member {
     told: Status,
     /// Calls under way, in words.
     calls: Vec<(CallId, String)>,
+    /// When it asks the model again, and why.
+    again: Option<(Time, String)>,
     /// What it is saying, as far as it has come.
     pub(crate) text: String,
     /// The tool that it is about to call.
@@ -144,6 +146,7 @@ impl Progress {
                 waiting_on: None,
                 told: Status::Idle,
                 calls: Vec::new(),
+                again: None,
                 text: String::new(),
                 about_to: None,
             }),
@@ -165,7 +168,14 @@ impl Progress {
                 }
             }
             EventBody::Item { item: Some(item), .. } => self.item(item),
-            EventBody::Item { item: None, .. } | EventBody::Step { .. } | EventBody::Intervention { .. } => {}
+            EventBody::Step { due: Some(due), error, .. } => {
+                if let Some(member) = self.member_mut(event.agent) {
+                    member.again = Some((*due, error.clone().unwrap_or_default()));
+                }
+            }
+            EventBody::Item { item: None, .. }
+            | EventBody::Step { due: None, .. }
+            | EventBody::Intervention { .. } => {}
             EventBody::Task { task } => {
                 self.tasks.insert(task.id, (**task).clone());
             }
@@ -242,6 +252,10 @@ impl Progress {
                 let kinds: Vec<&str> = working.map(|task| task.kind.as_str()).collect();
                 if kinds.is_empty() { member.calls() } else { format!("waits for {}", kinds.join(", ")) }
             }
+            Status::Waiting if member.waiting_on == Some(WaitingOn::Retry) => match &member.again {
+                Some((due, error)) => words::again(due.since(Time::now()), error),
+                None => words::status(member.status, member.waiting_on),
+            },
             Status::Idle | Status::Queued => "begins".into(),
             status => words::status(status, member.waiting_on),
         }

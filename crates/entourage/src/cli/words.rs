@@ -91,6 +91,16 @@ pub(crate) fn duration(duration: Duration) -> String {
     }
 }
 
+/// When something is tried again, and why.
+pub(crate) fn again(left: Duration, error: &str) -> String {
+    let left = match left.as_millis().div_ceil(1000) {
+        0 => "trying again now".into(),
+        seconds @ 1..60 => format!("trying again in {seconds} s"),
+        _ => format!("trying again in {}", duration(left)),
+    };
+    if error.is_empty() { left } else { format!("{left} ({})", short(error)) }
+}
+
 /// What an event tells, without who and when; none when it is of no interest to a person.
 pub(crate) fn event(event: &Event) -> Option<String> {
     Some(match &event.body {
@@ -99,6 +109,9 @@ pub(crate) fn event(event: &Event) -> Option<String> {
         EventBody::AgentStatus { status: now, waiting_on } => status(*now, *waiting_on),
         EventBody::Run { error: Some(error), .. } => format!("failed: {}", short(error)),
         EventBody::Run { .. } | EventBody::Task { .. } => return None,
+        EventBody::Step { due: Some(due), error, .. } => {
+            again(due.since(event.at), error.as_deref().unwrap_or_default())
+        }
         EventBody::Step { key, state: StepState::Retry, .. } => format!("{key} failed and is tried again"),
         EventBody::Step { .. } => return None,
         EventBody::Item { item, .. } => body(&item.as_ref()?.body)?,

@@ -29,6 +29,11 @@ impl Failure<'_> {
         Error::Refused { model: self.model.to_owned(), cause: self.clean(cause) }
     }
 
+    /// A model that is not there, or not for us.
+    fn denied(&self, cause: &str) -> Error {
+        Error::Denied { model: self.model.to_owned(), cause: self.clean(cause) }
+    }
+
     /// A provider that fails or cannot be reached.
     pub(super) fn unavailable(&self, cause: &str, retry_after: Option<Duration>) -> Error {
         Error::Unavailable { model: self.model.to_owned(), cause: self.clean(cause), retry_after }
@@ -59,12 +64,14 @@ impl Failure<'_> {
         };
         let code = status.as_u16();
         let refused = |advice: &str| self.refused(&format!("HTTP {code}: {words}{advice}"));
+        let denied = |advice: &str| self.denied(&format!("HTTP {code}: {words}{advice}"));
         match code {
-            429 if body.contains("insufficient_quota") => refused(". The account has no credit left"),
+            429 if body.contains("insufficient_quota") => denied(". The account has no credit left"),
             429 => Error::RateLimited { model: self.model.to_owned(), retry_after: retry_after(headers) },
             408 | 425 | 500..=599 => self.unavailable(&format!("HTTP {code}: {words}"), retry_after(headers)),
-            401 | 403 => refused(&self.key_advice()),
-            404 => refused(". Check the model's name, and `base_url` if it is set"),
+            402 => denied(""),
+            401 | 403 => denied(&self.key_advice()),
+            404 => denied(". Check the model's name, and `base_url` if it is set"),
             300..=399 => refused("The address redirects elsewhere, which is not followed: check `base_url`"),
             _ => refused(""),
         }
@@ -76,16 +83,12 @@ impl Failure<'_> {
         let word = |key: &str| inner.get(key).and_then(Value::as_str).unwrap_or_default();
         let code = inner.get("code").and_then(Value::as_u64).unwrap_or(0);
         let words = words(body);
-        let refusals = [
-            "invalid_request_error",
-            "authentication_error",
-            "permission_error",
-            "not_found_error",
-            "billing_error",
-        ];
+        let denials = ["authentication_error", "permission_error", "not_found_error", "billing_error"];
         if code == 429 || word("type").contains("rate_limit") || word("code").contains("rate_limit") {
             Error::RateLimited { model: self.model.to_owned(), retry_after: None }
-        } else if (400..500).contains(&code) && code != 408 || refusals.contains(&word("type")) {
+        } else if denials.contains(&word("type")) || [401, 402, 403, 404].contains(&code) {
+            self.denied(&words)
+        } else if (400..500).contains(&code) && code != 408 || word("type") == "invalid_request_error" {
             self.refused(&words)
         } else {
             self.unavailable(&words, None)

@@ -29,6 +29,9 @@ pub(crate) struct EntryView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::TaskId>)]
     task: Option<TaskId>,
+    /// Of a failure: `false`, for the house does not try again by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retryable: Option<bool>,
 }
 
 /// Who speaks.
@@ -48,14 +51,14 @@ enum RoleView {
 
 impl From<Entry> for EntryView {
     fn from(entry: Entry) -> Self {
-        let Entry { role, text, at, item_seq, question, task } = entry;
+        let Entry { role, text, at, item_seq, question, task, retryable } = entry;
         let role = match role {
             Role::User => RoleView::User,
             Role::Assistant => RoleView::Assistant,
             Role::Question => RoleView::Question,
             Role::Notice => RoleView::Notice,
         };
-        Self { role, text, at, item_seq, question, task }
+        Self { role, text, at, item_seq, question, task, retryable }
     }
 }
 

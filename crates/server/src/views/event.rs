@@ -88,6 +88,16 @@ enum EventBodyView {
         /// How far it got.
         #[schema(value_type = schema::StepState)]
         state: StepState,
+        /// When it is tried again: what a client counts down to. With `state` `retry` only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<schema::Time>)]
+        due: Option<Time>,
+        /// How many attempts there were before that.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        attempt: Option<u32>,
+        /// What went wrong.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
     },
     /// The transcript grew.
     Item {
@@ -129,7 +139,9 @@ impl From<EventBody> for EventBodyView {
             EventBody::Run { run, status, waiting_on, stop_reason, error, usage, cost } => {
                 Self::Run { run, status, waiting_on, stop_reason, error, usage: usage.into(), cost }
             }
-            EventBody::Step { run, key, state } => Self::Step { run, key, state },
+            EventBody::Step { run, key, state, due, attempt, error } => {
+                Self::Step { run, key, state, due, attempt, error }
+            }
             EventBody::Item { item_seq, item } => Self::Item { item_seq, item: item.map(ItemView::from) },
             EventBody::Task { task } => Self::Task { task: Box::new((*task).into()) },
             EventBody::Intervention { intervention } => {

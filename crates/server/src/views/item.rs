@@ -95,6 +95,9 @@ enum ItemBodyView {
         code: String,
         /// A sentence for people.
         text: String,
+        /// Of a failure: `false`, for the house does not try again by itself.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        retryable: Option<bool>,
     },
 }
 
@@ -164,7 +167,8 @@ impl From<ItemBody> for ItemBodyView {
             }
             ItemBody::Decision(Decision { name, value }) => Self::Decision { name, value },
             ItemBody::Notice(Notice { level, code, text }) => {
-                Self::Notice { level: level.into(), code, text }
+                let retryable = (level == Level::Error).then_some(false);
+                Self::Notice { level: level.into(), code, text, retryable }
             }
         }
     }

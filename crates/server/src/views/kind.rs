@@ -17,6 +17,8 @@ pub(crate) struct KindView {
     /// The model it wants, as `provider::name`; null for the house's choice.
     #[schema(required)]
     model: Option<String>,
+    /// The models that are asked instead when it fails for good, in this order.
+    fallback: Vec<String>,
     /// The tools it is offered; null for all that need no setting up.
     #[schema(required)]
     tools: Option<Vec<String>>,
@@ -41,6 +43,7 @@ impl From<&Kind> for KindView {
             name: kind.name.clone(),
             description: kind.description.clone(),
             model: kind.model.clone(),
+            fallback: kind.fallback.clone(),
             tools: kind.tools.clone(),
             program: kind.program,
             peers: kind.peers.clone(),

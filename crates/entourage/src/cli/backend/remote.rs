@@ -146,18 +146,19 @@ struct Sent {
     item_seq: Option<u64>,
     question: Option<QuestionId>,
     task: Option<TaskId>,
+    retryable: Option<bool>,
 }
 
 impl From<Sent> for Entry {
     fn from(sent: Sent) -> Self {
-        let Sent { role, text, at, item_seq, question, task } = sent;
+        let Sent { role, text, at, item_seq, question, task, retryable } = sent;
         let role = match role.as_str() {
             "user" => Role::User,
             "assistant" => Role::Assistant,
             "question" => Role::Question,
             _ => Role::Notice,
         };
-        Self { role, text, at, item_seq, question, task }
+        Self { role, text, at, item_seq, question, task, retryable }
     }
 }
 

@@ -1,6 +1,6 @@
 //! When a tree rests, and what its agents are said to do.
 
-use entourage_types::{Message, Output, Owner, StopReason, TaskResult, Time, ToolCall};
+use entourage_types::{Message, Output, Owner, StepState, StopReason, TaskResult, Time, ToolCall};
 use serde_json::json;
 
 use super::*;
@@ -141,4 +141,20 @@ fn what_an_agent_is_doing_is_said_in_words() {
     story.item(story.root, ItemBody::Output(output));
     story.stands(story.root, Status::Running);
     assert_eq!(doing(&story), "thinks");
+}
+
+#[test]
+fn who_tries_again_counts_down_and_says_why() {
+    let mut story = Story::new();
+    let due = Time::now() + std::time::Duration::from_millis(7_900);
+    let (key, state, error) = ("model/1".into(), StepState::Retry, Some("m: HTTP 500".into()));
+    let step = EventBody::Step { run: RunId::new(), key, state, due: Some(due), attempt: Some(3), error };
+    story.tell(story.root, step);
+    let waiting_on = Some(WaitingOn::Retry);
+    story.tell(story.root, EventBody::AgentStatus { status: Status::Waiting, waiting_on });
+    let doing = story.progress.doing(story.progress.member(story.root).expect("there"));
+    assert!(
+        ["trying again in 8 s (m: HTTP 500)", "trying again in 7 s (m: HTTP 500)"].contains(&doing.as_str()),
+        "{doing}"
+    );
 }

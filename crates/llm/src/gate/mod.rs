@@ -1,0 +1,189 @@
+//! One gate before each model of each account, shared by all agents: what the provider said to one
+//! of them holds for all, so that fifty do not have to be told the same.
+//!
+//! Who comes to a closed gate waits, or, where the wait is worth more than a moment, is sent home
+//! with [`Error::Busy`]: no request was made, and the caller can sleep elsewhere than in memory.
+
+mod gated;
+mod state;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep_until},
+};
+
+pub use gated::Gated;
+use state::{Sort, State, Way};
+
+use crate::{Connection, Error, Priority, Reply, Result};
+
+/// A gate as it stands, for whoever measures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GateState {
+    /// Before which model, as `provider::name`.
+    pub model: String,
+    /// Whether anybody is let through.
+    pub door: Door,
+    /// How many calls are under way behind it.
+    pub in_flight: usize,
+    /// How many callers wait before it.
+    pub waiting: usize,
+}
+
+/// Whether a gate lets anybody through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Door {
+    /// It does.
+    Open,
+    /// Not for this long: the provider asked for a pause, or the rate is used up.
+    Paused(Duration),
+    /// Not for this long: the breaker is open, since too many calls in a row failed.
+    Broken(Duration),
+}
+
+/// The gate before one model.
+#[derive(Debug)]
+struct Gate {
+    model: String,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    state: State,
+    /// Who waits: people first, and in the order they came. Only the first may pass; whoever leaves
+    /// or changes the state wakes the first.
+    queue: BTreeMap<(Priority, u64), Arc<Notify>>,
+    tickets: u64,
+}
+
+impl Gate {
+    fn new(model: String, connection: &Connection) -> Self {
+        let state = State::new(connection.concurrency, connection.requests_per_minute);
+        Self { model, inner: Mutex::new(Inner { state, queue: BTreeMap::new(), tickets: 0 }) }
+    }
+
+    fn state(&self) -> GateState {
+        let mut inner = self.lock();
+        GateState {
+            model: self.model.clone(),
+            door: inner.state.door(Instant::now()),
+            in_flight: inner.state.in_flight(),
+            waiting: inner.queue.len(),
+        }
+    }
+
+    /// Returns once the caller may ask.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] when that is known to take longer than a moment.
+    async fn enter(&self, priority: Priority) -> Result<Pass<'_>> {
+        let place = Place::at(self, priority);
+        loop {
+            let way = {
+                let mut inner = self.lock();
+                let first = inner.queue.first_key_value().is_some_and(|(key, _)| *key == place.key);
+                inner.state.enter(Instant::now(), first)
+            };
+            match way {
+                Way::Through(round, began) => {
+                    return Ok(Pass { gate: self, round, asking: Some(began) });
+                }
+                Way::Wait(None) => place.called.notified().await,
+                Way::Wait(Some(until)) => tokio::select! {
+                    () = place.called.notified() => {}
+                    () = sleep_until(until) => {}
+                },
+                Way::Home(after) => return Err(Error::Busy { model: self.model.clone(), after }),
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn call_first(&self) {
+        if let Some((_, called)) = self.queue.first_key_value() {
+            called.notify_one();
+        }
+    }
+}
+
+/// A place in the queue, given up when dropped.
+struct Place<'g> {
+    gate: &'g Gate,
+    key: (Priority, u64),
+    called: Arc<Notify>,
+}
+
+impl<'g> Place<'g> {
+    fn at(gate: &'g Gate, priority: Priority) -> Self {
+        let called = Arc::new(Notify::new());
+        let mut inner = gate.lock();
+        inner.tickets += 1;
+        let key = (priority, inner.tickets);
+        inner.queue.insert(key, Arc::clone(&called));
+        Self { gate, key, called }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut inner = self.gate.lock();
+        inner.queue.remove(&self.key);
+        inner.call_first();
+    }
+}
+
+/// A call behind the gate; dropped without a word, it was cut off and says nothing of the provider.
+struct Pass<'g> {
+    gate: &'g Gate,
+    /// Which stretch between two closings it began in: what it meets says nothing of a later one.
+    round: u64,
+    /// Since when the provider has yet to take the request, until it has.
+    asking: Option<Instant>,
+}
+
+impl Pass<'_> {
+    /// The provider has taken the request: its answer begins.
+    fn accepted(&mut self) {
+        if let Some(began) = self.asking.take() {
+            let mut inner = self.gate.lock();
+            let wanted = !inner.queue.is_empty();
+            inner.state.accepted(self.round, began, wanted);
+            inner.call_first();
+        }
+    }
+
+    /// How the call ended.
+    fn ended(mut self, result: &Result<Reply>) {
+        let sort = match result {
+            Err(Error::RateLimited { retry_after, .. }) => Sort::Slower(*retry_after),
+            Err(Error::Unavailable { retry_after: Some(after), .. }) => Sort::Slower(Some(*after)),
+            Err(Error::Unavailable { .. } | Error::TimedOut { .. }) => Sort::Down,
+            // An answer that is no good was given all the same.
+            _ => Sort::Answered,
+        };
+        if sort == Sort::Answered {
+            self.accepted();
+        }
+        self.gate.lock().state.ended(Instant::now(), self.round, sort);
+    }
+}
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        let mut inner = self.gate.lock();
+        inner.state.left(self.round, self.asking);
+        inner.call_first();
+    }
+}

@@ -1,0 +1,200 @@
+//! What a gate knows of its model: figures and moments, no waiting.
+//!
+//! A request is *asking* until its answer begins: that is when the provider has taken it. One may
+//! ask at first, and again after each closing; each that is taken while others wait makes room for
+//! one more. So a provider that wants fewer requests refuses one or two, not as many as there are
+//! callers. Refusals come fast: a slow answer holds nobody up for long.
+
+use std::{collections::VecDeque, time::Duration};
+
+use tokio::time::Instant;
+
+use super::Door;
+
+/// So many may ask at once until it is known that the provider takes more.
+const PROBE: usize = 1;
+/// A request that was not refused within this is not counted as asking any more.
+const REFUSED_WITHIN: Duration = Duration::from_secs(3);
+/// A wait up to this is spent in memory.
+const MOMENT: Duration = Duration::from_secs(3);
+/// A provider that asks to slow down and does not say for how long gets this, doubled each time.
+const PAUSE: Duration = Duration::from_secs(2);
+/// So many failures in a row open the breaker.
+const BREAKS_AFTER: u32 = 5;
+/// For how long it opens first, doubled each time.
+const BROKEN: Duration = Duration::from_secs(5);
+/// The longest pause that is our own choice.
+const LONGEST: Duration = Duration::from_secs(60);
+/// What a rate is counted over.
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Whether somebody may ask now.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Yes, in this round, from this moment.
+    Through(u64, Instant),
+    /// Not yet: until that moment, or until called.
+    Wait(Option<Instant>),
+    /// Not for so long that waiting here is no use.
+    Home(Duration),
+}
+
+/// What a call's end says of the provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// It answers.
+    Answered,
+    /// It wants fewer requests, for this long where it says so.
+    Slower(Option<Duration>),
+    /// It does not answer, or not as a provider should.
+    Down,
+}
+
+/// What a gate knows of its model.
+#[derive(Debug)]
+pub(super) struct State {
+    /// Calls at once.
+    places: usize,
+    in_flight: usize,
+    /// When those calls of this round began that are asking, and how many there may be.
+    asking: Vec<Instant>,
+    width: usize,
+    /// Requests a minute, and when those of the last minute were made.
+    rate: Option<usize>,
+    made: VecDeque<Instant>,
+    /// Nobody passes before this.
+    closed: Option<Instant>,
+    /// Grows with each closing; those that began before say nothing of what is after it.
+    round: u64,
+    /// How often in a row the provider asked to slow down, and how often it failed.
+    slower: u32,
+    failures: u32,
+}
+
+impl State {
+    pub(super) fn new(places: usize, rate: Option<u32>) -> Self {
+        Self {
+            places: places.max(1),
+            in_flight: 0,
+            asking: Vec::new(),
+            width: PROBE,
+            rate: rate.map(|rate| usize::try_from(rate).unwrap_or(usize::MAX).max(1)),
+            made: VecDeque::new(),
+            closed: None,
+            round: 0,
+            slower: 0,
+            failures: 0,
+        }
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    pub(super) fn door(&mut self, now: Instant) -> Door {
+        match self.opens(now).map(|opens| opens - now) {
+            None => Door::Open,
+            Some(left) if self.broken() => Door::Broken(left),
+            Some(left) => Door::Paused(left),
+        }
+    }
+
+    /// Lets the first of the queue through, if anybody.
+    pub(super) fn enter(&mut self, now: Instant, first: bool) -> Way {
+        match self.opens(now) {
+            Some(opens) if opens - now > MOMENT => Way::Home(opens - now),
+            Some(opens) => Way::Wait(first.then_some(opens)),
+            None if !first || self.in_flight >= self.places => Way::Wait(None),
+            None if self.asking(now) >= self.width => {
+                let slow = self.asking.first().map(|began| *began + REFUSED_WITHIN);
+                Way::Wait(slow.filter(|_| !self.broken()))
+            }
+            None => {
+                self.in_flight += 1;
+                self.asking.push(now);
+                if self.rate.is_some() {
+                    self.made.push_back(now);
+                }
+                Way::Through(self.round, now)
+            }
+        }
+    }
+
+    /// How many are asking. While the breaker is tested, slow ones count too.
+    fn asking(&mut self, now: Instant) -> usize {
+        if !self.broken() {
+            self.asking.retain(|began| *began + REFUSED_WITHIN > now);
+        }
+        self.asking.len()
+    }
+
+    fn broken(&self) -> bool {
+        self.failures >= BREAKS_AFTER
+    }
+
+    /// When the door opens, while it is closed.
+    fn opens(&mut self, now: Instant) -> Option<Instant> {
+        while self.made.front().is_some_and(|made| *made + MINUTE <= now) {
+            self.made.pop_front();
+        }
+        let used_up = self.rate.is_some_and(|rate| self.made.len() >= rate);
+        let next = self.made.front().filter(|_| used_up).map(|made| *made + MINUTE);
+        self.closed.max(next).filter(|opens| *opens > now)
+    }
+
+    /// The provider has taken a request that `began` then; `wanted` says whether others wait to ask.
+    pub(super) fn accepted(&mut self, round: u64, began: Instant, wanted: bool) {
+        if round == self.round {
+            self.asks_no_more(began);
+            self.slower = 0;
+            self.width = (self.width + usize::from(wanted)).min(self.places);
+        }
+    }
+
+    /// A call has ended by itself.
+    pub(super) fn ended(&mut self, now: Instant, round: u64, sort: Sort) {
+        // Of those that were asking when the gate closed, the next ones are told the same.
+        let old = round != self.round;
+        match sort {
+            Sort::Slower(Some(after)) if old => self.closed = self.closed.max(now.checked_add(after)),
+            _ if old => {}
+            Sort::Answered => self.failures = 0,
+            Sort::Slower(after) => {
+                let own = grown(PAUSE, self.slower);
+                self.slower += 1;
+                self.close(now, after.unwrap_or(own));
+            }
+            Sort::Down => {
+                self.failures += 1;
+                if let Some(again) = self.failures.checked_sub(BREAKS_AFTER) {
+                    self.close(now, grown(BROKEN, again));
+                }
+            }
+        }
+    }
+
+    /// A call is over, however it ended; it was asking since then, if it still was.
+    pub(super) fn left(&mut self, round: u64, asking: Option<Instant>) {
+        self.in_flight -= 1;
+        if let Some(began) = asking.filter(|_| round == self.round) {
+            self.asks_no_more(began);
+        }
+    }
+
+    fn asks_no_more(&mut self, began: Instant) {
+        if let Some(at) = self.asking.iter().position(|asking| *asking == began) {
+            self.asking.remove(at);
+        }
+    }
+
+    fn close(&mut self, now: Instant, pause: Duration) {
+        self.closed = now.checked_add(pause);
+        self.round += 1;
+        self.asking.clear();
+        self.width = PROBE;
+    }
+}
+
+fn grown(first: Duration, times: u32) -> Duration {
+    first.saturating_mul(1 << times.min(8)).min(LONGEST)
+}
