@@ -4,7 +4,9 @@ use entourage_store::{Claim, Commit, Error as StoreError, Write};
 use entourage_types::{Action, AgentId, Post, PostBody, Status};
 
 use crate::{
-    House, Result, programs,
+    House, Result,
+    live::Entered,
+    programs,
     recent::joined,
     run::{Interrupt, Run},
 };
@@ -16,7 +18,17 @@ impl House {
     /// # Errors
     /// When the store fails. Nothing is lost then: the wake-up stands until it has been served.
     pub async fn advance(&self, agent: AgentId) -> Result<()> {
-        let entered = self.inner.live.enter(agent, self.stopping());
+        loop {
+            let entered = self.inner.live.enter(agent, self.stopping());
+            self.activate(agent, &entered).await?;
+            // Whoever was cut off has something new to read, and may have left it unread.
+            if !entered.cut().is_cancelled() || self.stopping().is_cancelled() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn activate(&self, agent: AgentId, entered: &Entered) -> Result<()> {
         let Some(claim) = self.claim(agent).await? else { return Ok(()) };
         if claim.agent.status == Status::Cancelled || (claim.run.is_none() && claim.inbox.is_empty()) {
             return self.serve(claim).await;
@@ -26,7 +38,7 @@ impl House {
         if claim.inbox.iter().any(is_delete) {
             return self.delete(agent).await;
         }
-        let mut run = Run::open(self, claim, &entered);
+        let mut run = Run::open(self, claim, entered);
         let closed = match run.heed().await {
             Ok(()) if !run.has_work() => run.rest().await,
             Ok(()) => {

@@ -7,6 +7,7 @@ mod broken;
 mod description;
 mod events;
 mod idempotency;
+mod interventions;
 mod isolation;
 mod local;
 mod operations;

@@ -2,10 +2,10 @@
 --
 -- Times are microseconds since 1970, ids and JSON are text. The views at the end are for people.
 --
--- What grows with history (items, events, steps, runs) is an ordinary table with a narrow unique
+-- What grows with history and is wide (items, steps, runs) is an ordinary table with a narrow unique
 -- index: rows are appended at one end, so that the commits of a group share pages. The same rows
 -- in a WITHOUT ROWID table, clustered by agent, cost 1.5 to 3 times as much to write.
--- What is short-lived (inbox, wakeups) is WITHOUT ROWID: a small tree less to touch.
+-- What is short-lived (inbox, wakeups) or narrow (events) is WITHOUT ROWID: a tree less to touch.
 --
 -- There are no foreign keys: the checks before each commit name the agent that is missing, which
 -- SQLite's refusal does not, and cost less.
@@ -103,7 +103,6 @@ CREATE INDEX wakeups_due ON wakeups (due, id);
 
 -- An item's event holds the item's number; the item itself is joined in by readers.
 CREATE TABLE events (
-    n        INTEGER PRIMARY KEY,
     root     TEXT    NOT NULL,
     seq      INTEGER NOT NULL,
     agent    TEXT    NOT NULL,
@@ -111,8 +110,8 @@ CREATE TABLE events (
     name     TEXT    NOT NULL,
     item_seq INTEGER,
     body     TEXT,
-    UNIQUE (root, seq)
-) STRICT;
+    PRIMARY KEY (root, seq)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE entities (
     n       INTEGER PRIMARY KEY,

@@ -6,6 +6,7 @@ mod bad_input;
 mod doctor;
 mod help;
 mod interrupt;
+mod intervene;
 mod kinds;
 mod place;
 mod run;

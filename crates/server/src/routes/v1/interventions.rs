@@ -67,7 +67,7 @@ struct Interventions {
     cursor: Option<String>,
 }
 
-/// List what was done to an agent first
+/// List what was done to an agent, newest first
 #[utoipa::path(
     get, path = "/v1/agents/{id}/interventions", tag = "agents", operation_id = "listInterventions",
     params(("id" = schema::AgentId, Path, description = "The agent."), Interventions),

@@ -1,0 +1,21 @@
+//! Stepping in from the command line.
+
+use crate::place::Place;
+
+#[test]
+fn an_agent_is_commented_on_and_deleted_and_what_makes_no_sense_is_said() {
+    let place = Place::new();
+    place.entourage(&["run", "Say hello."]).good();
+    let listed = place.entourage(&["agents", "--json"]).good().stdout;
+    let agent: serde_json::Value =
+        serde_json::from_str(listed.lines().next().expect("an agent")).expect("JSON");
+    let id = agent["id"].as_str().expect("an id");
+    let done = place.entourage(&["comment", id, "well done", "--json"]).good().stdout;
+    let done: serde_json::Value = serde_json::from_str(&done).expect("JSON");
+    assert_eq!((&done["action"], &done["text"]), (&"comment".into(), &"well done".into()));
+    let refused = place.entourage(&["resume", id]);
+    assert!(refused.error(2).contains("it is not paused"), "{refused:?}");
+    place.entourage(&["delete", id]).good();
+    let gone = place.entourage(&["steer", id, "still there?"]);
+    assert!(gone.error(2).contains("was cancelled"), "{gone:?}");
+}

@@ -1,0 +1,49 @@
+//! Interventions over HTTP: done to any agent, listed, told as events, refused where they make no
+//! sense.
+
+use entourage_types::{Action, Intervention, InterventionStatus};
+use serde_json::json;
+
+use crate::site::Site;
+
+#[tokio::test]
+async fn an_agent_that_waits_is_paused_commented_on_and_deleted() {
+    let site = Site::open().await;
+    let (id, question) = site.asked("ask").await;
+    let path = format!("/v1/agents/{id}/interventions");
+    let paused = site.post(&path, &json!({"action": "pause", "text": "until Monday"})).await;
+    assert_eq!(
+        (&paused.expect(202)["action"], &paused.expect(202)["by"]),
+        (&json!("pause"), &json!({"by": "user"}))
+    );
+    site.follow(&id, 0).await.until(|frame| frame.data["waiting_on"] == "resume").await;
+    site.post(&path, &json!({"action": "comment", "text": "fine so far"})).await.expect(202);
+    let deleted = site.post(&path, &json!({"action": "delete"})).await.expect(202);
+    let deleted: Intervention = serde_json::from_value(deleted).unwrap();
+    assert_eq!((deleted.action, deleted.status), (Action::Delete, InterventionStatus::Applied));
+
+    assert_eq!(site.get(&format!("/v1/agents/{id}")).await.expect(200)["status"], "cancelled");
+    assert_eq!(site.get(&format!("/v1/questions/{question}")).await.expect(200)["status"], "expired");
+    let list = site.get(&path).await.expect(200);
+    let done: Vec<Intervention> = serde_json::from_value(list["data"].clone()).unwrap();
+    let actions: Vec<_> = done.iter().map(|done| (done.action, done.status)).collect();
+    let applied = InterventionStatus::Applied;
+    assert_eq!(actions, [(Action::Delete, applied), (Action::Comment, applied), (Action::Pause, applied)]);
+    let told = site.client().events(id.parse().unwrap(), 0, 100).await.unwrap();
+    assert_eq!(told.iter().filter(|event| event.body.name() == "intervention").count(), 5);
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused_with_the_reason() {
+    let site = Site::open().await;
+    let id = site.done("hello").await;
+    let path = format!("/v1/agents/{id}/interventions");
+    site.post(&path, &json!({"action": "steer"})).await.problem(422, "invalid-request");
+    site.post(&path, &json!({"action": "explode"})).await.problem(422, "invalid-body");
+    let resumed = site.post(&path, &json!({"action": "resume"})).await.problem(409, "not-now");
+    assert!(resumed.detail.contains("it is not paused"), "{resumed:?}");
+    site.post(&path, &json!({"action": "retry"})).await.problem(409, "not-now");
+    assert_eq!(site.get(&path).await.expect(200)["data"], json!([]));
+    site.post(&path, &json!({"action": "delete"})).await.expect(202);
+    site.post(&path, &json!({"action": "pause"})).await.problem(409, "agent-cancelled");
+}
