@@ -18,7 +18,7 @@ impl House {
     /// # Errors
     /// When the store fails. Nothing is lost then: the wake-up stands until it has been served.
     pub async fn advance(&self, agent: AgentId) -> Result<()> {
-        loop {
+        while !self.inner.live.is_doomed(agent) {
             let entered = self.inner.live.enter(agent, self.stopping());
             self.activate(agent, &entered).await?;
             // Whoever was cut off has something new to read, and may have left it unread.
@@ -26,6 +26,7 @@ impl House {
                 return Ok(());
             }
         }
+        Ok(())
     }
 
     async fn activate(&self, agent: AgentId, entered: &Entered) -> Result<()> {

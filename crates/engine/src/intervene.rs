@@ -17,6 +17,7 @@ impl House {
     /// # Errors
     /// When the store fails.
     pub(crate) async fn delete(&self, id: AgentId) -> Result<()> {
+        let _doomed = self.inner.live.doom(id);
         loop {
             self.inner.live.cut(id);
             // From here on the agent makes no children and begins no effect.
