@@ -251,6 +251,9 @@ async fn a_failed_run_is_begun_again_and_a_waiting_attempt_is_made_at_once() {
         })
         .await;
     assert_eq!(model.requests().len(), 3, "without waiting for the two minutes");
+    let applied = (Action::Retry, InterventionStatus::Applied);
+    assert!(actions(&world, root.id).await.ends_with(&[applied, applied]));
+    assert_eq!(world.store().inbox(root.id).await.unwrap(), [], "what was heeded is read");
     let done = person(&world).intervene(root.id, Action::Retry, None).await;
     assert!(matches!(done, Err(Error::NotNow { .. })), "{done:?}");
 }

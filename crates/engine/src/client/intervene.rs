@@ -21,10 +21,7 @@ impl Client {
         let text = checked(action, text)?;
         self.is_possible(&agent, action).await?;
         let now = self.house.now();
-        let by_agent = matches!(
-            action,
-            Action::Pause | Action::Resume | Action::Modify | Action::Retry | Action::Delete
-        );
+        let at_once = matches!(action, Action::Comment | Action::Steer);
         let mut done = Intervention {
             id: InterventionId::new(),
             owner: agent.owner.clone(),
@@ -33,7 +30,7 @@ impl Client {
             by: Author::User,
             action,
             text: text.map(str::to_owned),
-            status: if by_agent { InterventionStatus::Pending } else { InterventionStatus::Applied },
+            status: if at_once { InterventionStatus::Applied } else { InterventionStatus::Pending },
             created: now,
             updated: now,
         };

@@ -168,7 +168,7 @@ impl Run<'_> {
         }
         if turn.calls.is_empty() {
             // The last word: the program ends, or goes on with a step of its own. Either commits.
-            self.riding = writes;
+            self.riding.extend(writes);
             return Ok(turn);
         }
         writes.push(self.run_row(Status::Running, None));

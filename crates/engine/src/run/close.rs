@@ -83,6 +83,7 @@ impl Run<'_> {
     pub(crate) async fn delete(&mut self, wakeups: Vec<WakeupId>) -> Result<()> {
         let at = self.house.now();
         let cause = "deleted by the user";
+        let before = self.agent.items;
         let mut writes = Vec::new();
         self.answer_for_open_calls(cause, &mut writes).await?;
         for post in self.inbox.clone() {
@@ -94,7 +95,8 @@ impl Run<'_> {
         for id in self.record.tasks.clone() {
             self.report(id, Status::Cancelled, &TaskResult::Error(cause.into()), &mut writes).await?;
         }
-        if self.opened || !writes.is_empty() {
+        // One at rest, with nothing unread, has no run that this could end.
+        if self.opened || self.agent.items > before {
             self.count_work();
             self.record.stop_reason = Some(StopReason::Cancelled);
             self.record.ended = Some(at);
