@@ -5,8 +5,10 @@
 mod changed;
 mod commit;
 pub mod conformance;
+mod contract;
 mod derive;
 mod error;
+mod memory;
 mod query;
 
 use std::sync::Arc;
@@ -21,6 +23,7 @@ pub use changed::Changed;
 pub use commit::{Commit, Committed, Expect, Fence, Write};
 pub use derive::events;
 pub use error::Error;
+pub use memory::MemoryStore;
 pub use query::{AgentQuery, EntityQuery, ItemQuery, Page, RunQuery};
 
 /// What every method returns.

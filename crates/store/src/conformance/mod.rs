@@ -37,7 +37,6 @@ pub mod entities;
 pub mod events;
 pub mod fencing;
 pub mod inbox;
-mod model;
 pub mod random;
 mod sample;
 pub mod scopes;
@@ -141,8 +140,8 @@ macro_rules! conformance {
         )+)+
 
         #[test]
-        fn any_history_reads_as_the_model_says() {
-            $crate::conformance::random::any_history_reads_as_the_model_says($place);
+        fn any_history_reads_as_it_does_in_memory() {
+            $crate::conformance::random::any_history_reads_as_it_does_in_memory($place);
         }
     };
 }

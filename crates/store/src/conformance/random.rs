@@ -1,7 +1,8 @@
-//! Any history of commits, claims and restarts reads as the plainest model of a store says.
+//! Any history of commits, claims and restarts reads as it does in memory, in the plainest store.
 
 use entourage_types::{
-    Agent, Entity, EntityKind, Owner, QuestionStatus, Run, Scope, Status, Step, StepState, Task, WaitingOn,
+    Agent, Entity, EntityKind, Owner, Post, QuestionStatus, Run, Scope, Status, Step, StepState, Task,
+    WaitingOn, Wakeup,
 };
 use proptest::{
     prelude::*,
@@ -10,11 +11,11 @@ use proptest::{
 
 use super::{
     Place,
-    model::Model,
     sample::{at, post, question, request, run, say, step, task, wakeup},
 };
 use crate::{
-    AgentQuery, Commit, EntityQuery, Error, Expect, ItemQuery, Page, Result, RunQuery, Store, Write,
+    AgentQuery, Commit, EntityQuery, Error, Expect, ItemQuery, MemoryStore, Page, Result, RunQuery, Store,
+    Write,
 };
 
 /// One thing that happens. Numbers choose among what there is by then.
@@ -96,19 +97,26 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// A history, and what the model makes of it.
+/// A history, and what the plainest store makes of it.
 struct World {
-    model: Model,
+    memory: MemoryStore,
     now: u64,
 }
 
 impl World {
-    fn agent(&self, nth: usize) -> Agent {
-        self.model.agents[nth % self.model.agents.len()].clone()
+    async fn agents(&self) -> Result<Vec<Agent>> {
+        self.memory.agents(&Scope::House, AgentQuery { page: everything(), ..AgentQuery::default() }).await
     }
 
-    fn commit(&self, by: Option<usize>, stale: bool, expect: Option<&Hope>, deeds: &[Deed]) -> Commit {
-        let mut agent = by.map(|nth| self.agent(nth));
+    async fn commit(
+        &self,
+        by: Option<usize>,
+        stale: bool,
+        expect: Option<&Hope>,
+        deeds: &[Deed],
+    ) -> Result<Commit> {
+        let known = Known::read(&self.memory, self.agents().await?, by).await?;
+        let mut agent = by.map(|nth| known.agent(nth));
         let mut commit = match &mut agent {
             Some(agent) => {
                 agent.epoch -= u64::from(stale && agent.epoch > 0);
@@ -116,22 +124,46 @@ impl World {
             }
             None => Commit::new(at(self.now)),
         };
-        commit.expect.extend(expect.map(|hope| self.expect(hope)));
-        let mut current = agent
-            .as_ref()
-            .and_then(|agent| self.model.runs.iter().rfind(|run| run.agent == agent.id).map(|run| run.id));
+        commit.expect.extend(expect.map(|hope| known.expect(hope)));
+        let mut current = known.runs.last().map(|run| run.id);
         for deed in deeds {
+            let now = self.now;
             if let Some(write) =
-                self.outside(deed).or_else(|| self.inside(deed, agent.as_mut()?, &mut current))
+                known.outside(deed, now).or_else(|| known.inside(deed, agent.as_mut()?, &mut current, now))
             {
                 commit.push(write);
             }
         }
         // As an engine does: the row last, when it or the number of items changed.
-        if let Some(agent) = agent.filter(|agent| self.model.agent(agent.id) != Some(agent)) {
+        if let Some(agent) = agent.filter(|agent| !known.agents.contains(agent)) {
             commit.push(Write::Agent(agent));
         }
-        commit
+        Ok(commit)
+    }
+}
+
+/// What there is when a commit is made.
+struct Known {
+    agents: Vec<Agent>,
+    runs: Vec<Run>,
+    posts: Vec<Post>,
+    wakeups: Vec<Wakeup>,
+}
+
+impl Known {
+    async fn read(store: &MemoryStore, agents: Vec<Agent>, by: Option<usize>) -> Result<Self> {
+        let own = by.map(|nth| agents[nth % agents.len()].id);
+        let query = RunQuery { agent: own, page: everything(), ..RunQuery::default() };
+        let posts = match own {
+            Some(agent) => store.inbox(agent).await?,
+            None => Vec::new(),
+        };
+        let runs = store.runs(&Scope::House, query).await?;
+        Ok(Self { agents, runs, posts, wakeups: store.due(at(1_000_000), None, 10_000).await? })
+    }
+
+    fn agent(&self, nth: usize) -> Agent {
+        self.agents[nth % self.agents.len()].clone()
     }
 
     fn expect(&self, hope: &Hope) -> Expect {
@@ -144,24 +176,24 @@ impl World {
     }
 
     /// What anybody may write.
-    fn outside(&self, deed: &Deed) -> Option<Write> {
+    fn outside(&self, deed: &Deed, now: u64) -> Option<Write> {
         Some(match deed {
             Deed::Root { stranger } => {
-                Write::NewAgent(Agent::root(owner(*stranger), "helper", "helps", at(self.now)))
+                Write::NewAgent(Agent::root(owner(*stranger), "helper", "helps", at(now)))
             }
             Deed::Child { of, key } => {
                 let key = key.map(|key| format!("key {key}"));
-                Write::NewAgent(self.agent(*of).child("digger", "digs", key, at(self.now)))
+                Write::NewAgent(self.agent(*of).child("digger", "digs", key, at(now)))
             }
             Deed::Post { to } => Write::Post(post(self.agent(*to).id, "hello")),
             Deed::Wake { whom, due, again: false } => Write::Wake(wakeup(&self.agent(*whom), at(*due))),
             Deed::Wake { whom, due, again: true } => {
-                let mut wakeups = self.model.wakeups.values().cycle().skip(*whom);
+                let mut wakeups = self.wakeups.iter().cycle().skip(*whom);
                 Write::Wake(entourage_types::Wakeup { due: at(*due), ..wakeups.next()?.clone() })
             }
             Deed::Task { from, to } => {
                 let task = task(&self.agent(*from), self.agent(*to).id);
-                Write::Task(Task { updated: at(self.now), ..task })
+                Write::Task(Task { updated: at(now), ..task })
             }
             Deed::Question { of, open } => {
                 let mut question = question(&self.agent(*of));
@@ -172,7 +204,7 @@ impl World {
             }
             Deed::Record { id, stranger, open, text } => Write::Entity(Entity {
                 text: text.map(|text| format!("word{text}")),
-                updated: at(self.now),
+                updated: at(now),
                 ..request(&owner(*stranger), &id.to_string(), word(*open))
             }),
             _ => return None,
@@ -185,13 +217,14 @@ impl World {
         deed: &Deed,
         agent: &mut Agent,
         current: &mut Option<entourage_types::RunId>,
+        now: u64,
     ) -> Option<Write> {
         Some(match deed {
             Deed::Row { status, waiting, session } => {
                 agent.status = STATUSES[*status];
                 agent.waiting_on = waiting.then_some(WaitingOn::Timer);
                 agent.session += u32::from(*session);
-                agent.updated = at(self.now);
+                agent.updated = at(now);
                 return None;
             }
             Deed::Item { skip } => {
@@ -202,15 +235,15 @@ impl World {
                 let row = run(agent);
                 let id = current.filter(|_| !new).unwrap_or(row.id);
                 *current = Some(id);
-                Write::Run(Run { id, status: STATUSES[*status], started: at(self.now), ..row })
+                Write::Run(Run { id, status: STATUSES[*status], started: at(now), ..row })
             }
             Deed::Step { key, done } => {
                 let state = if *done { StepState::Done } else { StepState::Open };
                 let step = step((*current)?, &format!("tool/{key}"), state);
-                Write::Step(Step { updated: at(self.now), ..step })
+                Write::Step(Step { updated: at(now), ..step })
             }
-            Deed::Read { nth } => Write::Read(self.model.posts(agent.id).get(*nth)?.id),
-            Deed::Woken { nth } => Write::Woken(self.model.due().get(*nth)?.id),
+            Deed::Read { nth } => Write::Read(self.posts.get(*nth)?.id),
+            Deed::Woken { nth } => Write::Woken(self.wakeups.get(*nth)?.id),
             _ => return None,
         })
     }
@@ -224,32 +257,37 @@ const fn word(open: bool) -> &'static str {
     if open { "open" } else { "done" }
 }
 
+fn everything() -> Page {
+    Page { limit: 10_000, ..Page::default() }
+}
+
 async fn replay(place: impl Place, acts: &[Act]) -> Result<()> {
     let mut store = place.open().await?;
-    let mut world = World { model: Model::default(), now: 0 };
+    let mut world = World { memory: MemoryStore::default(), now: 0 };
     let first = Commit::new(at(0))
         .write(Write::NewAgent(Agent::root(owner(false), "helper", "helps", at(0))))
         .write(Write::NewAgent(Agent::root(owner(true), "helper", "helps", at(0))));
-    assert!(world.model.commit(&first).is_ok());
+    world.memory.commit(first.clone()).await?;
     store.commit(first).await?;
     for act in acts {
         world.now += 1;
         match act {
             Act::Claim(nth) => {
-                let agent = world.agent(*nth).id;
-                let (claim, expected) = (store.claim(agent, 0).await?, world.model.claim(agent));
+                let agents = world.agents().await?;
+                let agent = agents[nth % agents.len()].id;
+                let (claim, expected) = (store.claim(agent, 0).await?, world.memory.claim(agent, 0).await?);
                 assert_eq!(format!("{claim:?}"), format!("{expected:?}"));
             }
             Act::Commit { by, stale, expect, writes } => {
-                let commit = world.commit(*by, *stale, expect.as_ref(), writes);
-                let expected = world.model.commit(&commit);
+                let commit = world.commit(*by, *stale, expect.as_ref(), writes).await?;
+                let expected = world.memory.commit(commit.clone()).await;
                 let committed = store.commit(commit.clone()).await;
                 let same = match (&committed, &expected) {
                     (Ok(committed), Ok(expected)) => committed == expected,
                     (Err(_), Err(_)) => true,
                     _ => false,
                 };
-                assert!(same, "{commit:#?}\ncame to {committed:?}, the model says {expected:?}");
+                assert!(same, "{commit:#?}\ncame to {committed:?}, in memory to {expected:?}");
             }
             Act::Restart => {
                 drop(store);
@@ -257,63 +295,51 @@ async fn replay(place: impl Place, acts: &[Act]) -> Result<()> {
             }
         }
     }
-    compare(&store, &world.model).await
-}
-
-/// Every row, by every owner.
-async fn compare(store: &impl Store, model: &Model) -> Result<()> {
-    let page = || Page { limit: 10_000, ..Page::default() };
-    assert_eq!(model.told_items(), model.items.len());
-    assert_eq!(store.due(at(1_000_000), None, 10_000).await?, model.due());
-    for scope in [Scope::House, Scope::Owner(owner(false)), Scope::Owner(owner(true))] {
-        let agents: Vec<Agent> = model.agents.iter().filter(|a| scope.sees(&a.owner)).cloned().collect();
-        let query = AgentQuery { page: page(), ..AgentQuery::default() };
-        // An epoch may be ahead of what is read; claims and commits tell it.
-        let known = |agents: &[Agent]| -> Vec<Agent> {
-            agents.iter().map(|agent| Agent { epoch: 0, ..agent.clone() }).collect()
-        };
-        assert_eq!(known(&store.agents(&scope, query).await?), known(&agents));
-        let runs: Vec<Run> = model.runs.iter().filter(|run| scope.sees(&run.owner)).cloned().collect();
-        let query = RunQuery { page: page(), ..RunQuery::default() };
-        assert_eq!(store.runs(&scope, query).await?, runs);
-        for run in runs {
-            assert_eq!(store.steps(&scope, run.id).await?, model.steps(run.id));
-            let query = ItemQuery { run: Some(run.id), ..ItemQuery::of(run.agent, 0, 10_000) };
-            let items: Vec<_> =
-                model.items.iter().filter(|i| (i.agent, i.run) == (run.agent, run.id)).cloned().collect();
-            assert_eq!(store.items(&scope, query).await?, items);
-        }
-        for agent in agents {
-            let query = ItemQuery::of(agent.id, 0, 10_000);
-            let items: Vec<_> = model.items.iter().filter(|i| i.agent == agent.id).cloned().collect();
-            assert_eq!(store.items(&scope, query).await?, items);
-            let events: Vec<_> = model.events.iter().filter(|e| e.root == agent.id).cloned().collect();
-            assert_eq!(store.events(&scope, agent.id, 0, 10_000).await?, events);
-            assert_eq!(store.inbox(agent.id).await?, model.posts(agent.id));
-        }
-        for kind in [EntityKind::Task, EntityKind::Question, EntityKind::Request] {
-            let rows = model.entities.iter().filter(|e| e.kind == kind && scope.sees(&e.owner));
-            let rows: Vec<Entity> = rows.cloned().collect();
-            let query = EntityQuery { page: page(), ..EntityQuery::of(kind) };
-            assert_eq!(store.entities(&scope, query.clone()).await?, rows);
-            let text = Some("word1".to_owned());
-            let mut found = store.entities(&scope, EntityQuery { text, ..query }).await?;
-            found.sort_by(|a, b| a.id.cmp(&b.id));
-            let mut rows: Vec<_> =
-                rows.into_iter().filter(|row| row.text.as_deref() == Some("word1")).collect();
-            rows.sort_by(|a, b| a.id.cmp(&b.id));
-            assert_eq!(found, rows);
-        }
+    let (kept, expected) = (all(&store).await?, all(&world.memory).await?);
+    for (kept, expected) in kept.iter().zip(&expected) {
+        assert_eq!(kept, expected);
     }
+    assert_eq!(kept.len(), expected.len());
     Ok(())
 }
 
-/// Replays random histories on the store and on the model, and compares all that they return and
+/// Every row as every owner reads it, each with what was asked for.
+async fn all(store: &impl Store) -> Result<Vec<String>> {
+    let mut read = vec![format!("{:?}", store.due(at(1_000_000), None, 10_000).await?)];
+    for scope in [Scope::House, Scope::Owner(owner(false)), Scope::Owner(owner(true))] {
+        let query = AgentQuery { page: everything(), ..AgentQuery::default() };
+        let agents = store.agents(&scope, query).await?;
+        let runs = store.runs(&scope, RunQuery { page: everything(), ..RunQuery::default() }).await?;
+        for run in &runs {
+            let items = ItemQuery { run: Some(run.id), ..ItemQuery::of(run.agent, 0, 10_000) };
+            read.push(format!("{run:?}: {:?}", store.steps(&scope, run.id).await?));
+            read.push(format!("{:?}", store.items(&scope, items).await?));
+        }
+        for agent in agents {
+            // An epoch may be ahead of what is read; claims and commits tell it.
+            read.push(format!("{:?}", Agent { epoch: 0, ..agent.clone() }));
+            read.push(format!("{:?}", store.items(&scope, ItemQuery::of(agent.id, 0, 10_000)).await?));
+            read.push(format!("{:?}", store.events(&scope, agent.id, 0, 10_000).await?));
+            read.push(format!("{:?}", store.inbox(agent.id).await?));
+        }
+        for kind in [EntityKind::Task, EntityKind::Question, EntityKind::Request] {
+            let query = EntityQuery { page: everything(), ..EntityQuery::of(kind) };
+            read.push(format!("{:?}", store.entities(&scope, query.clone()).await?));
+            let text = Some("word1".to_owned());
+            let mut found = store.entities(&scope, EntityQuery { text, ..query }).await?;
+            found.sort_by(|a, b| a.id.cmp(&b.id));
+            read.push(format!("{found:?}"));
+        }
+    }
+    Ok(read)
+}
+
+/// Replays random histories on the store and in memory, and compares all that they return and
 /// keep.
 ///
 /// # Panics
 /// When they differ, with the shortest history found for it.
-pub fn any_history_reads_as_the_model_says<P: Place>(place: impl Fn() -> P) {
+pub fn any_history_reads_as_it_does_in_memory<P: Place>(place: impl Fn() -> P) {
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => panic!("no runtime: {error}"),

@@ -1,0 +1,226 @@
+//! A store in memory, in the plainest way: rows in lists, one commit at a time. It passes the
+//! conformance suite and is the yardstick that the suite's random histories compare others with;
+//! and a house whose work need not outlive its process may use it.
+
+mod rows;
+mod search;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use entourage_types::{
+    Agent, AgentId, Entity, EntityKind, Event, Item, Owner, Post, Run, RunId, Scope, Step, Time, Wakeup,
+    WakeupId,
+};
+use tokio::sync::broadcast;
+
+use crate::{
+    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, ItemQuery, Page, Result, RunQuery, Store,
+};
+use rows::Rows;
+
+/// Hints kept for a subscriber that is busy.
+const HINTS: usize = 1024;
+
+/// A store in memory. Clones are the same store; the rows go with the last of them.
+///
+/// Reads look at every row of a sort, so it is for some thousand rows, not for many.
+#[derive(Debug, Clone)]
+pub struct MemoryStore {
+    rows: Arc<Mutex<Rows>>,
+    changed: broadcast::Sender<Arc<Changed>>,
+    woken: broadcast::Sender<Arc<[Wakeup]>>,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self {
+            rows: Arc::default(),
+            changed: broadcast::Sender::new(HINTS),
+            woken: broadcast::Sender::new(HINTS),
+        }
+    }
+}
+
+impl MemoryStore {
+    fn rows(&self) -> MutexGuard<'_, Rows> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A row that is read by its owner, in pages.
+trait Owned: Clone {
+    fn owner(&self) -> &Owner;
+    fn id(&self) -> String;
+}
+
+macro_rules! owned {
+    ($($row:ty),+) => {$(
+        impl Owned for $row {
+            fn owner(&self) -> &Owner {
+                &self.owner
+            }
+
+            fn id(&self) -> String {
+                self.id.to_string()
+            }
+        }
+    )+};
+}
+owned!(Agent, Run, Entity);
+
+/// The rows of a page: those that the scope sees, after the page's row, of which those that fit.
+fn page<'a, T: Owned + 'a>(
+    rows: impl DoubleEndedIterator<Item = &'a T>,
+    scope: &Scope,
+    page: &Page,
+    fits: impl Fn(&T) -> bool,
+) -> Vec<T> {
+    let seen = rows.filter(|row| scope.sees(row.owner()));
+    let seen: Box<dyn Iterator<Item = &T>> =
+        if page.newest_first { Box::new(seen.rev()) } else { Box::new(seen) };
+    let mut after = page.after.as_deref();
+    let mut is_behind = |row: &T| match after {
+        Some(last) => {
+            if row.id() == last {
+                after = None;
+            }
+            false
+        }
+        None => true,
+    };
+    seen.filter(|row| is_behind(row) && fits(row)).take(page.limit as usize).cloned().collect()
+}
+
+/// Whether a condition is absent or holds.
+fn only<T: PartialEq>(condition: Option<&T>, value: &T) -> bool {
+    condition.is_none_or(|condition| condition == value)
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn agent(&self, scope: &Scope, id: AgentId) -> Result<Option<Agent>> {
+        Ok(self.rows().agent(id).filter(|agent| scope.sees(&agent.owner)).cloned())
+    }
+
+    async fn agents(&self, scope: &Scope, query: AgentQuery) -> Result<Vec<Agent>> {
+        Ok(page(self.rows().agents.iter(), scope, &query.page, |agent| {
+            only(query.root.as_ref(), &agent.root)
+                && (query.parent.is_none() || query.parent == agent.parent)
+                && (query.key.is_none() || query.key == agent.key)
+                && only(query.status.as_ref(), &agent.status)
+                && !(query.roots && agent.parent.is_some())
+        }))
+    }
+
+    async fn items(&self, scope: &Scope, query: ItemQuery) -> Result<Vec<Item>> {
+        let rows = self.rows();
+        if !rows.agent(query.agent).is_some_and(|agent| scope.sees(&agent.owner)) {
+            return Ok(Vec::new());
+        }
+        let fits = |item: &&Item| item.seq >= query.from && only(query.run.as_ref(), &item.run);
+        Ok(rows.items(query.agent).iter().filter(fits).take(query.limit as usize).cloned().collect())
+    }
+
+    async fn runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<Run>> {
+        let rows = self.rows();
+        let of_tree = |run: &Run, root| rows.agent(run.agent).is_some_and(|agent| agent.root == root);
+        Ok(page(rows.runs.iter(), scope, &query.page, |run| {
+            only(query.id.as_ref(), &run.id)
+                && only(query.agent.as_ref(), &run.agent)
+                && query.root.is_none_or(|root| of_tree(run, root))
+        }))
+    }
+
+    async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
+        let rows = self.rows();
+        let seen = rows.runs.iter().any(|row| row.id == run && scope.sees(&row.owner));
+        Ok(if seen { rows.steps(run).to_vec() } else { Vec::new() })
+    }
+
+    async fn entity(&self, scope: &Scope, kind: EntityKind, id: &str) -> Result<Option<Entity>> {
+        Ok(self.rows().entity(kind, id).filter(|entity| scope.sees(&entity.owner)).cloned())
+    }
+
+    async fn entities(&self, scope: &Scope, query: EntityQuery) -> Result<Vec<Entity>> {
+        let rows = self.rows();
+        let of_kind = rows.entities.iter().filter(|entity| entity.kind == query.kind);
+        let fits = |entity: &Entity| {
+            (query.root.is_none() || query.root == entity.root)
+                && (query.parent.is_none() || query.parent == entity.parent)
+                && only(query.status.as_ref(), &entity.status)
+        };
+        let Some(text) = &query.text else {
+            return Ok(page(of_kind, scope, &query.page, fits));
+        };
+        let all = Page { limit: u32::MAX, ..Page::default() };
+        let mut found = search::best(page(of_kind, scope, &all, fits), text);
+        found.truncate(query.page.limit as usize);
+        Ok(found)
+    }
+
+    async fn events(&self, scope: &Scope, root: AgentId, after: u64, limit: u32) -> Result<Vec<Event>> {
+        let rows = self.rows();
+        if !rows.agent(root).is_some_and(|agent| scope.sees(&agent.owner)) {
+            return Ok(Vec::new());
+        }
+        let from = usize::try_from(after).unwrap_or(usize::MAX);
+        Ok(rows.events(root).iter().skip(from).take(limit as usize).cloned().collect())
+    }
+
+    async fn due(&self, until: Time, after: Option<(Time, WakeupId)>, limit: u32) -> Result<Vec<Wakeup>> {
+        let mut wakeups = self.rows().wakeups();
+        let fits =
+            |wakeup: &Wakeup| wakeup.due <= until && after.is_none_or(|last| (wakeup.due, wakeup.id) > last);
+        wakeups.retain(fits);
+        wakeups.truncate(limit as usize);
+        Ok(wakeups)
+    }
+
+    async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>> {
+        Ok(self.rows().posts(agent))
+    }
+
+    async fn claim(&self, agent: AgentId, from: u64) -> Result<Option<Claim>> {
+        Ok(self.rows().claim(agent, from))
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<Committed> {
+        // Told under the lock, so that hints come in the order of the commits.
+        let mut rows = self.rows();
+        let (committed, events, wakeups) = rows.commit(commit)?;
+        // Nobody may be listening; that is theirs.
+        if !wakeups.is_empty() {
+            let _ = self.woken.send(wakeups.into());
+        }
+        if !events.is_empty() {
+            let _ = self.changed.send(Arc::new(Changed { events }));
+        }
+        Ok(committed)
+    }
+
+    fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
+        self.changed.subscribe()
+    }
+
+    fn woken(&self) -> broadcast::Receiver<Arc<[Wakeup]>> {
+        self.woken.subscribe()
+    }
+}
+
+#[cfg(all(test, feature = "conformance"))]
+mod tests {
+    use super::*;
+    use crate::conformance::Place;
+
+    #[async_trait]
+    impl Place for MemoryStore {
+        type Store = Self;
+
+        async fn open(&self) -> Result<Self> {
+            Ok(self.clone())
+        }
+    }
+
+    crate::conformance!(MemoryStore::default);
+}

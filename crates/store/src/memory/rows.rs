@@ -1,0 +1,233 @@
+//! The rows, and what a claim and a commit do to them.
+
+use std::collections::BTreeMap;
+
+use entourage_types::{
+    Agent, AgentId, Entity, EntityKind, Event, Item, Post, PostId, Run, RunId, Step, Wakeup, WakeupId,
+};
+
+use crate::{Claim, Commit, Committed, Error, Expect, Result, Write, derive};
+
+/// All rows, each sort in the order it was made.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    pub(super) agents: Vec<Agent>,
+    pub(super) runs: Vec<Run>,
+    pub(super) entities: Vec<Entity>,
+    items: BTreeMap<AgentId, Vec<Item>>,
+    steps: BTreeMap<RunId, Vec<Step>>,
+    inbox: BTreeMap<AgentId, BTreeMap<PostId, Post>>,
+    wakeups: BTreeMap<WakeupId, Wakeup>,
+    events: BTreeMap<AgentId, Vec<Event>>,
+}
+
+/// What a commit did, told, and whom it woke.
+type Done = (Committed, Vec<Event>, Vec<Wakeup>);
+
+fn put<T>(rows: &mut Vec<T>, row: T, same: impl Fn(&T, &T) -> bool) {
+    match rows.iter_mut().rfind(|other| same(other, &row)) {
+        Some(found) => *found = row,
+        None => rows.push(row),
+    }
+}
+
+fn all<K: Ord, T>(rows: &BTreeMap<K, Vec<T>>, of: K) -> &[T] {
+    rows.get(&of).map_or(&[], Vec::as_slice)
+}
+
+impl Rows {
+    pub(super) fn agent(&self, id: AgentId) -> Option<&Agent> {
+        self.agents.iter().find(|agent| agent.id == id)
+    }
+
+    pub(super) fn entity(&self, kind: EntityKind, id: &str) -> Option<&Entity> {
+        self.entities.iter().find(|entity| (entity.kind, entity.id.as_str()) == (kind, id))
+    }
+
+    pub(super) fn items(&self, agent: AgentId) -> &[Item] {
+        all(&self.items, agent)
+    }
+
+    pub(super) fn steps(&self, run: RunId) -> &[Step] {
+        all(&self.steps, run)
+    }
+
+    pub(super) fn events(&self, root: AgentId) -> &[Event] {
+        all(&self.events, root)
+    }
+
+    pub(super) fn posts(&self, agent: AgentId) -> Vec<Post> {
+        self.inbox.get(&agent).map(|posts| posts.values().cloned().collect()).unwrap_or_default()
+    }
+
+    /// All wake-ups, in the order in which they are due.
+    pub(super) fn wakeups(&self) -> Vec<Wakeup> {
+        let mut wakeups: Vec<Wakeup> = self.wakeups.values().cloned().collect();
+        wakeups.sort_by_key(|wakeup| (wakeup.due, wakeup.id));
+        wakeups
+    }
+
+    pub(super) fn claim(&mut self, id: AgentId, from: u64) -> Option<Claim> {
+        let agent = self.agents.iter_mut().find(|agent| agent.id == id)?;
+        agent.epoch += 1;
+        let agent = agent.clone();
+        let last = self.runs.iter().rfind(|run| run.agent == id);
+        let run = last.filter(|run| !run.status.is_terminal()).cloned();
+        let wanted = |item: &&Item| item.session == agent.session && item.seq >= from;
+        Some(Claim {
+            steps: run.as_ref().map_or_else(Vec::new, |run| self.steps(run.id).to_vec()),
+            run,
+            items: self.items(id).iter().filter(wanted).cloned().collect(),
+            inbox: self.posts(id),
+            wakeups: self.wakeups().into_iter().filter(|wakeup| wakeup.agent == id).collect(),
+            agent,
+        })
+    }
+
+    /// All of it is checked before anything is written, so that a refusal undoes nothing.
+    pub(super) fn commit(&mut self, commit: Commit) -> Result<Done> {
+        let writer = self.writer(&commit)?;
+        for expected in &commit.expect {
+            self.expect(expected)?;
+        }
+        commit.keeps_the_rules(writer.as_ref())?;
+        self.may_write(&commit.writes)?;
+        let told = derive::events(&commit, writer.as_ref());
+        let mut wakeups = Vec::new();
+        for write in commit.writes {
+            if let Write::Wake(wakeup) = &write {
+                wakeups.push(wakeup.clone());
+            }
+            self.write(write, writer.as_ref())?;
+        }
+        let mut events = Vec::with_capacity(told.len());
+        for (root, agent, body) in told {
+            let of_tree = self.events.entry(root).or_default();
+            let event = Event { root, seq: of_tree.len() as u64 + 1, agent, at: commit.at, body };
+            of_tree.push(event.clone());
+            events.push(event);
+        }
+        let has_posts = |agent: Agent| self.inbox.get(&agent.id).is_some_and(|posts| !posts.is_empty());
+        Ok((Committed { inbox: writer.is_some_and(has_posts) }, events, wakeups))
+    }
+
+    fn writer(&self, commit: &Commit) -> Result<Option<Agent>> {
+        let Some(fence) = commit.fence else { return Ok(None) };
+        match self.agent(fence.agent) {
+            None => Err(Error::NoAgent { agent: fence.agent }),
+            Some(agent) if agent.epoch != fence.epoch => Err(Error::Fenced { agent: fence.agent }),
+            Some(agent) => Ok(Some(agent.clone())),
+        }
+    }
+
+    fn expect(&self, expected: &Expect) -> Result<()> {
+        match expected {
+            Expect::Agent(id) => self.agent(*id).map(|_| ()).ok_or(Error::NoAgent { agent: *id }),
+            Expect::Absent(kind, id) => match self.entity(*kind, id) {
+                Some(_) => Err(Error::Exists { kind: *kind, id: id.clone() }),
+                None => Ok(()),
+            },
+            Expect::Status(kind, id, status) => {
+                let found = self.entity(*kind, id).map_or("missing", |entity| &entity.status);
+                if found == *status {
+                    return Ok(());
+                }
+                let (expected, found) = ((*status).to_owned(), found.to_owned());
+                Err(Error::NotInStatus { kind: *kind, id: id.clone(), expected, found })
+            }
+            Expect::TreeBelow(root, limit) => {
+                let found = self.agents.iter().filter(|agent| agent.root == *root).count();
+                let found = u32::try_from(found).unwrap_or(u32::MAX);
+                if found < *limit {
+                    Ok(())
+                } else {
+                    Err(Error::TreeFull { root: *root, found, limit: *limit })
+                }
+            }
+        }
+    }
+
+    /// What the rows that are there forbid: a second agent of one id or key, a post to nobody, an
+    /// entity that passes to another owner.
+    fn may_write(&self, writes: &[Write]) -> Result<()> {
+        let (mut agents, mut entities): (Vec<&Agent>, Vec<Entity>) = (Vec::new(), Vec::new());
+        for write in writes {
+            let addressee = match write {
+                Write::NewAgent(new) => {
+                    let taken = |agent: &&Agent| {
+                        agent.id == new.id
+                            || (new.key.is_some() && (agent.root, &agent.key) == (new.root, &new.key))
+                    };
+                    if let Some(agent) = self.agents.iter().chain(agents.iter().copied()).find(taken) {
+                        return Err(Error::AgentExists { agent: agent.id });
+                    }
+                    agents.push(new);
+                    continue;
+                }
+                Write::Post(post) => post.agent,
+                Write::Wake(wakeup) => wakeup.agent,
+                other => {
+                    let Some(entity) = other.entity()? else { continue };
+                    let theirs = |other: &&Entity| {
+                        (other.kind, &other.id) == (entity.kind, &entity.id) && other.owner != entity.owner
+                    };
+                    if self.entities.iter().chain(&entities).any(|other| theirs(&other)) {
+                        return Err(Error::Exists { kind: entity.kind, id: entity.id });
+                    }
+                    entities.push(entity);
+                    continue;
+                }
+            };
+            if self.agent(addressee).is_none() && !agents.iter().any(|agent| agent.id == addressee) {
+                return Err(Error::NoAgent { agent: addressee });
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, write: Write, writer: Option<&Agent>) -> Result<()> {
+        match write {
+            Write::NewAgent(agent) => self.agents.push(agent),
+            Write::Agent(row) => {
+                let row = |agent: &Agent| Agent { epoch: agent.epoch, items: agent.items, ..row.clone() };
+                self.agents
+                    .iter_mut()
+                    .filter(|agent| writer.is_some_and(|own| own.id == agent.id))
+                    .for_each(|agent| *agent = row(agent));
+            }
+            Write::Item(item) => {
+                let agents = self.agents.iter_mut().filter(|agent| agent.id == item.agent);
+                agents.for_each(|agent| agent.items = item.seq + 1);
+                self.items.entry(item.agent).or_default().push(item);
+            }
+            Write::Run(run) => put(&mut self.runs, run, |one, other| one.id == other.id),
+            Write::Step(step) => {
+                put(self.steps.entry(step.run).or_default(), step, |one, other| one.key == other.key);
+            }
+            Write::Post(post) => {
+                self.inbox.entry(post.agent).or_default().insert(post.id, post);
+            }
+            Write::Read(post) => {
+                if let Some(posts) = writer.and_then(|own| self.inbox.get_mut(&own.id)) {
+                    posts.remove(&post);
+                }
+            }
+            Write::Wake(wakeup) => {
+                self.wakeups.insert(wakeup.id, wakeup);
+            }
+            Write::Woken(id) => {
+                let own = |wakeup: &Wakeup| writer.is_some_and(|own| own.id == wakeup.agent);
+                if self.wakeups.get(&id).is_some_and(own) {
+                    self.wakeups.remove(&id);
+                }
+            }
+            entity => {
+                if let Some(entity) = entity.entity()? {
+                    let same = |one: &Entity, other: &Entity| (one.kind, &one.id) == (other.kind, &other.id);
+                    put(&mut self.entities, entity, same);
+                }
+            }
+        }
+        Ok(())
+    }
+}
