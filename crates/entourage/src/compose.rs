@@ -69,6 +69,16 @@ impl Entourage {
     }
 }
 
+/// Brings the database of these settings to this program's version.
+///
+/// # Errors
+/// When it cannot be opened; it is then of the version it was, or of one between.
+pub fn migrate(settings: &Settings) -> Result<()> {
+    let mut settings = settings.clone();
+    settings.store.migrate = true;
+    store(&settings).map(drop)
+}
+
 /// The model that these settings lead to.
 ///
 /// # Errors
@@ -132,7 +142,8 @@ fn store(settings: &Settings) -> Result<SqliteStore> {
         settings::Durability::Full => Durability::Full,
         settings::Durability::Normal => Durability::Normal,
     };
-    let chosen = entourage_store_sqlite::Settings { durability, ..Default::default() };
+    let migrate = settings.store.migrate;
+    let chosen = entourage_store_sqlite::Settings { durability, migrate, ..Default::default() };
     Ok(SqliteStore::open(settings.data.join(DATABASE), chosen)?)
 }
 

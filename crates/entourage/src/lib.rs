@@ -19,7 +19,7 @@ mod error;
 mod runtime;
 pub mod settings;
 
-pub use compose::{DATABASE, Entourage, choice, kinds, loaded_kinds, look};
+pub use compose::{DATABASE, Entourage, choice, kinds, loaded_kinds, look, migrate};
 pub use entourage_engine::{Client, Entry, House, Kinds, NewAgent, Signal, Watch};
 pub use entourage_llm::Model;
 pub use entourage_store::Store;

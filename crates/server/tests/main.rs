@@ -6,6 +6,7 @@ mod auth;
 mod broken;
 mod description;
 mod events;
+mod first;
 mod idempotency;
 mod interventions;
 mod isolation;

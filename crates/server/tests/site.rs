@@ -81,17 +81,29 @@ impl Site {
 
     /// A house over this store.
     pub(crate) async fn over(store: Arc<dyn Store>, settings: Settings) -> Self {
+        let site = Self::at_rest(store, settings).await;
+        site.work();
+        site
+    }
+
+    /// A house over this store in which nobody works.
+    pub(crate) async fn at_rest(store: Arc<dyn Store>, settings: Settings) -> Self {
         entourage_llm::install_tls();
-        let house = house(Arc::clone(&store));
+        let house = house(store);
         let stop = CancellationToken::new();
         let listener = entourage_server::bind(([127, 0, 0, 1], 0).into()).await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let served = entourage_server::serve(listener, house.clone(), settings, stop.clone());
-        let (advance, clock, end) = (Arc::new(house.clone()), Arc::clone(house.clock()), stop.clone());
-        tokio::spawn(async move { Embedded::default().run(advance, store, clock, end).await });
         // What travels is looked at as it is.
         let http = reqwest::Client::builder().no_gzip().build().expect("a client");
         Self { house, address, http, stop, served: tokio::spawn(served), token: None }
+    }
+
+    /// Lets the agents work.
+    pub(crate) fn work(&self) {
+        let (store, clock) = (Arc::clone(self.house.store()), Arc::clone(self.house.clock()));
+        let (advance, end) = (Arc::new(self.house.clone()), self.stop.clone());
+        tokio::spawn(async move { Embedded::default().run(advance, store, clock, end).await });
     }
 
     /// The same house, asked with this token.

@@ -2,10 +2,10 @@
 --
 -- Times are microseconds since 1970, ids and JSON are text. The views at the end are for people.
 --
--- What grows with history and is wide (items, steps, runs) is an ordinary table with a narrow unique
+-- What grows with history (items, events, steps, runs) is an ordinary table with a narrow unique
 -- index: rows are appended at one end, so that the commits of a group share pages. The same rows
 -- in a WITHOUT ROWID table, clustered by agent, cost 1.5 to 3 times as much to write.
--- What is short-lived (inbox, wakeups) or narrow (events) is WITHOUT ROWID: a tree less to touch.
+-- What is short-lived (inbox, wakeups) is WITHOUT ROWID: a small tree less to touch.
 --
 -- There are no foreign keys: the checks before each commit name the agent that is missing, which
 -- SQLite's refusal does not, and cost less.
@@ -24,6 +24,7 @@ CREATE TABLE agents (
     waiting_on TEXT,
     epoch      INTEGER NOT NULL,
     session    INTEGER NOT NULL,
+    items      INTEGER NOT NULL,
     created    INTEGER NOT NULL,
     updated    INTEGER NOT NULL
 ) STRICT;
@@ -69,6 +70,8 @@ CREATE TABLE runs (
 ) STRICT;
 CREATE INDEX runs_of_owner ON runs (owner);
 CREATE INDEX runs_of_agent ON runs (agent);
+CREATE INDEX open_runs ON runs (agent)
+    WHERE status <> 'succeeded' AND status <> 'failed' AND status <> 'cancelled';
 
 CREATE TABLE steps (
     n       INTEGER PRIMARY KEY,
@@ -103,6 +106,7 @@ CREATE INDEX wakeups_due ON wakeups (due, id);
 
 -- An item's event holds the item's number; the item itself is joined in by readers.
 CREATE TABLE events (
+    n        INTEGER PRIMARY KEY,
     root     TEXT    NOT NULL,
     seq      INTEGER NOT NULL,
     agent    TEXT    NOT NULL,
@@ -110,8 +114,8 @@ CREATE TABLE events (
     name     TEXT    NOT NULL,
     item_seq INTEGER,
     body     TEXT,
-    PRIMARY KEY (root, seq)
-) STRICT, WITHOUT ROWID;
+    UNIQUE (root, seq)
+) STRICT;
 
 CREATE TABLE entities (
     n       INTEGER PRIMARY KEY,
@@ -146,8 +150,7 @@ CREATE TRIGGER entity_text_changed AFTER UPDATE ON entities WHEN old.text IS NOT
 END;
 
 CREATE VIEW agent_list AS
-SELECT id, kind, title, status, waiting_on, owner, parent, depth,
-    (SELECT coalesce(max(seq) + 1, 0) FROM items WHERE agent = agents.id) AS items,
+SELECT id, kind, title, status, waiting_on, owner, parent, depth, items,
     strftime('%Y-%m-%dT%H:%M:%fZ', created / 1e6, 'unixepoch') AS created,
     strftime('%Y-%m-%dT%H:%M:%fZ', updated / 1e6, 'unixepoch') AS updated
 FROM agents;
@@ -165,7 +168,7 @@ SELECT agent, seq, session,
     type,
     CASE type
         WHEN 'message' THEN coalesce(body ->> '$.from.kind', body ->> '$.from.by')
-        WHEN 'turn' THEN body ->> '$.used.model'
+        WHEN 'turn' THEN body ->> '$.model'
         WHEN 'output' THEN body ->> '$.tool'
         WHEN 'decision' THEN body ->> '$.name'
         WHEN 'notice' THEN body ->> '$.code'

@@ -234,7 +234,7 @@ mod tests {
 
     fn open() -> (tempfile::TempDir, Desk) {
         let directory = tempfile::tempdir().unwrap();
-        let connection = crate::open::writer(&directory.path().join("house.db"), None).unwrap();
+        let connection = crate::open::writer(&directory.path().join("house.db"), None, true).unwrap();
         (directory, Desk::new(connection))
     }
 

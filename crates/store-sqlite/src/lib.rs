@@ -46,6 +46,9 @@ use crate::{group::Hints, lock::Lock, readers::Readers, writer::Writer};
 /// Hints kept for a subscriber that is busy; one that falls further behind reads the facts again.
 const HINTS: usize = 1024;
 
+/// The version of a database that this program works with.
+pub const VERSION: u32 = migrate::LATEST;
+
 /// What a commit that returned has survived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
@@ -63,11 +66,13 @@ pub struct Settings {
     pub durability: Durability,
     /// How many threads read, each with a connection of its own; at least one.
     pub readers: usize,
+    /// Whether a database of an older version is brought to this program's; otherwise it is refused.
+    pub migrate: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { durability: Durability::Full, readers: 4 }
+        Self { durability: Durability::Full, readers: 4, migrate: true }
     }
 }
 
@@ -90,7 +95,17 @@ impl SqliteStore {
     /// [`Error::InUse`] when a process has it open; [`Error::Unusable`] when the file is not a
     /// database of this program, is of a newer version, or cannot be written.
     pub fn open(path: impl AsRef<Path>, settings: Settings) -> Result<Self> {
-        Self::start(path.as_ref(), Some(settings.durability), settings.readers, None)
+        let Settings { durability, readers, migrate } = settings;
+        Self::start(path.as_ref(), Some(durability), readers, migrate, None)
+    }
+
+    /// The version of the database at `path`: how many of this program's migrations it has had.
+    /// None when there is no file.
+    ///
+    /// # Errors
+    /// [`Error::Unusable`] when the file is not a database of this program.
+    pub fn version_of(path: impl AsRef<Path>) -> Result<Option<u32>> {
+        open::version_of(path.as_ref())
     }
 
     /// A store for tests and trials, gone when dropped: a database in a temporary directory whose
@@ -104,13 +119,14 @@ impl SqliteStore {
             why: format!("no directory can be made in it: {error}"),
         })?;
         let path = directory.path().join("entourage.db");
-        Self::start(&path, None, 2, Some(directory))
+        Self::start(&path, None, 2, true, Some(directory))
     }
 
     fn start(
         path: &Path,
         durability: Option<Durability>,
         readers: usize,
+        migrate: bool,
         temporary: Option<TempDir>,
     ) -> Result<Self> {
         // However the path was put and wherever the process goes, it is the same file and lock.
@@ -124,7 +140,7 @@ impl SqliteStore {
                 .map_err(|error| unusable(error, "its directory cannot be made"))?;
         }
         let lock = lock::take(path)?;
-        let writer = open::writer(path, durability)?;
+        let writer = open::writer(path, durability, migrate)?;
         let readers = (0..readers.max(1)).map(|_| open::reader(path)).collect::<Result<Vec<_>>>()?;
         let hints = Hints::new(HINTS);
         let no_thread = |error| unusable(error, "a thread cannot be started");

@@ -1,11 +1,13 @@
-//! The schema's versions: forward only, each in a transaction of its own.
+//! The schema's versions: forward only, each in a transaction of its own, so that a crash in the
+//! middle of one leaves the version before it.
 
 use rusqlite::Connection;
 
 use crate::fault::Result;
 
 /// Every migration, oldest first; a database's version is how many of them it has had.
-const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001_first.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("../migrations/0001_first.sql"), include_str!("../migrations/0002_less_written.sql")];
 
 /// What marks a database as one of this program: `Ento`.
 pub(crate) const APPLICATION: i32 = 0x456e_746f;
@@ -13,14 +15,50 @@ pub(crate) const APPLICATION: i32 = 0x456e_746f;
 /// The version that this program works with.
 pub(crate) const LATEST: u32 = MIGRATIONS.len() as u32;
 
-/// Brings a database from its version to the latest.
+/// Brings a database from its version to the latest, and says so when that changes one in use.
 pub(crate) fn run(connection: &mut Connection, version: u32) -> Result<()> {
-    for (number, migration) in (1..).zip(MIGRATIONS).filter(|(number, _)| *number > version) {
+    if (1..LATEST).contains(&version) {
+        let path = connection.path().unwrap_or_default();
+        tracing::warn!(
+            "{path} is of version {version} and is brought to version {LATEST}; a large one takes a moment"
+        );
+    }
+    through(connection, version, MIGRATIONS)
+}
+
+fn through(connection: &mut Connection, version: u32, migrations: &[&str]) -> Result<()> {
+    for (number, migration) in (1..).zip(migrations).filter(|(number, _)| *number > version) {
         let transaction = connection.transaction()?;
         transaction.execute_batch(migration)?;
         transaction.pragma_update(None, "application_id", APPLICATION)?;
         transaction.pragma_update(None, "user_version", number)?;
         transaction.commit()?;
+        tracing::debug!(version = number, "the database was migrated");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dump(connection: &Connection) -> Vec<(String, Option<String>)> {
+        let mut statement = connection.prepare("SELECT name, sql FROM sqlite_schema ORDER BY rowid").unwrap();
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        rows.collect::<rusqlite::Result<_>>().unwrap()
+    }
+
+    #[test]
+    fn a_migration_that_fails_in_the_middle_leaves_the_version_before_it() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let migrations = [MIGRATIONS[0], "DROP TABLE events; DROP TABLE nobody_made_this"];
+        through(&mut connection, 0, &migrations[..1]).unwrap();
+        let before = dump(&connection);
+        assert!(through(&mut connection, 1, &migrations).is_err());
+        assert_eq!(dump(&connection), before);
+        let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+        assert_eq!(version, 1);
+        run(&mut connection, version).unwrap();
+        assert_ne!(dump(&connection), before);
+    }
 }

@@ -10,32 +10,26 @@ use crate::{Durability, fault::Fault, migrate};
 /// Statements kept prepared on each connection: more than there are.
 const STATEMENTS: usize = 128;
 
-/// The writer's connection, on a database that is ours and of the latest version.
-pub(crate) fn writer(path: &Path, durability: Option<Durability>) -> Result<Connection> {
+/// The writer's connection, on a database that is ours and of the latest version. An older one is
+/// brought there where `migrate` says so.
+pub(crate) fn writer(path: &Path, durability: Option<Durability>, migrate: bool) -> Result<Connection> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
-    let version = version(&connection).map_err(|fault| match fault {
-        Fault::Told(error) => error,
-        Fault::Sqlite(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) => {
-            unusable(path, "it is not a database. Move it away, or name another --data directory")
-        }
-        Fault::Sqlite(error) => unusable(path, error),
-    })?;
-    let version = match version {
-        Version::Ours(version) => version,
-        Version::Foreign => {
-            return Err(unusable(
-                path,
-                "it is the database of another program. Move it away, or name another --data directory",
-            ));
-        }
-    };
-    if version > migrate::LATEST {
-        let latest = migrate::LATEST;
+    let (version, latest) = (ours(path, &connection)?, migrate::LATEST);
+    if version > latest {
         return Err(unusable(
             path,
             format!(
                 "it is of version {version}, and this program knows versions up to {latest}. \
                  Use the program that made it, or a newer one"
+            ),
+        ));
+    }
+    if !migrate && (1..latest).contains(&version) {
+        return Err(unusable(
+            path,
+            format!(
+                "it is of version {version}, and this program works with version {latest}. `entourage migrate` \
+                 brings it there; an older program cannot read it afterwards"
             ),
         ));
     }
@@ -66,6 +60,15 @@ fn configure(
     Ok(connection)
 }
 
+/// The version of the database at `path`; none when there is no file.
+pub(crate) fn version_of(path: &Path) -> Result<Option<u32>> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    ours(path, &connection).map(Some)
+}
+
 /// A reader's connection.
 pub(crate) fn reader(path: &Path) -> Result<Connection> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
@@ -87,21 +90,28 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection> {
     Ok(connection)
 }
 
-enum Version {
-    /// Ours, with this many migrations; none for a database that is still empty.
-    Ours(u32),
-    Foreign,
+/// How many migrations a database of ours has had; none when it is still empty. Only reads: a
+/// foreign file is left as it is.
+fn ours(path: &Path, connection: &Connection) -> Result<u32> {
+    let why = match version(connection) {
+        Ok(Some(version)) => return Ok(version),
+        Ok(None) => "it is the database of another program. Move it away, or name another --data directory",
+        Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) => {
+            "it is not a database. Move it away, or name another --data directory"
+        }
+        Err(error) => return Err(unusable(path, error)),
+    };
+    Err(unusable(path, why))
 }
 
-/// Whose the database is. Only reads: a foreign file is left as it is.
-fn version(connection: &Connection) -> crate::fault::Result<Version> {
+fn version(connection: &Connection) -> rusqlite::Result<Option<u32>> {
     let application: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let tables: u32 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     Ok(match (application, tables) {
-        (migrate::APPLICATION, _) => Version::Ours(version),
-        (0, 0) => Version::Ours(0),
-        _ => Version::Foreign,
+        (migrate::APPLICATION, _) => Some(version),
+        (0, 0) => Some(0),
+        _ => None,
     })
 }
 

@@ -10,7 +10,7 @@ use crate::{agents, entities, open, runs, select::Select};
 /// Asserts that each query goes by its index, on behalf of an owner and of the house.
 fn assert_plans<Q>(cases: Vec<(Q, &str)>, select: impl Fn(&Scope, &Q) -> Select) {
     let directory = tempfile::tempdir().unwrap();
-    let connection: Connection = open::writer(&directory.path().join("house.db"), None).unwrap();
+    let connection: Connection = open::writer(&directory.path().join("house.db"), None, true).unwrap();
     for (query, index) in cases {
         for scope in [Scope::House, Scope::Owner(Owner::local())] {
             let plan = select(&scope, &query).plan(&connection);

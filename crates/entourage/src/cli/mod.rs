@@ -13,6 +13,7 @@ mod interrupt;
 mod intervene;
 mod kinds;
 mod logs;
+mod migrate;
 mod openapi;
 mod out;
 mod paint;
@@ -88,6 +89,7 @@ enum Command {
     Kinds(kinds::Kinds),
     Token(token::Token),
     Doctor(doctor::Doctor),
+    Migrate(migrate::Migrate),
     Completions(completions::Completions),
     Openapi(openapi::Openapi),
 }
@@ -133,6 +135,7 @@ async fn obey(cli: Cli) -> Result<Exit, Failure> {
         Command::Kinds(kinds) => kinds.obey(&globals),
         Command::Token(token) => token.obey(&globals),
         Command::Doctor(doctor) => doctor.obey(&globals).await,
+        Command::Migrate(migrate) => migrate.obey(&globals),
         Command::Completions(completions) => completions.obey(),
         Command::Openapi(openapi) => openapi.obey(),
     }

@@ -34,11 +34,20 @@ pub struct Settings {
 }
 
 /// The database.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Store {
     /// What a commit has survived once it returned.
     pub durability: Durability,
+    /// Whether a database of an older version is brought to this program's when it is opened;
+    /// otherwise `entourage migrate` does.
+    pub migrate: bool,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self { durability: Durability::default(), migrate: true }
+    }
 }
 
 /// What a commit has survived once it returned.

@@ -33,6 +33,7 @@ fn every_command_shows_an_example_of_itself() {
             "kinds",
             "token",
             "doctor",
+            "migrate",
             "completions",
             "openapi"
         ]

@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, reason = "helpers of tests fail as tests do")]
 
 mod bad_input;
+mod database;
 mod doctor;
 mod help;
 mod interrupt;

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use entourage_store::{Error, Store};
-use entourage_store_sqlite::{Settings, SqliteStore};
+use entourage_store_sqlite::{Settings, SqliteStore, VERSION};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -56,6 +56,24 @@ fn a_database_of_a_newer_version_is_refused() {
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 999).unwrap();
     let why = refusal(&path);
     assert!(why.contains("version 999") && why.contains("newer"), "{why}");
+}
+
+#[test]
+fn an_older_database_is_left_alone_where_it_shall_not_be_migrated() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("house.db");
+    let first = Connection::open(&path).unwrap();
+    first.execute_batch(include_str!("../../migrations/0001_first.sql")).unwrap();
+    first.pragma_update(None, "application_id", 0x456e_746f).unwrap();
+    first.pragma_update(None, "user_version", 1).unwrap();
+    drop(first);
+    let before = fs::read(&path).unwrap();
+    let refused = SqliteStore::open(&path, Settings { migrate: false, ..Settings::default() }).err().unwrap();
+    assert!(refused.to_string().contains("entourage migrate"), "{refused}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+    drop(open(&path).unwrap());
+    assert_eq!(SqliteStore::version_of(&path).unwrap(), Some(VERSION));
+    SqliteStore::open(&path, Settings { migrate: false, ..Settings::default() }).unwrap();
 }
 
 #[test]

@@ -1,0 +1,130 @@
+//! A database that the program of the first issue left behind: it reads the same to a client, and
+//! what was under way in it goes on.
+
+use std::{path::Path, sync::Arc};
+
+use entourage_server::Settings;
+use entourage_store::Store;
+use entourage_store_sqlite::{SqliteStore, VERSION};
+use serde_json::{Map, Value, json};
+
+use crate::site::Site;
+
+/// What that program answered about it.
+fn then() -> Value {
+    serde_json::from_str(include_str!("answers.json")).expect("JSON")
+}
+
+/// The database as it was left, in a file of its own.
+fn left_behind(path: &Path) {
+    let file = rusqlite::Connection::open(path).expect("a new file");
+    file.pragma_update(None, "journal_mode", "WAL").expect("as that program had it");
+    file.execute_batch(include_str!("database.sql")).expect("its words");
+}
+
+async fn opened(path: &Path) -> Site {
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(path, Default::default()).expect("it opens"));
+    Site::at_rest(store, Settings::default()).await
+}
+
+/// Whether all that was there is there now; more may be.
+fn holds(now: &Value, then: &Value) -> Result<(), String> {
+    match (then, now) {
+        (Value::Null, _) => Ok(()),
+        // The program that answered had taken its agents up once more, which raises their epochs.
+        (Value::Object(then), Value::Object(now)) => {
+            then.iter().filter(|(name, _)| *name != "epoch").try_for_each(|(name, value)| {
+                holds(then_or_now(name, now), value).map_err(|why| format!("{name}: {why}"))
+            })
+        }
+        (Value::Array(then), Value::Array(now)) => {
+            let named = |step: &Value, key: &Value| step["key"] == *key;
+            then.iter().enumerate().try_for_each(|(index, value)| {
+                // Steps are found by their key: those of pure calls are told as well now.
+                let same = now.iter().find(|now| !value["key"].is_null() && named(now, &value["key"]));
+                let same = same.or(now.get(index)).unwrap_or(&Value::Null);
+                holds(same, value).map_err(|why| format!("{index}: {why}"))
+            })
+        }
+        _ if then == now => Ok(()),
+        _ => Err(format!("{then} became {now}")),
+    }
+}
+
+/// The member of this name; a turn's model stands with what it used now.
+fn then_or_now<'a>(name: &str, now: &'a Map<String, Value>) -> &'a Value {
+    let of_turn = now.get("used").filter(|_| name == "model");
+    of_turn.and_then(|used| used.get("model")).or(now.get(name)).unwrap_or(&Value::Null)
+}
+
+async fn reads_the_same(site: &Site) {
+    let then = then();
+    for (path, answer) in then["answers"].as_object().expect("answers") {
+        let now = site.get(path).await.expect(200);
+        holds(&now, answer).unwrap_or_else(|why| panic!("{path}: {why}"));
+    }
+    for (tree, events) in then["events"].as_object().expect("events") {
+        let id = then["trees"][tree].as_str().expect("an id");
+        let mut stream = site.follow(id, 0).await;
+        for event in events.as_array().expect("a list") {
+            let frame = stream.next().await.expect("an event");
+            assert_eq!(json!(frame.id), event["seq"], "{tree}");
+            holds(&frame.data, event).unwrap_or_else(|why| panic!("{tree}: {why}"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_database_of_the_first_version_reads_the_same_to_a_client() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("entourage.db");
+    left_behind(&path);
+    assert_eq!(SqliteStore::version_of(&path).expect("ours"), Some(1));
+    reads_the_same(&opened(&path).await).await;
+    assert_eq!(SqliteStore::version_of(&path).expect("ours"), Some(VERSION));
+    // And again, once it is of this version.
+    let again = directory.path().join("again.db");
+    rusqlite::Connection::open(&path)
+        .and_then(|file| file.execute("VACUUM INTO ?1", [again.to_str()]))
+        .expect("a copy");
+    reads_the_same(&opened(&again).await).await;
+}
+
+#[tokio::test]
+async fn what_was_under_way_in_a_database_of_the_first_version_goes_on() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("entourage.db");
+    left_behind(&path);
+    let site = opened(&path).await;
+    let trees = then()["trees"].clone();
+    let id = |tree: &str| trees[tree].as_str().expect("an id").to_owned();
+    let question = site.get("/v1/questions?status=open").await.expect(200)["data"][0]["id"].clone();
+    site.work();
+    // Killed while a model was answering: it is asked again by itself.
+    let ended = async |tree: &str| {
+        let id = id(tree);
+        site.follow(&id, 0).await.until(|frame| frame.is_status_of(&id, "succeeded")).await
+    };
+    ended("killed").await;
+    let answer = format!("/v1/questions/{}/answer", question.as_str().expect("an id"));
+    site.post(&answer, &json!({ "answer": "Nothing." })).await.expect(200);
+    ended("asked").await;
+    // Whether its time has come depends on the day; either way it may be tried now.
+    let retry = format!("/v1/agents/{}/interventions", id("retried"));
+    site.post(&retry, &json!({ "action": "retry" })).await;
+    ended("retried").await;
+    for tree in ["idle", "failed"] {
+        let message = format!("/v1/agents/{}/messages", id(tree));
+        site.post(&message, &json!({ "text": "Go on." })).await.expect(202);
+        ended(tree).await;
+    }
+    for tree in ["killed", "asked", "retried", "idle", "failed"] {
+        let events = site.client().events(id(tree).parse().expect("an id"), 0, 1000).await.expect("events");
+        assert!(events.iter().zip(1..).all(|(event, seq)| event.seq == seq), "{tree}: events have a gap");
+        let usage = site.get(&format!("/v1/agents/{}/usage", id(tree))).await;
+        usage.expect(200);
+    }
+    // What was done before the kill was not done again: one note, and the calls of each turn once.
+    let notes = site.get(&format!("/v1/notes?root={}", id("killed"))).await.expect(200);
+    assert_eq!(notes["data"].as_array().map(Vec::len), Some(1), "{notes}");
+}
