@@ -6,9 +6,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 HERE=tests/services
 passed=0 failed=0 skipped=0
 
-run_tests() {   # run_tests WHAT FILTER: one module of the third-party tests
-  local what=$1 filter=$2
-  if cargo test --release --quiet --workspace --features entourage-tests/third-party --test third_party -- "$filter" --nocapture; then
+run_tests() {   # run_tests WHAT FILTER [JUDGE...]: one module of the third-party tests, and who has the last word
+  local what=$1 filter=$2; shift 2
+  if cargo test --release --quiet --workspace --features entourage-tests/third-party --test third_party -- "$filter" --nocapture && "${@:-true}"; then
     passed=$((passed + 1)); echo "PASSED: $what"
   else
     failed=$((failed + 1)); echo "FAILED: $what"
@@ -30,6 +30,14 @@ if AIMOCK_URL=$(bash $HERE/aimock.sh start); then
   bash $HERE/aimock.sh stop "$AIMOCK_URL"
 else
   missing $? "a fake provider on every wire"
+fi
+
+if LLMOCK_URL=$(bash $HERE/llmock.sh start); then
+  export LLMOCK_URL
+  run_tests "a fake provider that breaks, on every wire" faults:: bash $HERE/llmock.sh report "$LLMOCK_URL"
+  bash $HERE/llmock.sh stop "$LLMOCK_URL"
+else
+  missing $? "a fake provider that breaks, on every wire"
 fi
 
 if MCP_COMMAND=$(bash $HERE/mcp-everything.sh) && model=$(bash $HERE/local-model.sh start); then

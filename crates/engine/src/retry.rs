@@ -6,9 +6,8 @@ use std::time::Duration;
 use entourage_llm::Error;
 use entourage_types::AgentId;
 
-/// The first retries follow at once, so far apart: most hiccups are over in a moment.
-const QUICK: u32 = 2;
-const QUICK_DELAY: Duration = Duration::from_millis(1500);
+/// The first retries follow at once, after so long: most hiccups are over in a moment.
+const QUICK: [Duration; 2] = [Duration::from_millis(1500), Duration::from_secs(2)];
 /// Later ones back off from here, doubling, up to the longest.
 const BASE: Duration = Duration::from_secs(10);
 const LONGEST: Duration = Duration::from_secs(300);
@@ -50,12 +49,13 @@ pub(crate) fn next(error: &Error, attempt: u32, max_attempts: u32, others: bool,
         Error::Unavailable { .. } | Error::TimedOut { .. } => UNAVAILABLE,
         _ => OTHER,
     };
-    if !error.is_retryable() || attempt >= max_attempts.min(1 + QUICK + later) {
+    if !error.is_retryable() || attempt >= max_attempts.min(1 + QUICK.len() as u32 + later) {
         return Next::Over;
     }
-    let own = match attempt.checked_sub(QUICK + 1) {
-        None => QUICK_DELAY,
-        Some(before) => BASE.saturating_mul(1 << before.min(8)),
+    let before = attempt.saturating_sub(1);
+    let own = match QUICK.get(before as usize) {
+        Some(quick) => *quick,
+        None => BASE.saturating_mul(1 << (before - QUICK.len() as u32).min(8)),
     };
     let delay = paused.map_or(own, |asked| asked.max(own)).min(LONGEST);
     Next::Again(if in_memory(delay) { delay } else { (delay + jitter(agent, attempt)).min(LONGEST) })
@@ -103,11 +103,11 @@ mod tests {
     #[test]
     fn delays_grow_and_end_by_what_failed() {
         let limited = Error::RateLimited { model: "m".into(), retry_after: None };
-        assert_eq!(delays(&limited, 100), [1.5, 1.5, 10.0, 20.0, 40.0, 80.0, 160.0]);
-        assert_eq!(delays(&unavailable(None), 100), [1.5, 1.5, 10.0, 20.0, 40.0]);
+        assert_eq!(delays(&limited, 100), [1.5, 2.0, 10.0, 20.0, 40.0, 80.0, 160.0]);
+        assert_eq!(delays(&unavailable(None), 100), [1.5, 2.0, 10.0, 20.0, 40.0]);
         let bad = Error::BadAnswer { model: "m".into(), what: "empty".into() };
-        assert_eq!(delays(&bad, 100), [1.5, 1.5, 10.0, 20.0]);
-        assert_eq!(delays(&limited, 3), [1.5, 1.5], "a kind may want fewer");
+        assert_eq!(delays(&bad, 100), [1.5, 2.0, 10.0, 20.0]);
+        assert_eq!(delays(&limited, 3), [1.5, 2.0], "a kind may want fewer");
         let refused = Error::Refused { model: "m".into(), cause: "400".into() };
         assert_eq!(delays(&refused, 100), [0.0; 0]);
     }

@@ -79,6 +79,19 @@ async fn garbage_is_no_answer() {
 }
 
 #[tokio::test]
+async fn an_answer_with_a_hole_is_no_answer() {
+    for provider in Provider::ALL {
+        for says in [Says::text("It is 18 degrees"), Says::call("fetch_url", r#"{"url": "a"}"#)] {
+            let whole = says.stream(provider);
+            let events: Vec<&str> = whole.lines().filter(|line| line.ends_with('}')).collect();
+            let broken = events[events.len() / 2];
+            let hole = whole.replacen(broken, &broken[..broken.len() / 2], 1);
+            bad_answer(provider, Answer::new(hole)).await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_response_that_completes_without_naming_its_model_is_no_answer() {
     let whole = Says::call("fetch_url", r#"{"url": "a"}"#).stream(Provider::OpenAiResp);
     let (before, completed) = whole.split_at(whole.rfind("data:").expect("a last event"));

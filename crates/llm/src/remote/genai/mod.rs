@@ -4,13 +4,17 @@
 //! What this adapter corrects, and why, stands where it is corrected: [`outgoing`] for requests,
 //! [`incoming`] for answers.
 
+mod frames;
 mod incoming;
 mod outgoing;
+
+use std::sync::Arc;
 
 use futures::StreamExt;
 use genai::{
     ModelIden, ServiceTarget,
     adapter::AdapterKind,
+    chat::ChatFrameSink,
     resolver::{AuthData, Endpoint},
 };
 use secrecy::ExposeSecret;
@@ -19,6 +23,7 @@ use crate::{
     Connection, Deltas, Error, Provider, Request, Result, http,
     remote::{answer::Answer, failure::Failure},
 };
+use frames::Frames;
 use incoming::Incoming;
 
 /// A client of one provider.
@@ -65,12 +70,18 @@ impl Client {
             auth: self.auth.clone(),
             model: ModelIden::new(self.kind, failure.model),
         };
-        let options = outgoing::options(self.kind, &self.connection, &request);
+        // `genai` passes over events that are no JSON, and an answer with a hole is none.
+        let frames = Arc::new(Frames::default());
+        let options = outgoing::options(self.kind, &self.connection, &request)
+            .with_raw_frame_sink_arc(Arc::clone(&frames) as Arc<dyn ChatFrameSink>);
         let chat = outgoing::chat(self.kind, request);
         let response = self.client.exec_chat_stream(target, chat, Some(&options)).await;
         let mut stream = response.map_err(|error| incoming::error(error, failure))?.stream;
         let mut incoming = Incoming::new(self.kind);
         while let Some(event) = stream.next().await {
+            if frames.broken() {
+                return Err(failure.bad("not JSON where JSON was due"));
+            }
             let event = event.map_err(|error| incoming::error(error, failure))?;
             if let Some(answer) = incoming.take(event, deltas) {
                 return Ok(answer);

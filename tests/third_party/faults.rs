@@ -1,0 +1,225 @@
+//! What a model does wrong, on each wire and at each place of a run: everything ends in an answer or
+//! in a failure that says so. Who is asked is a fake that somebody else wrote and that breaks on
+//! demand; afterwards it judges how it was asked (`tests/services/run.sh`).
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use async_trait::async_trait;
+use entourage_llm::{Connection, Provider, Router, Settings};
+use entourage_store::Page;
+use entourage_testkit::{FakeClock, World};
+use entourage_tests::{one_kind, plain, well_formed};
+use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
+use entourage_types::{ItemBody, Status, StopReason, ToolSpec};
+use futures::future::join_all;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+/// How long an answer may be silent; what stalls does so for longer.
+const SILENCE: f64 = 1.0;
+
+/// How a run must end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum End {
+    /// With an answer.
+    Answered,
+    /// With a failure that the user sees.
+    Failed,
+}
+
+/// Where in a run it goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Place {
+    /// At the first model call.
+    First,
+    /// At the call that reads a tool's output.
+    AfterTool,
+}
+
+/// What goes wrong, in the fake's words, and how the run ends.
+fn faults() -> Vec<(&'static str, Value, End)> {
+    let stream =
+        |kind: &str| json!({"type": "stream_fault", "kind": kind, "after_chunks": 3, "stall_seconds": 20});
+    vec![
+        ("429-after", json!({"type": "fail", "status": 429, "retry_after": 1, "times": 2}), End::Answered),
+        ("429", json!({"type": "fail", "status": 429, "times": 2}), End::Answered),
+        ("500", json!({"type": "fail", "status": 500, "times": 2}), End::Answered),
+        ("503", json!({"type": "fail", "status": 503, "retry_after": 1}), End::Answered),
+        ("outage", json!({"type": "fail", "status": 503, "times": null}), End::Failed),
+        ("key", json!({"type": "fail", "status": 401, "times": null}), End::Failed),
+        ("too-long", json!({"type": "fail", "status": 400, "times": null}), End::Failed),
+        ("stall", stream("stall"), End::Answered),
+        ("slow", json!({"type": "slow_first_token", "seconds": 0.5}), End::Answered),
+        ("reset", stream("disconnect"), End::Answered),
+        ("truncated", stream("truncate"), End::Answered),
+        ("garbage", stream("malformed"), End::Answered),
+        ("empty", json!({"type": "reply", "text": ""}), End::Answered),
+        ("at-the-limit", json!({"type": "reply", "text": "It is", "finish_reason": "length"}), End::Answered),
+        ("bad-arguments", json!({"type": "tool_fault", "kind": "malformed_arguments"}), End::Answered),
+        ("unknown-tool", json!({"type": "tool_fault", "kind": "unknown_tool"}), End::Answered),
+    ]
+}
+
+/// Tells the fake what to do next to one model, and to no other.
+async fn plan(base: &str, model: &str, mut fault: Value) {
+    fault["match"] = json!({ "model": model });
+    let body = json!({ "behaviors": [fault] }).to_string();
+    let host = base.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(host).await.unwrap();
+    let head = format!("POST /_llmock/scenario HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
+    let request = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+}
+
+/// A pure tool; on its first call it lets the fake go wrong, where that is planned.
+struct LookUp {
+    base: String,
+    model: String,
+    fault: Option<Value>,
+    calls: Arc<AtomicU32>,
+}
+
+#[async_trait]
+impl Tool for LookUp {
+    fn name(&self) -> &'static str {
+        "look_up"
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        Some(ToolSpec {
+            name: "look_up".into(),
+            description: "Looks something up.".into(),
+            parameters: json!({
+                "type": "object",
+                "properties": { "what": { "type": "string" } },
+                "required": ["what"],
+                "additionalProperties": false
+            }),
+        })
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    async fn call(&self, _: &Context, _: Value) -> Result<Outcome, Error> {
+        if self.calls.fetch_add(1, Ordering::SeqCst) == 0
+            && let Some(fault) = &self.fault
+        {
+            plan(&self.base, &self.model, fault.clone()).await;
+        }
+        Ok(Outcome::text("214 metres"))
+    }
+}
+
+/// Lets the clock of a world go with the machine's for as long as it is polled.
+async fn ticking(clock: FakeClock) {
+    let mut then = Instant::now();
+    loop {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let now = Instant::now();
+        clock.advance(now - std::mem::replace(&mut then, now));
+    }
+}
+
+/// One run with one fault, and what is wrong about its end.
+async fn endures(
+    provider: Provider,
+    path: &str,
+    (name, fault, end): (&str, Value, End),
+    place: Place,
+) -> Option<String> {
+    let base = super::named("LLMOCK_URL");
+    let model = format!("{}-{name}-{place:?}", provider.name()).to_lowercase();
+    let connection = Connection {
+        base_url: Some(format!("{base}{path}")),
+        key: Some(String::from("not-a-key").into()),
+        silence_seconds: SILENCE,
+        ..Connection::default()
+    };
+    let settings = Settings { providers: BTreeMap::from([(provider, connection)]), ..Settings::default() };
+    let router = Router::new(settings, format!("{}::{model}", provider.name())).unwrap();
+    let (first, later) = match place {
+        Place::First => (Some(fault), None),
+        Place::AfterTool => (None, Some(fault)),
+    };
+    if let Some(fault) = first {
+        plan(&base, &model, fault).await;
+    }
+    let call = json!([{ "name": "look_up", "arguments": { "what": "bridge" } }]);
+    plan(&base, &model, json!({ "type": "reply", "tool_calls": call })).await;
+    let calls = Arc::new(AtomicU32::new(0));
+    let tool = LookUp { base, model, fault: later, calls: Arc::clone(&calls) };
+    // A clock that shows one minute for the whole run: what is asked again is the same to the byte.
+    let clock = FakeClock::default();
+    let world = World::builder(router)
+        .tools(Toolbox::new().with(tool))
+        .kinds(one_kind(|kind| kind.limits.max_attempts = 3))
+        .clock(clock.clone())
+        .start()
+        .await;
+    let root = world.ask("Look up how long the bridge is.").await;
+    let ended = tokio::select! {
+        ended = world.ended(root.id) => ended,
+        () = ticking(clock) => unreachable!("a clock never ends"),
+    };
+    let items = world.client().items(root.id, 0, 100).await.unwrap();
+    let runs = world.client().runs(root.id, Page::default()).await.unwrap();
+    let fine = well_formed(&items).and_then(|()| match (end, ended.status) {
+        (End::Answered, Status::Succeeded) => match &items.last().unwrap().body {
+            ItemBody::Turn(turn) if turn.text.starts_with("Hello!") && turn.text.ends_with('.') => Ok(()),
+            _ => Err(String::from("the answer is not whole")),
+        },
+        (End::Failed, Status::Failed) => match runs[0].stop_reason {
+            Some(StopReason::ModelFailed) if runs[0].error.is_some() => Ok(()),
+            other => Err(format!("it stopped for {other:?}")),
+        },
+        (_, status) => Err(format!("it ended {status:?}, not {end:?}")),
+    });
+    let fine = fine.and_then(|()| match (place, calls.load(Ordering::SeqCst)) {
+        (Place::AfterTool, 1) | (Place::First, 0 | 1) => Ok(()),
+        (_, many) => Err(format!("the tool was called {many} times")),
+    });
+    fine.err().map(|wrong| format!("{name} at {place:?}: {wrong}\n{}", plain(&items).join("\n")))
+}
+
+async fn all(provider: Provider, path: &str) {
+    let places = [Place::First, Place::AfterTool];
+    let cases = faults().into_iter().flat_map(|fault| places.map(|place| (fault.clone(), place)));
+    let wrong = join_all(cases.map(|(fault, place)| endures(provider, path, fault, place))).await;
+    let wrong: Vec<String> = wrong.into_iter().flatten().collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[tokio::test]
+async fn openai_chat() {
+    all(Provider::OpenAi, "/v1").await;
+}
+
+#[tokio::test]
+async fn openai_responses() {
+    all(Provider::OpenAiResp, "/v1").await;
+}
+
+#[tokio::test]
+async fn anthropic() {
+    all(Provider::Anthropic, "/anthropic").await;
+}
+
+#[tokio::test]
+async fn any_compatible_server() {
+    all(Provider::Compatible, "/v1").await;
+}
