@@ -1,11 +1,12 @@
 //! The floors: programs that do only the unavoidable.
 
-use std::{cell::RefCell, path::Path};
+use std::{cell::RefCell, path::Path, sync::mpsc};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
 use rusqlite::{Connection, OpenFlags, params, types::ValueRef};
+use tokio::sync::oneshot;
 
 /// An HTTP client and nothing else.
 pub(crate) struct Http {
@@ -66,6 +67,40 @@ impl Log {
             }
         }
         Ok(transaction.commit()?)
+    }
+}
+
+/// The same log at `synchronous=FULL`: a thread writes what came meanwhile in one commit.
+pub(crate) struct Grouped {
+    jobs: mpsc::Sender<(Rows, oneshot::Sender<()>)>,
+}
+
+impl Grouped {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let log = Log::open(path)?;
+        log.connection.borrow().pragma_update(None, "synchronous", "FULL")?;
+        let (jobs, queue) = mpsc::channel::<(Rows, oneshot::Sender<()>)>();
+        std::thread::spawn(move || {
+            while let Ok(first) = queue.recv() {
+                let group: Vec<_> = std::iter::once(first).chain(queue.try_iter()).collect();
+                let rows: Rows = group.iter().flat_map(|(rows, _)| rows).copied().collect();
+                if log.append(&rows).is_err() {
+                    return;
+                }
+                for (_, written) in group {
+                    // Who does not wait any more need not know.
+                    let _ = written.send(());
+                }
+            }
+        });
+        Ok(Self { jobs })
+    }
+
+    /// Appends rows of these sizes; they are on disk when this returns.
+    pub(crate) async fn append(&self, rows: Rows) -> Result<()> {
+        let (written, done) = oneshot::channel();
+        self.jobs.send((rows, written)).ok().context("the log has ended")?;
+        Ok(done.await?)
     }
 }
 

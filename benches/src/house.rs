@@ -11,7 +11,7 @@ use anyhow::{Result, bail, ensure};
 use async_trait::async_trait;
 use entourage_engine::{
     Client, House, Kinds, NewAgent,
-    dispatch::{Dispatcher as _, Embedded},
+    dispatch::{self, Dispatcher as _, Embedded},
 };
 use entourage_llm::{Connection, Provider, Router, Settings as ModelSettings};
 use entourage_store::{Changed, Store};
@@ -52,29 +52,41 @@ pub(crate) struct Bed {
 impl Bed {
     /// Starts a house whose model follows the script. Called on the house's runtime.
     pub(crate) fn start(server: &Server, script: Script) -> Result<Self> {
+        let tools = Toolbox::new().with(LookUp);
+        Self::furnished(server, script, Kinds::none().with(kind(KIND, TOOL)), tools, (Durability::Normal, 64))
+    }
+
+    /// Starts a house with these kinds and tools, so durable, with so many agents at work at once.
+    pub(crate) fn furnished(
+        server: &Server,
+        script: Script,
+        kinds: Kinds,
+        tools: Toolbox,
+        (durability, at_once): (Durability, usize),
+    ) -> Result<Self> {
         let directory = tempfile::tempdir()?;
-        let store: Arc<dyn Store> = Arc::new(open(&database(directory.path()))?);
+        let settings = Settings { durability, ..Settings::default() };
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(database(directory.path()), settings)?);
         let connection = Connection {
             base_url: Some(server.base(script)),
             key: Some("none".into()),
-            concurrency: 64,
+            concurrency: at_once,
             ..Connection::default()
         };
         let settings =
             ModelSettings { providers: [(Provider::OpenAi, connection)].into(), ..ModelSettings::default() };
         let model = Router::new(settings, format!("openai::{NAME}"))?;
-        let kind =
-            Kind { instructions: INSTRUCTIONS.into(), tools: Some(vec![TOOL.into()]), ..Kind::bare(KIND) };
         let stop = CancellationToken::new();
         let house = House::builder(Arc::clone(&store), Arc::new(model))
-            .kinds(Kinds::none().with(kind))
-            .tools(Toolbox::new().with(LookUp))
+            .kinds(kinds)
+            .tools(tools)
             .stopping(stop.clone())
             .build();
         let (advance, clock, stopped) = (Arc::new(house.clone()), Arc::clone(house.clock()), stop.clone());
         let endings = Endings::follow(&store);
+        let places = dispatch::Settings { concurrency: at_once.max(256), ..Default::default() };
         let dispatcher =
-            tokio::spawn(async move { Embedded::default().run(advance, store, clock, stopped).await });
+            tokio::spawn(async move { Embedded::new(places).run(advance, store, clock, stopped).await });
         Ok(Self { house, endings, directory, stop, dispatcher })
     }
 
@@ -90,7 +102,12 @@ impl Bed {
 
     /// One whole run: a new agent gets the question and answers it.
     pub(crate) async fn run(&self) -> Result<AgentId> {
-        let new = NewAgent { kind: Some(KIND.into()), message: Some(QUESTION.into()), title: None };
+        self.run_of(KIND).await
+    }
+
+    /// The same with an agent of another kind.
+    pub(crate) async fn run_of(&self, kind: &str) -> Result<AgentId> {
+        let new = NewAgent { kind: Some(kind.into()), message: Some(QUESTION.into()), title: None };
         let agent = self.client().create(new, None).await?.id;
         self.endings.of(agent).await?;
         Ok(agent)
@@ -117,6 +134,11 @@ impl Bed {
         self.stop.cancel();
         Ok(self.dispatcher.await??)
     }
+}
+
+/// A kind with one tool.
+pub(crate) fn kind(name: &str, tool: &str) -> Kind {
+    Kind { instructions: INSTRUCTIONS.into(), tools: Some(vec![tool.into()]), ..Kind::bare(name) }
 }
 
 fn database(directory: &Path) -> PathBuf {
@@ -192,7 +214,7 @@ fn succeeded(status: Status) -> Result<()> {
 }
 
 /// A tool that knows its one answer.
-struct LookUp;
+pub(crate) struct LookUp;
 
 #[async_trait]
 impl Tool for LookUp {

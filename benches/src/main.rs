@@ -9,6 +9,8 @@ mod floor;
 mod house;
 mod model;
 mod p1;
+mod p2;
+mod p3;
 mod p4;
 mod p5;
 mod p6;
@@ -40,7 +42,7 @@ struct Cli {
     /// JSON instead of a table
     #[arg(long, global = true)]
     json: bool,
-    /// Runs in each round of P1; there are twelve rounds
+    /// Runs in each round of P1 and P3; there are twelve rounds
     #[arg(long, global = true, default_value_t = 60, value_name = "N")]
     runs: usize,
     /// Suspended agents in the database of P5
@@ -55,6 +57,10 @@ struct Cli {
 enum What {
     /// CPU of a durable run: four model calls, three tool calls
     P1,
+    /// A thousand runs in flight with a model that takes its time: throughput, latency, memory
+    P2,
+    /// One delegation and back, and how the cost grows with depth
+    P3,
     /// One more turn on a long transcript: CPU, and bytes written
     P4,
     /// Start to listening and idle memory, with and without suspended agents
@@ -99,6 +105,8 @@ fn main() -> Result<ExitCode> {
     let mut report = Report::default();
     match what {
         What::P1 => p1::measure(&benches, cli.runs, &mut report)?,
+        What::P2 => p2::measure(&benches, &mut report)?,
+        What::P3 => p3::measure(&benches, cli.runs, &mut report)?,
         What::P4 => p4::measure(&benches, &mut report)?,
         What::P5 => p5::measure(&benches, &cli.binary, cli.agents, &mut report)?,
         What::P6 => p6::measure(&benches, &mut report)?,
@@ -106,6 +114,8 @@ fn main() -> Result<ExitCode> {
         What::ProfileTurns => p4::house_alone(&benches)?,
         What::All | What::Model => {
             p1::measure(&benches, cli.runs, &mut report)?;
+            p2::measure(&benches, &mut report)?;
+            p3::measure(&benches, cli.runs, &mut report)?;
             p4::measure(&benches, &mut report)?;
             p6::measure(&benches, &mut report)?;
             p5::measure(&benches, &cli.binary, cli.agents, &mut report)?;

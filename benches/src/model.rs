@@ -31,6 +31,8 @@ pub(crate) const NAME: &str = "gpt-5-mini";
 pub(crate) const TOKENS: usize = 200;
 /// The pause before each of them.
 const PAUSE: Duration = Duration::from_millis(5);
+/// How long a slow model thinks before each answer.
+pub(crate) const LATENCY: Duration = Duration::from_millis(200);
 /// Tool calls before the answer.
 const CALLS: usize = 3;
 /// How many requests are kept: one run's.
@@ -41,6 +43,10 @@ const KEPT: usize = CALLS + 1;
 pub(crate) enum Script {
     /// Three tool calls one after the other, then an answer.
     Calls,
+    /// The same, with the first word after a while, as models have it.
+    Slow,
+    /// A message to the peer that the caller has, if it has one, then an answer.
+    Delegates,
     /// An answer of a few words.
     Text,
     /// An answer of many tokens with a pause before each.
@@ -51,6 +57,8 @@ impl Script {
     const fn path(self) -> &'static str {
         match self {
             Self::Calls => "calls",
+            Self::Slow => "slow",
+            Self::Delegates => "delegates",
             Self::Text => "text",
             Self::Tokens => "tokens",
         }
@@ -139,8 +147,12 @@ async fn sent(State(sent): State<Sent>) -> Vec<u8> {
 async fn complete(State(sent): State<Sent>, Path(script): Path<String>, request: Bytes) -> Response {
     let answered = count(&request, b"\"role\":\"tool\"");
     let pause = if script == Script::Tokens.path() { PAUSE } else { Duration::ZERO };
+    if script == Script::Slow.path() {
+        tokio::time::sleep(LATENCY).await;
+    }
     let chunks = match script.as_str() {
-        "calls" if answered < CALLS => call(answered),
+        "calls" | "slow" if answered < CALLS => call(answered),
+        "delegates" if answered == 0 => peer(&request).map_or_else(|| text(8), |peer| delegate(&peer)),
         "tokens" => text(TOKENS),
         _ => text(8),
     };
@@ -164,16 +176,38 @@ fn count(body: &[u8], word: &[u8]) -> usize {
     body.windows(word.len()).filter(|window| *window == word).count()
 }
 
-/// The next call: its name, its arguments in three pieces, its end.
+/// The next call: its name, its arguments in pieces, its end.
 fn call(answered: usize) -> Vec<Bytes> {
+    let number = format!(",\"page\":{answered}");
+    let pieces = ["{\"query\":", "\"the weather in Oslo\"", &number, "}"];
+    call_of(answered, crate::house::TOOL, &pieces)
+}
+
+/// A message to a peer.
+fn delegate(peer: &str) -> Vec<Bytes> {
+    let peer = format!("\"{peer}\"");
+    call_of(
+        0,
+        "send_message",
+        &["{\"recipient\":", &peer, ",\"message\":\"The weather in Oslo, please\"", "}"],
+    )
+}
+
+fn call_of(number: usize, tool: &str, arguments: &[&str]) -> Vec<Bytes> {
     let begun = json!({ "role": "assistant", "content": null, "tool_calls": [
-        { "index": 0, "id": format!("call_{answered}"), "type": "function",
-          "function": { "name": crate::house::TOOL, "arguments": "" } }
+        { "index": 0, "id": format!("call_{number}"), "type": "function",
+          "function": { "name": tool, "arguments": "" } }
     ] });
     let piece = |text: &str| json!({ "tool_calls": [{ "index": 0, "function": { "arguments": text } }] });
-    let number = format!(",\"page\":{answered}");
-    let deltas = [begun, piece("{\"query\":"), piece("\"the weather in Oslo\""), piece(&number), piece("}")];
-    stream_of(deltas.into(), "tool_calls")
+    let deltas = std::iter::once(begun).chain(arguments.iter().map(|text| piece(text)));
+    stream_of(deltas.collect(), "tool_calls")
+}
+
+/// The one peer that the caller may write to, if there is one.
+fn peer(request: &[u8]) -> Option<String> {
+    let request: Value = serde_json::from_slice(request).ok()?;
+    let recipients = request.pointer("/tools/0/function/parameters/properties/recipient/enum")?.as_array()?;
+    recipients.iter().filter_map(Value::as_str).find(|name| *name != "user").map(str::to_owned)
 }
 
 /// An answer of so many tokens.

@@ -115,7 +115,7 @@ async fn ended(bed: Arc<Bed>) -> Result<()> {
 }
 
 /// The CPU milliseconds of each of so many runs, so many at once.
-async fn each<F: Future<Output = Result<()>>>(
+pub(crate) async fn each<F: Future<Output = Result<()>>>(
     runs: usize,
     flight: usize,
     run: impl Fn() -> F,

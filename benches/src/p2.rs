@@ -1,0 +1,153 @@
+//! P2: a thousand runs in flight with a model that thinks for 200 ms, every commit on disk
+//! (`synchronous=FULL`): how many end in a second, how much later than the model allows, and what
+//! memory that takes.
+
+use std::{
+    fs,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result};
+use entourage_engine::Kinds;
+use entourage_store_sqlite::Durability;
+use entourage_tools::Toolbox;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+
+use crate::{
+    Benches,
+    floor::{Grouped, Http, rows_of},
+    house::{Bed, KIND, LookUp, TOOL, kind},
+    model::{LATENCY, Script},
+    report::Report,
+};
+
+/// Runs, and how many of them at once.
+const RUNS: usize = 4000;
+const FLIGHT: usize = 1000;
+/// Model calls of a run.
+const CALLS: u32 = 4;
+/// Commits of one run that nobody can do without.
+const COMMITS: usize = 8;
+
+/// What came of many runs at once.
+struct Flight {
+    /// Runs in a second.
+    throughput: f64,
+    /// How many milliseconds all but a hundredth of them lost at most.
+    added: f64,
+}
+
+pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
+    let bed = Arc::new(benches.house.block_on(async {
+        let kinds = Kinds::none().with(kind(KIND, TOOL));
+        let tools = Toolbox::new().with(LookUp);
+        Bed::furnished(&benches.model, Script::Slow, kinds, tools, (Durability::Full, FLIGHT))
+    })?);
+    let agent = benches.house.block_on(bed.run())?;
+    let requests = Arc::new(benches.floor.block_on(benches.model.sent(CALLS as usize))?);
+    let rows = Arc::new(rows_of(&bed.database(), &agent.to_string())?);
+
+    // The house first: what memory the floors leave behind would count as its own.
+    forget_peak()?;
+    let house = Arc::clone(&bed);
+    let ours = benches.house.block_on(flight(move || {
+        let bed = Arc::clone(&house);
+        async move { bed.run().await.map(drop) }
+    }))?;
+    let peak = peak()?;
+    benches
+        .house
+        .block_on(async { Arc::into_inner(bed).context("the house is still in use")?.end().await })?;
+
+    let http = Arc::new(Http::new(benches.model.completions(Script::Slow))?);
+    let bare = {
+        let (http, requests) = (Arc::clone(&http), Arc::clone(&requests));
+        benches.floor.block_on(flight(move || {
+            let (http, requests) = (Arc::clone(&http), Arc::clone(&requests));
+            async move {
+                for body in requests.iter() {
+                    http.post(body.clone(), |_| ()).await?;
+                }
+                Ok(())
+            }
+        }))?
+    };
+    let directory = tempfile::tempdir()?;
+    let log = Arc::new(Grouped::open(&directory.path().join("floor.db"))?);
+    let durable = benches.floor.block_on(flight(move || {
+        let (http, requests, rows, log) =
+            (Arc::clone(&http), Arc::clone(&requests), Arc::clone(&rows), Arc::clone(&log));
+        async move {
+            let mut commits = rows.chunks(rows.len().div_ceil(COMMITS)).map(<[usize]>::to_vec);
+            for (turn, body) in requests.iter().enumerate() {
+                // The message or an output before each call, and the turn after it.
+                log.append(commits.next().unwrap_or_default()).await?;
+                http.post(body.clone(), |_| ()).await?;
+                log.append(commits.next().unwrap_or_default())
+                    .await
+                    .with_context(|| format!("turn {turn}"))?;
+            }
+            Ok(())
+        }
+    }))?;
+
+    report.note("P2", "bare HTTP floor, runs per second", bare.throughput, "");
+    report.note("P2", "durable floor, grouped FULL commits, runs per second", durable.throughput, "");
+    report.note("P2", "house, runs per second", ours.throughput, "");
+    let share = bare.throughput / ours.throughput;
+    report.target("P2", "bare floor's throughput / house's", (share, "x"), 1.0 / 0.3, Some(1.0 / 0.6));
+    report.note("P2", "bare HTTP floor, added latency, p99", bare.added, "ms");
+    report.note("P2", "durable floor, added latency, p99", durable.added, "ms");
+    report.note("P2", "house, added latency, p99", ours.added, "ms");
+    report.target(
+        "P2",
+        "house / durable floor, added latency, p99",
+        (ours.added / durable.added, "x"),
+        4.0,
+        None,
+    );
+    report.target("P2", "house, peak memory with 1,000 runs in flight", (peak, "MB"), 200.0, None);
+    Ok(())
+}
+
+/// All runs, so many at once; fails when one does.
+async fn flight<F: Future<Output = Result<()>> + Send + 'static>(
+    run: impl Fn() -> F + Send + Sync + 'static,
+) -> Result<Flight> {
+    // On the runtime's own threads, as requests over HTTP are.
+    tokio::spawn(async move {
+        let taken = Mutex::new(Vec::with_capacity(RUNS));
+        let began = Instant::now();
+        stream::iter(0..RUNS)
+            .map(|_| async {
+                let asked = Instant::now();
+                run().await?;
+                taken.lock().unwrap_or_else(PoisonError::into_inner).push(asked.elapsed());
+                anyhow::Ok(())
+            })
+            .buffer_unordered(FLIGHT)
+            .try_collect::<()>()
+            .await?;
+        let throughput = RUNS as f64 / began.elapsed().as_secs_f64();
+        let mut taken = taken.into_inner().unwrap_or_else(PoisonError::into_inner);
+        taken.sort();
+        let p99 = taken.get(RUNS * 99 / 100).copied().unwrap_or(Duration::MAX);
+        let added = p99.saturating_sub(LATENCY * CALLS).as_secs_f64() * 1000.0;
+        Ok(Flight { throughput, added })
+    })
+    .await?
+}
+
+/// From now on, the peak of this process's memory is counted anew.
+fn forget_peak() -> Result<()> {
+    fs::write("/proc/self/clear_refs", "5").context("the peak of memory cannot be reset")
+}
+
+/// The most memory since then, in megabytes.
+fn peak() -> Result<f64> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()).context("no VmHWM is shown")?;
+    Ok(kilobytes.parse::<f64>()? / 1024.0)
+}
