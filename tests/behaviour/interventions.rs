@@ -2,13 +2,13 @@
 
 use entourage_engine::Error;
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
-use entourage_store::Page;
+use entourage_store::{Commit, Page};
 use entourage_testkit::{Effects, Fault, Faults, HeldModel, TestTool, World};
 use entourage_tests::{first_tools, one_kind, plain, well_formed};
 use entourage_tools::{Effect, Toolbox};
 use entourage_types::{
-    Action, Agent, AgentId, Answer, EventBody, Input, InterventionStatus, Owner, QuestionStatus, Status,
-    Time, WaitingOn,
+    Action, Agent, AgentId, Answer, Author, EventBody, Input, InterventionStatus, Owner, Post, PostBody,
+    PostId, QuestionStatus, Status, Time, WaitingOn, WakeupId,
 };
 use serde_json::json;
 
@@ -361,4 +361,22 @@ async fn a_deletion_survives_a_death_at_every_commit() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn what_is_written_while_an_agent_is_deleted_is_read_and_nothing_is_left() {
+    let world = World::scripted(&ScriptedModel::new([Script::text("Done.")]), first_tools()).await;
+    let root = world.ask("Go.").await;
+    world.ended(root.id).await;
+    person(&world).intervene(root.id, Action::Delete, None).await.unwrap();
+    // Whoever looked before the deletion posts after it.
+    let (at, wakeup) = (root.updated, WakeupId::new());
+    let body = PostBody::Message { from: Author::User, text: "and then?".into(), task: None, queued: false };
+    let mut late = Commit::new(at);
+    late.post(Post { id: PostId::new(), agent: root.id, at, wakeup, body }, &root.owner);
+    world.store().commit(late).await.unwrap();
+    world.house().advance(root.id).await.unwrap();
+    assert_eq!(lines(&world, root.id).await.last().unwrap(), "message: and then?");
+    assert_eq!(world.store().due(Time::from_micros(i64::MAX), None, 10).await.unwrap(), []);
+    assert_eq!(world.audit().await, []);
 }

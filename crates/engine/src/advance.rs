@@ -31,12 +31,13 @@ impl House {
 
     async fn activate(&self, agent: AgentId, entered: &Entered) -> Result<()> {
         let Some(claim) = self.claim(agent).await? else { return Ok(()) };
-        if claim.agent.status == Status::Cancelled || (claim.run.is_none() && claim.inbox.is_empty()) {
+        let is_gone = claim.agent.status == Status::Cancelled;
+        if claim.inbox.is_empty() && (is_gone || claim.run.is_none()) {
             return self.serve(claim).await;
         }
         let is_delete =
             |post: &Post| matches!(post.body, PostBody::Intervention { action: Action::Delete, .. });
-        if claim.inbox.iter().any(is_delete) {
+        if is_gone || claim.inbox.iter().any(is_delete) {
             return self.delete(agent).await;
         }
         let mut run = Run::open(self, claim, entered);
@@ -89,9 +90,6 @@ impl House {
         let mut commit = Commit::fenced(&claim.agent, now);
         for wakeup in claim.wakeups.iter().filter(|wakeup| wakeup.due <= now) {
             commit.push(Write::Woken(wakeup.id));
-        }
-        for post in &claim.inbox {
-            commit.push(Write::Read(post.id));
         }
         match self.inner.store.commit(commit).await {
             Ok(_) => {

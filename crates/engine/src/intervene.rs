@@ -27,7 +27,9 @@ impl House {
                     Box::pin(self.delete(child.id)).await?;
                 }
             }
-            if claim.agent.status == Status::Cancelled {
+            // What came in at the same moment is read all the same, so that nothing of it is left.
+            let is_done = claim.inbox.is_empty() && claim.wakeups.is_empty();
+            if claim.agent.status == Status::Cancelled && is_done {
                 return Ok(());
             }
             let entered = self.inner.live.enter(id, self.stopping());

@@ -7,13 +7,11 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use entourage_store::{
-    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, Error, ItemQuery, Result, RunQuery, Store,
-};
-use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, Wakeup, WakeupId,
-};
-use tokio::sync::{Notify, broadcast};
+use entourage_store::{Commit, Committed, Error, Result, Store};
+use entourage_types::AgentId;
+use tokio::sync::Notify;
+
+use crate::{Between, Through};
 
 /// What happens at the chosen commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,117 +86,44 @@ impl Faults {
         }
     }
 
-    fn die<T>(&self) -> Result<T> {
+    /// Ends the process here and now.
+    pub fn kill(&self) {
         self.inner.dead.store(true, Ordering::SeqCst);
         self.inner.died.notify_waiters();
-        Err(Error::Closed)
     }
 
-    fn alive(&self) -> Result<()> {
-        if self.dead() { Err(Error::Closed) } else { Ok(()) }
+    fn die<T>(&self) -> Result<T> {
+        self.kill();
+        Err(Error::Closed)
     }
 }
 
 /// A store as one process sees it, until that process dies.
-pub struct Faulty {
-    store: Arc<dyn Store>,
-    faults: Faults,
-}
-
-impl Faulty {
-    /// The store, seen by a process with these faults.
-    #[must_use]
-    pub fn new(store: Arc<dyn Store>, faults: Faults) -> Self {
-        Self { store, faults }
-    }
-}
+pub type Faulty = Through<Faults>;
 
 #[async_trait]
-impl Store for Faulty {
-    async fn agent(&self, scope: &Scope, id: AgentId) -> Result<Option<Agent>> {
-        self.faults.alive()?;
-        self.store.agent(scope, id).await
+impl Between for Faults {
+    async fn pass(&self) -> Result<()> {
+        if self.dead() { Err(Error::Closed) } else { Ok(()) }
     }
 
-    async fn agents(&self, scope: &Scope, query: AgentQuery) -> Result<Vec<Agent>> {
-        self.faults.alive()?;
-        self.store.agents(scope, query).await
-    }
-
-    async fn items(&self, scope: &Scope, query: ItemQuery) -> Result<Vec<Item>> {
-        self.faults.alive()?;
-        self.store.items(scope, query).await
-    }
-
-    async fn runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<Run>> {
-        self.faults.alive()?;
-        self.store.runs(scope, query).await
-    }
-
-    async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
-        self.faults.alive()?;
-        self.store.steps(scope, run).await
-    }
-
-    async fn entity(&self, scope: &Scope, kind: EntityKind, id: &str) -> Result<Option<Entity>> {
-        self.faults.alive()?;
-        self.store.entity(scope, kind, id).await
-    }
-
-    async fn entities(&self, scope: &Scope, query: EntityQuery) -> Result<Vec<Entity>> {
-        self.faults.alive()?;
-        self.store.entities(scope, query).await
-    }
-
-    async fn events(&self, scope: &Scope, root: AgentId, after: u64, limit: u32) -> Result<Vec<Event>> {
-        self.faults.alive()?;
-        self.store.events(scope, root, after, limit).await
-    }
-
-    async fn due(&self, until: Time, after: Option<(Time, WakeupId)>, limit: u32) -> Result<Vec<Wakeup>> {
-        self.faults.alive()?;
-        self.store.due(until, after, limit).await
-    }
-
-    async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>> {
-        self.faults.alive()?;
-        self.store.inbox(agent).await
-    }
-
-    async fn claim(&self, agent: AgentId, from: u64) -> Result<Option<Claim>> {
-        self.faults.alive()?;
-        self.store.claim(agent, from).await
-    }
-
-    async fn commit(&self, commit: Commit) -> Result<Committed> {
-        self.faults.alive()?;
-        let Some(fence) = commit.fence else { return self.store.commit(commit).await };
-        let number = self.faults.inner.commits.fetch_add(1, Ordering::SeqCst) + 1;
-        match self.faults.inner.plan {
-            Some((at, fault)) if at == number => match fault {
-                Fault::DieBefore => self.faults.die(),
-                Fault::DieAfter => {
-                    self.store.commit(commit).await?;
-                    self.faults.die()
-                }
-                Fault::LoseEpoch => {
-                    self.store.claim(fence.agent, u64::MAX).await?;
-                    let refused = self.store.commit(commit).await;
-                    let mut lost = self.faults.inner.lost.lock().unwrap_or_else(PoisonError::into_inner);
-                    *lost = Some(fence.agent);
-                    self.faults.inner.taken.notify_one();
-                    refused
-                }
-            },
-            _ => self.store.commit(commit).await,
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
+        let Some(fence) = commit.fence else { return store.commit(commit).await };
+        let number = self.inner.commits.fetch_add(1, Ordering::SeqCst) + 1;
+        match self.inner.plan.filter(|(at, _)| *at == number).map(|(_, fault)| fault) {
+            None => store.commit(commit).await,
+            Some(Fault::DieBefore) => self.die(),
+            Some(Fault::DieAfter) => {
+                store.commit(commit).await?;
+                self.die()
+            }
+            Some(Fault::LoseEpoch) => {
+                store.claim(fence.agent, u64::MAX).await?;
+                let refused = store.commit(commit).await;
+                *self.inner.lost.lock().unwrap_or_else(PoisonError::into_inner) = Some(fence.agent);
+                self.inner.taken.notify_one();
+                refused
+            }
         }
-    }
-
-    fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
-        self.store.changed()
-    }
-
-    fn woken(&self) -> broadcast::Receiver<Arc<[Wakeup]>> {
-        self.store.woken()
     }
 }

@@ -1,14 +1,24 @@
 //! A world for tests: a house with a scripted model, a clock in the test's hand, a database of its
 //! own, and faults on demand. Nothing here is a mock of the house; only its edges are replaced.
+//!
+//! To see whether your own tools can be trusted, put them into a [`Story`] and let it survive.
 
+mod audit;
+mod between;
 mod clock;
 mod faults;
 mod held;
+mod story;
 mod tool;
+mod witness;
 mod world;
 
+pub use audit::{Invariant, Violation, audit, well_formed};
+pub use between::{Between, Through};
 pub use clock::FakeClock;
 pub use faults::{Fault, Faults, Faulty};
 pub use held::HeldModel;
+pub use story::{Act, Story, Told, plain};
 pub use tool::{Effects, TestTool};
+pub use witness::{Fact, Witness};
 pub use world::{World, WorldBuilder};

@@ -1,30 +1,41 @@
 //! A tool that counts what it does, so that a test can say how often an effect happened.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool};
 use entourage_types::{CallId, ToolSpec};
 use serde_json::{Value, json};
 
-/// The effects that happened, by the call that had them.
+use crate::{Fact, Witness};
+
+/// The effects that a witness saw.
 #[derive(Debug, Clone, Default)]
-pub struct Effects {
-    happened: Arc<Mutex<BTreeMap<CallId, u32>>>,
-}
+pub struct Effects(Witness);
 
 impl Effects {
+    /// Those that this witness sees.
+    #[must_use]
+    pub fn seen_by(witness: &Witness) -> Self {
+        Self(witness.clone())
+    }
+
     /// How many times each call's effect happened.
     #[must_use]
     pub fn per_call(&self) -> Vec<u32> {
-        self.happened.lock().unwrap_or_else(PoisonError::into_inner).values().copied().collect()
+        let mut times: BTreeMap<CallId, u32> = BTreeMap::new();
+        for fact in self.0.facts() {
+            if let Fact::Effect { call, .. } = fact {
+                *times.entry(call).or_default() += 1;
+            }
+        }
+        times.into_values().collect()
     }
 
-    fn happen(&self, call: CallId) {
-        *self.happened.lock().unwrap_or_else(PoisonError::into_inner).entry(call).or_default() += 1;
+    /// Takes down that a tool is about to have its effect. A tool of your own calls this where it
+    /// would do what it does.
+    pub fn happens(&self, context: &Context, effect: Effect) {
+        self.0.saw(Fact::Effect { agent: context.agent, call: context.call, effect });
     }
 }
 
@@ -83,7 +94,7 @@ impl Tool for TestTool {
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome, Error> {
-        self.effects.happen(context.call);
+        self.effects.happens(context, self.effect);
         (self.answer)(context, &arguments)
     }
 }

@@ -7,14 +7,14 @@ use entourage_engine::{
     dispatch::{Dispatcher, Embedded, Settings},
 };
 use entourage_llm::{Model, ScriptedModel};
-use entourage_store::Store;
+use entourage_store::{MemoryStore, Store};
 use entourage_store_sqlite::{Durability, Settings as StoreSettings, SqliteStore};
 use entourage_tools::Toolbox;
 use entourage_types::{Agent, AgentId, Event, EventBody, Owner, Question, QuestionStatus, Status};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::{FakeClock, Faults, Faulty};
+use crate::{FakeClock, Faults, Faulty, Through, Violation, Witness, audit};
 
 /// How long a test waits for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -26,8 +26,9 @@ pub struct WorldBuilder {
     tools: Toolbox,
     kinds: Kinds,
     workers: usize,
-    directory: Option<Arc<tempfile::TempDir>>,
+    in_memory: bool,
     clock: FakeClock,
+    witness: Witness,
 }
 
 /// A house for one test. Its database goes with the last world that uses it.
@@ -39,6 +40,7 @@ pub struct World {
     stop: CancellationToken,
     workers: JoinSet<entourage_engine::Result<()>>,
     faults: Faults,
+    witness: Witness,
 }
 
 struct Parts {
@@ -46,7 +48,7 @@ struct Parts {
     tools: Toolbox,
     kinds: Kinds,
     workers: usize,
-    _directory: Arc<tempfile::TempDir>,
+    _directory: Option<tempfile::TempDir>,
 }
 
 impl World {
@@ -57,8 +59,9 @@ impl World {
             tools: Toolbox::new(),
             kinds: Kinds::builtin(),
             workers: 1,
-            directory: None,
+            in_memory: false,
             clock: FakeClock::default(),
+            witness: Witness::default(),
         }
     }
 
@@ -83,6 +86,20 @@ impl World {
     #[must_use]
     pub fn clock(&self) -> &FakeClock {
         &self.clock
+    }
+
+    /// Who saw what happened, in all lives.
+    #[must_use]
+    pub fn witness(&self) -> &Witness {
+        &self.witness
+    }
+
+    /// What is not as it always must be. Nothing may be under way.
+    ///
+    /// # Panics
+    /// When the store cannot be read.
+    pub async fn audit(&self) -> Vec<Violation> {
+        must(audit(&*self.store, Some(&self.witness)).await, "the store answers")
     }
 
     /// The faults of this life.
@@ -184,11 +201,11 @@ impl World {
     /// # Panics
     /// When a worker panicked.
     pub async fn reborn(self, faults: Faults) -> Self {
-        let Self { store, clock, builder, stop, mut workers, .. } = self;
+        let Self { store, clock, builder, stop, mut workers, witness, .. } = self;
         stop.cancel();
         workers.abort_all();
         while workers.join_next().await.is_some() {}
-        live(store, clock, builder, faults)
+        live(store, clock, builder, faults, witness)
     }
 
     /// Waits until the process has died of its fault.
@@ -216,6 +233,18 @@ impl WorldBuilder {
         self
     }
 
+    /// Keeps the rows in memory instead of in a database file.
+    pub fn in_memory(mut self) -> Self {
+        self.in_memory = true;
+        self
+    }
+
+    /// Who sees what happens, when a tool shall tell it too.
+    pub fn witness(mut self, witness: &Witness) -> Self {
+        self.witness = witness.clone();
+        self
+    }
+
     /// How many workers advance agents, each unaware of the others.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers;
@@ -232,11 +261,15 @@ impl WorldBuilder {
     /// # Panics
     /// When the machine gives no temporary directory.
     pub async fn start_with(self, faults: Faults) -> World {
-        let directory =
-            self.directory.unwrap_or_else(|| Arc::new(must(tempfile::tempdir(), "a temporary directory")));
-        let settings = StoreSettings { durability: Durability::Normal, ..StoreSettings::default() };
-        let path = directory.path().join("house.sqlite");
-        let store: Arc<dyn Store> = Arc::new(must(SqliteStore::open(&path, settings), "a database"));
+        let (store, directory): (Arc<dyn Store>, _) = if self.in_memory {
+            (Arc::new(MemoryStore::default()), None)
+        } else {
+            let directory = must(tempfile::tempdir(), "a temporary directory");
+            let settings = StoreSettings { durability: Durability::Normal, ..StoreSettings::default() };
+            let path = directory.path().join("house.sqlite");
+            (Arc::new(must(SqliteStore::open(&path, settings), "a database")), Some(directory))
+        };
+        let store = Arc::new(Through::new(store, self.witness.clone()));
         let parts = Parts {
             model: self.model,
             tools: self.tools,
@@ -244,7 +277,7 @@ impl WorldBuilder {
             workers: self.workers,
             _directory: directory,
         };
-        live(store, self.clock, parts, faults)
+        live(store, self.clock, parts, faults, self.witness)
     }
 }
 
@@ -253,7 +286,7 @@ fn must<T, E: std::fmt::Debug>(result: Result<T, E>, what: &str) -> T {
     result.unwrap_or_else(|error| panic!("not so: {what}: {error:?}"))
 }
 
-fn live(store: Arc<dyn Store>, clock: FakeClock, builder: Parts, faults: Faults) -> World {
+fn live(store: Arc<dyn Store>, clock: FakeClock, builder: Parts, faults: Faults, witness: Witness) -> World {
     let stop = CancellationToken::new();
     let seen: Arc<dyn Store> = Arc::new(Faulty::new(Arc::clone(&store), faults.clone()));
     let over = |store: &Arc<dyn Store>| {
@@ -274,5 +307,5 @@ fn live(store: Arc<dyn Store>, clock: FakeClock, builder: Parts, faults: Faults)
     }
     let (rival, planned) = (over(&store), faults.clone());
     workers.spawn(async move { rival.advance(planned.lost().await).await });
-    World { house, store, clock, builder, stop, workers, faults }
+    World { house, store, clock, builder, stop, workers, faults, witness }
 }

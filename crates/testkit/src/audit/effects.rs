@@ -1,0 +1,73 @@
+//! Effects: on record before they begin, never after a deletion, and unsafe ones once unless a person
+//! said otherwise.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use entourage_store::Write;
+use entourage_tools::Effect;
+use entourage_types::{AgentId, CallId, Question, QuestionStatus, StepState};
+
+use super::{
+    Found,
+    Invariant::{Deletion, Effects},
+    Whole,
+};
+use crate::Fact;
+
+pub(super) fn check(whole: &Whole, facts: &[Fact], found: &mut Found) {
+    let mut begun: BTreeSet<String> = BTreeSet::new();
+    let mut deleted: BTreeSet<AgentId> = BTreeSet::new();
+    let mut times: BTreeMap<CallId, usize> = BTreeMap::new();
+    for fact in facts {
+        match fact {
+            Fact::Committed(commit) => {
+                begun.extend(commit.writes.iter().filter_map(|write| match write {
+                    Write::Step(step) if step.state == StepState::Started => Some(step.key.clone()),
+                    _ => None,
+                }));
+            }
+            Fact::Deleted(agent) => {
+                deleted.insert(*agent);
+            }
+            Fact::Effect { agent, call, effect } => {
+                let under = lineage(whole, *agent).find(|agent| deleted.contains(agent));
+                found.must(under.is_none(), Deletion, *agent, || {
+                    format!("call {call} had its effect after {} was deleted", under.unwrap_or(*agent))
+                });
+                if *effect == Effect::Pure {
+                    continue;
+                }
+                found.must(begun.contains(&format!("tool/{call}")), Effects, *agent, || {
+                    format!("call {call} had its effect before its intent was on record")
+                });
+                if *effect == Effect::Unsafe {
+                    let count = times.entry(*call).or_default();
+                    *count += 1;
+                    let allowed = 1 + again(whole, *call);
+                    found.must(*count <= allowed, Effects, *agent, || {
+                        format!("the unsafe call {call} had its effect {count} times; {allowed} were allowed")
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+    for question in whole.questions.iter().filter(|question| question.status == QuestionStatus::Open) {
+        let same = |other: &&Question| other.call == question.call && other.status == QuestionStatus::Open;
+        let open = whole.questions.iter().filter(same).count();
+        found.must(open == 1, Effects, question.agent, || {
+            format!("call {} asks {open} questions at once", question.call)
+        });
+    }
+}
+
+/// How often a person said that the call shall run again.
+fn again(whole: &Whole, call: CallId) -> usize {
+    let retried = |question: &&Question| question.call == call && question.answer.as_deref() == Some("retry");
+    whole.questions.iter().filter(retried).count()
+}
+
+/// The agent and all above it.
+fn lineage(whole: &Whole, agent: AgentId) -> impl Iterator<Item = AgentId> {
+    std::iter::successors(Some(agent), |agent| whole.agent(*agent)?.parent)
+}

@@ -1,0 +1,28 @@
+//! One writer: epochs only rise, and each commit is made by the last one to claim its agent.
+
+use std::collections::BTreeMap;
+
+use super::{Found, Invariant::OneWriter};
+use crate::Fact;
+
+pub(super) fn check(facts: &[Fact], found: &mut Found) {
+    let mut held = BTreeMap::new();
+    for fact in facts {
+        match fact {
+            Fact::Claimed { agent, epoch } => {
+                let before = held.insert(*agent, *epoch);
+                found.must(before < Some(*epoch), OneWriter, *agent, || {
+                    format!("a claim gave epoch {epoch} after {}", before.unwrap_or_default())
+                });
+            }
+            Fact::Committed(commit) => {
+                let Some(fence) = commit.fence else { continue };
+                let held = held.get(&fence.agent).copied();
+                found.must(held == Some(fence.epoch), OneWriter, fence.agent, || {
+                    format!("a commit under epoch {} was taken, {held:?} holds it", fence.epoch)
+                });
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Messages: each post is read once or still there, and what it said stands in the transcript once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use entourage_store::{Commit, Write};
+use entourage_types::{Action, AgentId, ItemBody, Post, PostBody, PostId, Status};
+
+use super::{
+    Found,
+    Invariant::{Messages, Results},
+    Whole,
+};
+use crate::Fact;
+
+pub(super) fn check(whole: &Whole, facts: &[Fact], found: &mut Found) {
+    let mut posts: BTreeMap<PostId, Post> = BTreeMap::new();
+    let mut read: BTreeSet<PostId> = BTreeSet::new();
+    for fact in facts {
+        let Fact::Committed(commit) = fact else { continue };
+        woken(commit, found);
+        for write in &commit.writes {
+            match write {
+                Write::Post(post) => {
+                    posts.insert(post.id, post.clone());
+                }
+                Write::Read(id) => {
+                    let again = !read.insert(*id);
+                    if again {
+                        found.add(Messages, agent_of(commit), format!("{id} was read twice"));
+                    } else if let Some(post) = posts.get(id) {
+                        handled(whole, commit, post, found);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    for post in posts.values() {
+        let there = whole.inbox(post.agent).iter().any(|other| other.id == post.id);
+        found.must(there != read.contains(&post.id), Messages, post.agent, || {
+            let lost = if there { "was read and is still there" } else { "is gone and was never read" };
+            format!("{} {lost}: {:?}", post.id, post.body)
+        });
+        if let PostBody::Done { task, .. } = &post.body {
+            let asked = whole.tasks.iter().any(|row| row.id == *task && row.from == post.agent);
+            found.must(asked, Results, post.agent, || {
+                format!("it was sent the result of {task}, not its own")
+            });
+        }
+    }
+    for agent in &whole.agents {
+        let heard = posts
+            .values()
+            .filter(|post| post.agent == agent.id && read.contains(&post.id) && is_message(&post.body));
+        let (heard, said) = (heard.count(), messages(whole, agent.id));
+        // Who is deleted hears no more of what was posted at the same moment.
+        let fits = said == heard || (agent.status == Status::Cancelled && said <= heard);
+        found.must(fits, Messages, agent.id, || {
+            format!("{heard} messages were read, {said} stand in its transcript")
+        });
+    }
+}
+
+/// Whoever posts wakes: the wake-up is written with its cause.
+fn woken(commit: &Commit, found: &mut Found) {
+    for write in &commit.writes {
+        let Write::Post(post) = write else { continue };
+        let wakes = |write: &Write| matches!(write, Write::Wake(wakeup) if wakeup.id == post.wakeup);
+        found.must(commit.writes.iter().any(wakes), Messages, post.agent, || {
+            format!("{} was posted without its wake-up", post.id)
+        });
+    }
+}
+
+fn agent_of(commit: &Commit) -> Option<AgentId> {
+    commit.fence.map(|fence| fence.agent)
+}
+
+/// What is read is answered for in the same commit: heard, or the output of the call it was for.
+fn handled(whole: &Whole, commit: &Commit, post: &Post, found: &mut Found) {
+    let PostBody::Message { text, .. } = &post.body else { return };
+    let says = |write: &Write| {
+        matches!(write, Write::Item(item)
+            if matches!(&item.body, ItemBody::Message(message) if message.text == *text))
+    };
+    let gone = whole.agent(post.agent).is_none_or(|agent| agent.status == Status::Cancelled);
+    found.must(gone || commit.writes.iter().any(says), Messages, post.agent, || {
+        format!("{} was read and not heard: {text}", post.id)
+    });
+}
+
+/// Whether a post is heard as a message by whoever reads it, whatever else may be going on.
+fn is_message(body: &PostBody) -> bool {
+    matches!(body, PostBody::Message { .. } | PostBody::Intervention { action: Action::Modify, .. })
+}
+
+/// The messages in a transcript, without results that came too late for their call.
+fn messages(whole: &Whole, agent: AgentId) -> usize {
+    let is_result = |task| whole.tasks.iter().any(|row| Some(row.id) == task && row.from == agent);
+    let items = whole.items(agent).iter();
+    items.filter(|item| matches!(&item.body, ItemBody::Message(message) if !is_result(message.task))).count()
+}

@@ -1,0 +1,72 @@
+//! What has ended stays as it ended, as the events tell it, and rows say what the last event said.
+
+use std::collections::BTreeMap;
+
+use entourage_types::{Action, AgentId, EventBody, QuestionStatus, Status};
+
+use super::{Found, Invariant::Ended, Whole};
+
+/// The last that was told of each row, and whose it was.
+type Told<'a> = BTreeMap<String, (&'a str, bool, AgentId)>;
+
+pub(super) fn check(whole: &Whole, found: &mut Found) {
+    for events in whole.events.values() {
+        let mut told = Told::new();
+        for event in events {
+            let (row, word, ended) = match &event.body {
+                EventBody::Run { run, status, .. } => {
+                    (run.to_string(), status.as_str(), status.is_terminal())
+                }
+                EventBody::Task { task } => {
+                    (task.id.to_string(), task.status.as_str(), task.status.is_terminal())
+                }
+                EventBody::Question { question } => {
+                    let status = question.status;
+                    (question.id.to_string(), status.as_str(), status != QuestionStatus::Open)
+                }
+                // An agent that ended begins again with the next message, unless it was deleted.
+                EventBody::AgentStatus { status, .. } => {
+                    (event.agent.to_string(), status.as_str(), *status == Status::Cancelled)
+                }
+                EventBody::Intervention { intervention } if intervention.action == Action::Retry => {
+                    begun_again(event.agent, &mut told);
+                    continue;
+                }
+                _ => continue,
+            };
+            if let Some((before, true, _)) = told.get(&row).filter(|(before, ..)| *before != word) {
+                found.add(Ended, event.agent, format!("{row} was {before} and became {word}"));
+            }
+            told.insert(row, (word, ended, event.agent));
+        }
+        rows(whole, &told, found);
+    }
+}
+
+/// Who failed and is told to try again owes once more what it owed.
+fn begun_again(agent: AgentId, told: &mut Told<'_>) {
+    for (word, ended, whose) in told.values_mut() {
+        *ended &= !(*whose == agent && *word == Status::Failed.as_str());
+    }
+}
+
+fn rows(whole: &Whole, told: &Told<'_>, found: &mut Found) {
+    let agents = whole.agents.iter().map(|row| (row.id.to_string(), row.status.as_str()));
+    // A run that goes on as its agent does is told by its items only.
+    let ended = whole.runs.iter().filter(|run| run.status.is_terminal());
+    let runs = ended.map(|row| (row.id.to_string(), row.status.as_str()));
+    let tasks = whole.tasks.iter().map(|row| (row.id.to_string(), row.status.as_str()));
+    let questions = whole.questions.iter().map(|row| (row.id.to_string(), row.status.as_str()));
+    for (row, word) in agents.chain(runs).chain(tasks).chain(questions) {
+        if let Some((last, _, agent)) = told.get(&row) {
+            found.must(*last == word, Ended, *agent, || {
+                format!("{row} is {word}, and {last} was the last that was told of it")
+            });
+        }
+    }
+    for agent in whole.agents.iter().filter(|agent| agent.status.is_terminal()) {
+        let last = whole.runs.iter().rfind(|run| run.agent == agent.id);
+        let open = last.is_some_and(|run| !run.status.is_terminal());
+        found.must(!open, Ended, agent.id, || format!("it is {}, its last run is not", agent.status));
+    }
+}

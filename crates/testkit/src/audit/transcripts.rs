@@ -1,0 +1,103 @@
+//! Transcripts: numbers without gaps, every call answered once, each item told once.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use entourage_types::{AgentId, Event, EventBody, Item, ItemBody};
+
+use super::{Found, Invariant::Transcript, Whole};
+
+/// Whether every call of a transcript has exactly one output, after it, in call order, before the
+/// next turn, and whether the numbers have no gap.
+///
+/// # Errors
+/// A sentence on the first thing that is not so.
+pub fn well_formed(items: &[Item]) -> Result<(), String> {
+    open_calls(items).map(|_| ())
+}
+
+/// How many calls of a well-formed transcript have no output yet.
+fn open_calls(items: &[Item]) -> Result<usize, String> {
+    let (mut open, mut calls) = (VecDeque::new(), BTreeSet::new());
+    for (index, item) in items.iter().enumerate() {
+        if item.seq != index as u64 {
+            return Err(format!("item {index} has number {}", item.seq));
+        }
+        match &item.body {
+            ItemBody::Turn(turn) => {
+                if let Some(call) = open.front() {
+                    return Err(format!("a turn at {index} while call {call} is open"));
+                }
+                if turn.text.is_empty() && turn.calls.is_empty() {
+                    return Err(format!("the turn at {index} says nothing and asks for nothing"));
+                }
+                for call in &turn.calls {
+                    if !calls.insert(call.id) {
+                        return Err(format!("the turn at {index} uses call {} again", call.id));
+                    }
+                    open.push_back(call.id);
+                }
+            }
+            ItemBody::Output(output) if open.pop_front() != Some(output.call) => {
+                return Err(format!("output at {index} is not of the next open call"));
+            }
+            ItemBody::Message(_) if !open.is_empty() => {
+                return Err(format!("a message at {index} while calls are open"));
+            }
+            _ => {}
+        }
+    }
+    Ok(open.len())
+}
+
+pub(super) fn check(whole: &Whole, found: &mut Found) {
+    for agent in &whole.agents {
+        let items = whole.items(agent.id);
+        found.must(agent.items == items.len() as u64, Transcript, agent.id, || {
+            format!("its row counts {} items, there are {}", agent.items, items.len())
+        });
+        match open_calls(items) {
+            Err(why) => found.add(Transcript, agent.id, why),
+            Ok(0) => {}
+            Ok(open) => {
+                let is_open = |agent: AgentId| {
+                    whole.runs.iter().any(|run| run.agent == agent && !run.status.is_terminal())
+                };
+                found.must(is_open(agent.id), Transcript, agent.id, || {
+                    format!("{open} calls have no output and no run is open")
+                });
+            }
+        }
+    }
+    for (root, events) in &whole.events {
+        numbers(*root, events, found);
+        told(whole, *root, events, found);
+    }
+}
+
+fn numbers(root: AgentId, events: &[Event], found: &mut Found) {
+    for (event, number) in events.iter().zip(1..) {
+        if event.seq != number {
+            found.add(Transcript, root, format!("event {} stands where {number} should", event.seq));
+            return;
+        }
+    }
+}
+
+/// Each item is told once, in order.
+fn told(whole: &Whole, root: AgentId, events: &[Event], found: &mut Found) {
+    let mut next: BTreeMap<AgentId, u64> = BTreeMap::new();
+    for event in events {
+        let EventBody::Item { item_seq, .. } = &event.body else { continue };
+        let next = next.entry(event.agent).or_default();
+        found.must(item_seq == next, Transcript, event.agent, || {
+            format!("event {} tells item {item_seq} where item {next} should be told", event.seq)
+        });
+        *next = item_seq + 1;
+    }
+    for agent in whole.agents.iter().filter(|agent| agent.root == root) {
+        let count = next.get(&agent.id).copied().unwrap_or_default();
+        found.must(count == whole.items(agent.id).len() as u64, Transcript, agent.id, || {
+            format!("{count} items were told, {} are there", whole.items(agent.id).len())
+        });
+    }
+}

@@ -1,0 +1,46 @@
+//! Trees: who is deleted takes everybody below along, and results go to who asked for them.
+
+use entourage_types::{Author, ItemBody, Status, TaskResult};
+
+use super::{
+    Found,
+    Invariant::{Deletion, Results},
+    Whole,
+};
+
+pub(super) fn check(whole: &Whole, found: &mut Found) {
+    for agent in &whole.agents {
+        let Some(parent) = agent.parent else { continue };
+        let gone = whole.agent(parent).is_none_or(|parent| parent.status == Status::Cancelled);
+        found.must(!gone || agent.status == Status::Cancelled, Deletion, agent.id, || {
+            format!("it is {}, its parent {parent} is deleted", agent.status)
+        });
+    }
+    for agent in &whole.agents {
+        for item in whole.items(agent.id) {
+            match &item.body {
+                ItemBody::Message(message) => {
+                    let Author::Agent { id, .. } = &message.from else { continue };
+                    let child = whole.agent(*id).is_some_and(|from| from.parent == Some(agent.id));
+                    let known = child || agent.parent == Some(*id);
+                    found.must(known, Results, agent.id, || {
+                        format!("item {} is from {id}, neither its parent nor its child", item.seq)
+                    });
+                }
+                ItemBody::Output(output) => {
+                    let task = whole.tasks.iter().find(|task| task.call == output.call && task.wait);
+                    let Some(task) = task else { continue };
+                    let result = match &task.result {
+                        Some(TaskResult::Text(text) | TaskResult::Error(text)) => Some(text),
+                        None => None,
+                    };
+                    let own = task.from == agent.id && (output.error || result == Some(&output.text));
+                    found.must(own, Results, agent.id, || {
+                        format!("item {} is not what came of its {}", item.seq, task.id)
+                    });
+                }
+                _ => {}
+            }
+        }
+    }
+}

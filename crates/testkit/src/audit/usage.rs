@@ -1,0 +1,27 @@
+//! Usage: a run's is the sum over its turns, and so is a tree's over its runs.
+
+use entourage_types::{Cost, ItemBody, ModelUse, Usage};
+
+use super::{Found, Invariant, Whole};
+
+pub(super) fn check(whole: &Whole, found: &mut Found) {
+    for run in &whole.runs {
+        let used: Vec<&ModelUse> = whole
+            .items(run.agent)
+            .iter()
+            .filter(|item| item.run == run.id)
+            .filter_map(|item| match &item.body {
+                ItemBody::Turn(turn) => turn.used.as_ref(),
+                _ => None,
+            })
+            .collect();
+        let mut cost = Cost::default();
+        used.iter().filter_map(|used| used.cost).for_each(|one| cost += one);
+        let usage: Usage = used.iter().map(|used| used.usage).sum();
+        let counted = (used.len() as u64, usage, cost);
+        let kept = (u64::from(run.model_calls), run.usage, run.cost);
+        found.must(counted == kept, Invariant::Usage, run.agent, || {
+            format!("{} says {kept:?}, its turns add up to {counted:?}", run.id)
+        });
+    }
+}

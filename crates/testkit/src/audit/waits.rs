@@ -1,0 +1,69 @@
+//! Nothing is stuck: an open run is woken or waits for something that is still to come, and what
+//! lies in an inbox will be read.
+
+use entourage_types::{
+    Agent, PostBody, QuestionStatus, Run, Status, Step, StepState, Task, TaskId, WaitingOn,
+};
+
+use super::{Found, Invariant::NothingStuck, Whole};
+
+pub(super) fn check(whole: &Whole, found: &mut Found) {
+    for agent in &whole.agents {
+        let open: Vec<&Run> =
+            whole.runs.iter().filter(|run| run.agent == agent.id && !run.status.is_terminal()).collect();
+        found.must(open.len() <= 1, NothingStuck, agent.id, || format!("{} runs are open", open.len()));
+        if whole.is_woken(agent.id) || agent.waiting_on == Some(WaitingOn::Resume) {
+            continue;
+        }
+        match open.last() {
+            Some(run) => found.must(waits(whole, run), NothingStuck, agent.id, || {
+                format!("{} is {} and nothing will wake it: {}", run.id, run.status, wait_of(whole, run))
+            }),
+            None => at_rest(whole, agent, found),
+        }
+    }
+    for task in whole.tasks.iter().filter(|task| !task.status.is_terminal()) {
+        found.must(is_owed(whole, task), NothingStuck, task.to, || {
+            format!("{} is {} and {} does not work on it", task.id, task.status, task.to)
+        });
+    }
+}
+
+fn at_rest(whole: &Whole, agent: &Agent, found: &mut Found) {
+    found.must(!matches!(agent.status, Status::Running | Status::Waiting), NothingStuck, agent.id, || {
+        format!("it is {} without a run", agent.status)
+    });
+    let unread = whole.inbox(agent.id).len();
+    let left = unread > 0 && agent.status != Status::Cancelled;
+    found.must(!left, NothingStuck, agent.id, || format!("{unread} posts lie in its inbox for ever"));
+}
+
+/// Whether a run waits for something that is still to come.
+fn waits(whole: &Whole, run: &Run) -> bool {
+    let open = whole.steps(run.id).iter().filter(|step| step.state == StepState::Open);
+    let mut open = open.peekable();
+    open.peek().is_some() && open.any(|step| is_to_come(whole, step))
+}
+
+fn is_to_come(whole: &Whole, step: &Step) -> bool {
+    if let Some(question) = step.value["question"].as_str() {
+        let found = whole.questions.iter().find(|row| row.id.to_string() == question);
+        return found.is_some_and(|question| question.status == QuestionStatus::Open);
+    }
+    let task = step.value["task"].as_str().and_then(|task| task.parse::<TaskId>().ok());
+    whole.tasks.iter().any(|row| Some(row.id) == task && !row.status.is_terminal())
+}
+
+fn wait_of(whole: &Whole, run: &Run) -> String {
+    let open = whole.steps(run.id).iter().filter(|step| step.state != StepState::Done);
+    let steps: Vec<String> = open.map(|step| format!("{} {} {}", step.key, step.state, step.value)).collect();
+    if steps.is_empty() { "it has no open step".into() } else { steps.join(", ") }
+}
+
+/// Whether somebody works on the task, or will.
+fn is_owed(whole: &Whole, task: &Task) -> bool {
+    let in_run =
+        |run: &Run| run.agent == task.to && !run.status.is_terminal() && run.tasks.contains(&task.id);
+    let posted = |body: &PostBody| matches!(body, PostBody::Message { task: Some(id), .. } if *id == task.id);
+    whole.runs.iter().any(in_run) || whole.inbox(task.to).iter().any(|post| posted(&post.body))
+}

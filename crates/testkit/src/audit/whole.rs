@@ -1,0 +1,81 @@
+//! All that a store keeps, read once.
+
+use std::collections::BTreeMap;
+
+use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Page, Result, RunQuery, Store};
+use entourage_types::{
+    Agent, AgentId, Event, Item, Post, Question, Record, Run, RunId, Scope, Step, Task, Time, Wakeup,
+};
+
+/// All that a store keeps and an audit looks at.
+pub(super) struct Whole {
+    pub(super) agents: Vec<Agent>,
+    pub(super) items: BTreeMap<AgentId, Vec<Item>>,
+    pub(super) runs: Vec<Run>,
+    pub(super) steps: BTreeMap<RunId, Vec<Step>>,
+    pub(super) inbox: BTreeMap<AgentId, Vec<Post>>,
+    pub(super) wakeups: Vec<Wakeup>,
+    pub(super) tasks: Vec<Task>,
+    pub(super) questions: Vec<Question>,
+    /// By the root of their tree.
+    pub(super) events: BTreeMap<AgentId, Vec<Event>>,
+}
+
+impl Whole {
+    pub(super) async fn read(store: &dyn Store) -> Result<Self> {
+        let page = || Page { limit: u32::MAX, ..Page::default() };
+        let query = AgentQuery { page: page(), ..AgentQuery::default() };
+        let agents = store.agents(&Scope::House, query).await?;
+        let runs = store.runs(&Scope::House, RunQuery { page: page(), ..RunQuery::default() }).await?;
+        let (mut items, mut inbox, mut events) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        for agent in &agents {
+            let query = ItemQuery::of(agent.id, 0, u32::MAX);
+            items.insert(agent.id, store.items(&Scope::House, query).await?);
+            inbox.insert(agent.id, store.inbox(agent.id).await?);
+            if agent.parent.is_none() {
+                events.insert(agent.id, store.events(&Scope::House, agent.id, 0, u32::MAX).await?);
+            }
+        }
+        let mut steps = BTreeMap::new();
+        for run in &runs {
+            steps.insert(run.id, store.steps(&Scope::House, run.id).await?);
+        }
+        Ok(Self {
+            wakeups: store.due(Time::from_micros(i64::MAX), None, u32::MAX).await?,
+            tasks: records(store).await?,
+            questions: records(store).await?,
+            agents,
+            items,
+            runs,
+            steps,
+            inbox,
+            events,
+        })
+    }
+
+    pub(super) fn agent(&self, id: AgentId) -> Option<&Agent> {
+        self.agents.iter().find(|agent| agent.id == id)
+    }
+
+    pub(super) fn items(&self, agent: AgentId) -> &[Item] {
+        self.items.get(&agent).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn steps(&self, run: RunId) -> &[Step] {
+        self.steps.get(&run).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn inbox(&self, agent: AgentId) -> &[Post] {
+        self.inbox.get(&agent).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn is_woken(&self, agent: AgentId) -> bool {
+        self.wakeups.iter().any(|wakeup| wakeup.agent == agent)
+    }
+}
+
+async fn records<R: Record>(store: &dyn Store) -> Result<Vec<R>> {
+    let page = Page { limit: u32::MAX, ..Page::default() };
+    let found = store.entities(&Scope::House, EntityQuery { page, ..EntityQuery::of(R::KIND) }).await?;
+    Ok(found.iter().map(R::from_entity).collect::<serde_json::Result<_>>()?)
+}

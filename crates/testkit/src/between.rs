@@ -1,0 +1,145 @@
+//! What stands between a house and its store, to watch it or to disturb it. One place forwards all
+//! calls, so that whoever stands there says only what it does differently.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use entourage_store::{
+    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, ItemQuery, Result, RunQuery, Store,
+};
+use entourage_types::{
+    Agent, AgentId, Entity, EntityKind, Event, Item, Owner, Post, Run, RunId, Scope, Step, Time, Wakeup,
+    WakeupId,
+};
+use tokio::sync::broadcast;
+
+/// Somebody who stands between a house and its store. By itself it changes nothing.
+#[async_trait]
+pub trait Between: Send + Sync + 'static {
+    /// Called before each call; an error is what the caller gets instead.
+    async fn pass(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// On whose behalf a read happens.
+    fn scope(&self, scope: &Scope) -> Scope {
+        scope.clone()
+    }
+
+    /// Told the owner of each row that a read on behalf of `scope` shows.
+    fn shown(&self, scope: &Scope, owner: &Owner) {
+        let _ = (scope, owner);
+    }
+
+    /// What a read of events shows.
+    fn events(&self, events: Vec<Event>) -> Vec<Event> {
+        events
+    }
+
+    /// A claim.
+    async fn claim(&self, store: &Arc<dyn Store>, agent: AgentId, from: u64) -> Result<Option<Claim>> {
+        store.claim(agent, from).await
+    }
+
+    /// A commit.
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
+        store.commit(commit).await
+    }
+}
+
+/// A store with somebody between it and its house.
+pub struct Through<B> {
+    store: Arc<dyn Store>,
+    between: B,
+}
+
+impl<B: Between> Through<B> {
+    /// The store as it is seen past `between`.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, between: B) -> Self {
+        Self { store, between }
+    }
+
+    async fn enter(&self, scope: &Scope) -> Result<Scope> {
+        self.between.pass().await?;
+        Ok(self.between.scope(scope))
+    }
+
+    fn show<'a>(&self, scope: &Scope, owners: impl IntoIterator<Item = &'a Owner>) {
+        owners.into_iter().for_each(|owner| self.between.shown(scope, owner));
+    }
+}
+
+#[async_trait]
+impl<B: Between> Store for Through<B> {
+    async fn agent(&self, scope: &Scope, id: AgentId) -> Result<Option<Agent>> {
+        let found = self.store.agent(&self.enter(scope).await?, id).await?;
+        self.show(scope, found.iter().map(|agent| &agent.owner));
+        Ok(found)
+    }
+
+    async fn agents(&self, scope: &Scope, query: AgentQuery) -> Result<Vec<Agent>> {
+        let found = self.store.agents(&self.enter(scope).await?, query).await?;
+        self.show(scope, found.iter().map(|agent| &agent.owner));
+        Ok(found)
+    }
+
+    async fn items(&self, scope: &Scope, query: ItemQuery) -> Result<Vec<Item>> {
+        self.store.items(&self.enter(scope).await?, query).await
+    }
+
+    async fn runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<Run>> {
+        let found = self.store.runs(&self.enter(scope).await?, query).await?;
+        self.show(scope, found.iter().map(|run| &run.owner));
+        Ok(found)
+    }
+
+    async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
+        self.store.steps(&self.enter(scope).await?, run).await
+    }
+
+    async fn entity(&self, scope: &Scope, kind: EntityKind, id: &str) -> Result<Option<Entity>> {
+        let found = self.store.entity(&self.enter(scope).await?, kind, id).await?;
+        self.show(scope, found.iter().map(|entity| &entity.owner));
+        Ok(found)
+    }
+
+    async fn entities(&self, scope: &Scope, query: EntityQuery) -> Result<Vec<Entity>> {
+        let found = self.store.entities(&self.enter(scope).await?, query).await?;
+        self.show(scope, found.iter().map(|entity| &entity.owner));
+        Ok(found)
+    }
+
+    async fn events(&self, scope: &Scope, root: AgentId, after: u64, limit: u32) -> Result<Vec<Event>> {
+        let scope = self.enter(scope).await?;
+        Ok(self.between.events(self.store.events(&scope, root, after, limit).await?))
+    }
+
+    async fn due(&self, until: Time, after: Option<(Time, WakeupId)>, limit: u32) -> Result<Vec<Wakeup>> {
+        self.between.pass().await?;
+        self.store.due(until, after, limit).await
+    }
+
+    async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>> {
+        self.between.pass().await?;
+        self.store.inbox(agent).await
+    }
+
+    async fn claim(&self, agent: AgentId, from: u64) -> Result<Option<Claim>> {
+        self.between.pass().await?;
+        self.between.claim(&self.store, agent, from).await
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<Committed> {
+        self.between.pass().await?;
+        self.between.commit(&self.store, commit).await
+    }
+
+    fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
+        self.store.changed()
+    }
+
+    fn woken(&self) -> broadcast::Receiver<Arc<[Wakeup]>> {
+        self.store.woken()
+    }
+}

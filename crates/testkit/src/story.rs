@@ -1,0 +1,271 @@
+//! A story that must come out the same whatever dies on the way: told once undisturbed, then with a
+//! fault at every commit. Put your own tools and kinds into one to see whether they can be trusted.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use entourage_engine::{Clock, Kinds};
+use entourage_llm::{Request, Script, ScriptedModel};
+use entourage_store::Page;
+use entourage_tools::Toolbox;
+use entourage_types::{Action, Agent, Answer, Item, ItemBody, Owner, Question, QuestionStatus, Time};
+
+use crate::{Effects, Fact, Fault, Faults, Violation, Witness, World};
+
+/// How long a telling may take at most.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a person does about a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Act {
+    /// Answers it.
+    Answer(Answer),
+    /// Deletes the agent that asks.
+    Delete,
+}
+
+/// A story: what the model says, what the person does, with which tools and kinds.
+#[derive(Clone)]
+pub struct Story {
+    model: Arc<dyn Fn(&Request) -> Script + Send + Sync>,
+    person: Arc<dyn Fn(&Question) -> Act + Send + Sync>,
+    tools: Arc<dyn Fn(&Effects) -> Toolbox + Send + Sync>,
+    kinds: Kinds,
+    in_memory: bool,
+    any_order: bool,
+}
+
+/// How a story came out.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// The transcript of each agent of the tree, one line per item, without ids and times.
+    pub transcripts: Vec<Vec<String>>,
+    /// How often each call had its effect.
+    pub effects: Vec<u32>,
+    /// How many fenced commits each life made.
+    pub commits: Vec<u64>,
+    /// What is not as it always must be.
+    pub violations: Vec<Violation>,
+}
+
+impl Story {
+    /// A story whose model decides by the request. Until more is said, there are the built-in kinds
+    /// and no tools, and whoever is asked answers `yes`.
+    pub fn new(model: impl Fn(&Request) -> Script + Send + Sync + 'static) -> Self {
+        Self {
+            model: Arc::new(model),
+            person: Arc::new(|_| Act::Answer(Answer::Text("yes".into()))),
+            tools: Arc::new(|_| Toolbox::new()),
+            kinds: Kinds::builtin(),
+            in_memory: false,
+            any_order: false,
+        }
+    }
+
+    /// What the person does about each question.
+    #[must_use]
+    pub fn person(mut self, person: impl Fn(&Question) -> Act + Send + Sync + 'static) -> Self {
+        self.person = Arc::new(person);
+        self
+    }
+
+    /// The tools, made anew for each telling. They tell their effects.
+    #[must_use]
+    pub fn tools(mut self, tools: impl Fn(&Effects) -> Toolbox + Send + Sync + 'static) -> Self {
+        self.tools = Arc::new(tools);
+        self
+    }
+
+    /// The kinds.
+    #[must_use]
+    pub fn kinds(mut self, kinds: Kinds) -> Self {
+        self.kinds = kinds;
+        self
+    }
+
+    /// Keeps the rows in memory instead of in a database file: ten times as fast.
+    #[must_use]
+    pub fn in_memory(mut self) -> Self {
+        self.in_memory = true;
+        self
+    }
+
+    /// What happens side by side may come in any order: lines are compared sorted.
+    #[must_use]
+    pub fn any_order(mut self) -> Self {
+        self.any_order = true;
+        self
+    }
+
+    /// Tells it with these faults, one for each life until the last, which has none.
+    pub async fn tell(&self, workers: usize, faults_of_all: &[(u64, Fault)]) -> Told {
+        let model = Arc::clone(&self.model);
+        let witness = Witness::default();
+        let builder = World::builder(ScriptedModel::deciding(move |request| Some(Ok(model(request)))))
+            .tools((self.tools)(&Effects::seen_by(&witness)))
+            .kinds(self.kinds.clone())
+            .workers(workers)
+            .witness(&witness);
+        let builder = if self.in_memory { builder.in_memory() } else { builder };
+        let mut lives = faults_of_all.iter().map(|(at, fault)| Faults::at(*at, *fault));
+        let mut world = builder.start_with(lives.next().unwrap_or_default()).await;
+        let root = world.ask("Go.").await;
+        let mut commits = Vec::new();
+        loop {
+            let faults = world.faults().clone();
+            let over = tokio::select! {
+                biased;
+                () = faults.died() => false,
+                () = self.come_to_the_end(&world, &root) => true,
+                () = tokio::time::sleep(PATIENCE) => stuck(&world, faults_of_all).await,
+            };
+            commits.push(faults.commits());
+            if over {
+                break;
+            }
+            world = world.reborn(lives.next().unwrap_or_default()).await;
+        }
+        let mut transcripts = Vec::new();
+        for agent in settled(world.client().tree(root.id).await) {
+            let mut ids = BTreeMap::new();
+            let lines = plain(&settled(world.client().items(agent.id, 0, u32::MAX).await));
+            transcripts.push(lines.iter().map(|line| numbered(line, &mut ids)).collect::<Vec<_>>());
+        }
+        if self.any_order {
+            transcripts.iter_mut().for_each(|lines: &mut Vec<String>| lines.sort());
+            transcripts.sort();
+        }
+        let effects = Effects::seen_by(&witness).per_call();
+        Told { transcripts, effects, commits, violations: world.audit().await }
+    }
+
+    /// Tells it undisturbed, then with a fault at every `stride`th commit of a life: each fault alone,
+    /// and each death followed by another in the life after it. Returns how many tellings there were.
+    ///
+    /// # Panics
+    /// When it does not come out as it did undisturbed, or something does not hold that always must.
+    pub async fn survives(&self, workers: impl IntoIterator<Item = usize>, stride: usize) -> usize {
+        let expected = self.tell(1, &[]).await;
+        assert_eq!(expected.violations, [], "undisturbed");
+        assert!(
+            expected.transcripts.iter().flatten().all(|line| !line.contains("unexpected")),
+            "{expected:#?}"
+        );
+        let all = expected.commits[0];
+        let mut points: Vec<Vec<(u64, Fault)>> = Vec::new();
+        for at in 1..=all {
+            for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
+                points.push(vec![(at, fault)]);
+            }
+            for first in [Fault::DieBefore, Fault::DieAfter] {
+                for again in 1..=3_u64.min(all + 1 - at) {
+                    for second in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
+                        points.push(vec![(at, first), (again, second)]);
+                    }
+                }
+            }
+        }
+        let mut told = 0;
+        for workers in workers {
+            for faults in points.iter().skip(workers % stride).step_by(stride) {
+                let out = self.tell(workers, faults).await;
+                let violations: Vec<String> = out.violations.iter().map(ToString::to_string).collect();
+                assert_eq!(violations, [""; 0], "{faults:?} with {workers} workers: {:#?}", out.transcripts);
+                assert_eq!(out.transcripts, expected.transcripts, "{faults:?} with {workers} workers");
+                told += 1;
+            }
+        }
+        told
+    }
+
+    /// Does what the person does until nothing is left to be done by anybody.
+    async fn come_to_the_end(&self, world: &World, root: &Agent) {
+        let client = world.house().client(Owner::local());
+        let mut news = world.witness().news();
+        loop {
+            news.mark_unchanged();
+            let open = client.questions(Some(root.id), Some(QuestionStatus::Open), Page::default()).await;
+            // A process that dies under the question is someone else's to notice.
+            for question in open.unwrap_or_default() {
+                // Answering twice is refused; a question that was answered meanwhile is fine.
+                match (self.person)(&question) {
+                    Act::Answer(answer) => drop(client.answer(question.id, answer).await),
+                    Act::Delete => {
+                        if client.intervene(question.agent, Action::Delete, None).await.is_ok() {
+                            world.witness().saw(Fact::Deleted(question.agent));
+                        }
+                    }
+                }
+            }
+            let due = settled(world.store().due(Time::from_micros(i64::MAX), None, 1).await);
+            let tree = settled(world.client().tree(root.id).await);
+            let at_work = tree.iter().any(|agent| !agent.status.is_terminal());
+            match due.first() {
+                None if !at_work && !world.faults().dead() => return,
+                Some(later) if later.due > world.clock().now() => {
+                    world.clock().advance(later.due.since(world.clock().now()));
+                }
+                _ => {}
+            }
+            // The witness is there as long as the world is.
+            let _ = news.changed().await;
+        }
+    }
+}
+
+/// A story that does not end: what stands where.
+async fn stuck(world: &World, faults: &[(u64, Fault)]) -> bool {
+    let agents = settled(world.client().agents(false, None, Page::default()).await);
+    let due = settled(world.store().due(Time::from_micros(i64::MAX), None, 10).await);
+    let audit = world.audit().await;
+    panic!("no end after {PATIENCE:?} with {faults:?}\n{agents:#?}\n{due:#?}\n{audit:#?}");
+}
+
+/// What a store below all faults answers.
+fn settled<T, E: std::fmt::Debug>(read: Result<T, E>) -> T {
+    read.unwrap_or_else(|error| panic!("the store does not answer: {error:?}"))
+}
+
+/// A transcript in one line per item, without times, to compare what happened.
+#[must_use]
+pub fn plain(items: &[Item]) -> Vec<String> {
+    items.iter().map(|item| line(&item.body)).collect()
+}
+
+fn line(body: &ItemBody) -> String {
+    match body {
+        ItemBody::Message(message) => format!("message: {}", message.text),
+        ItemBody::Turn(turn) => {
+            let calls: Vec<String> =
+                turn.calls.iter().map(|call| format!("{}{}", call.tool, call.arguments)).collect();
+            format!("turn: {}[{}]", turn.text, calls.join(" "))
+        }
+        ItemBody::Output(output) => {
+            format!("output{}: {}", if output.error { "!" } else { "" }, output.text)
+        }
+        ItemBody::Decision(decision) => format!("decision: {}", decision.value),
+        ItemBody::Notice(notice) => format!("notice {}: {}", notice.code, notice.text),
+    }
+}
+
+/// The text with each id replaced by its noun and the place at which it first came.
+fn numbered(text: &str, ids: &mut BTreeMap<String, usize>) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('_') {
+        let (begin, end) = (at.saturating_sub(3), at + 33);
+        let is_id = rest.get(at + 1..end).is_some_and(|hex| hex.chars().all(|c| c.is_ascii_hexdigit()));
+        match rest.get(begin..at).filter(|_| is_id) {
+            Some(noun) => {
+                let count = ids.len();
+                let number = ids.entry(rest[begin..end].to_owned()).or_insert(count);
+                out.push_str(&format!("{}{noun}#{number}", &rest[..begin]));
+                rest = &rest[end..];
+            }
+            None => {
+                out.push_str(&rest[..=at]);
+                rest = &rest[at + 1..];
+            }
+        }
+    }
+    out + rest
+}
