@@ -10,8 +10,8 @@ use entourage_types::{Agent, Owner, Time};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Client, Clock, Kinds, SystemClock, feed::Feed, live::Live, notes::TreeNotes, offer::Offers,
-    recent::Recent,
+    Client, Clock, Kinds, SystemClock, feed::Feed, live::Live, memory::Memory, notes::TreeNotes,
+    offer::Offers, recent::Recent,
 };
 
 /// A house of agents. Cheap to clone; all clones are the same house.
@@ -100,6 +100,11 @@ impl House {
             owner: agent.owner.clone(),
             root: agent.root,
         })
+    }
+
+    /// What an agent remembers.
+    pub(crate) fn memory(&self, agent: &Agent) -> Memory {
+        Memory::of(&self.inner.store, agent)
     }
 
     pub(crate) fn now(&self) -> Time {

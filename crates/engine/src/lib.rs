@@ -13,6 +13,7 @@ mod house;
 mod intervene;
 pub mod kinds;
 mod live;
+mod memory;
 mod notes;
 mod offer;
 pub mod programs;

@@ -59,6 +59,10 @@ impl Offer {
         self.tools.get(name).map(|(tool, checker)| (tool, checker))
     }
 
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.tools.contains_key(name)
+    }
+
     pub(crate) fn names(&self) -> String {
         self.specs.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>().join(", ")
     }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use crate::{
-    AskUser, CreateNote, FetchSettings, FetchUrl, Files, ListFiles, McpSettings, ReadFile, SearchNotes,
-    SearchSettings, SendMessage, SpawnAgent, Toolbox, Wait, WebSearch,
+    AskUser, CreateNote, FetchSettings, FetchUrl, Files, ListFiles, McpSettings, ReadFile, RetireLearning,
+    SaveLearning, SearchNotes, SearchSettings, SendMessage, SpawnAgent, Toolbox, UpdateLearning, Wait,
+    WebSearch,
 };
 
 /// What the tools of a house need to know.
@@ -35,6 +36,9 @@ pub fn builtin(settings: Settings) -> Toolbox {
         .with(Wait)
         .with(CreateNote)
         .with(SearchNotes)
+        .with(SaveLearning)
+        .with(UpdateLearning)
+        .with(RetireLearning)
         .with(WebSearch::new(&search))
         .with(FetchUrl::new(settings.fetch));
     match settings.files.map(Files::new) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use entourage_types::{AgentId, CallId, Kind, Note, Owner, Time};
+use entourage_types::{AgentId, CallId, Kind, Learning, Note, Owner, Time};
 use tokio_util::sync::CancellationToken;
 
 use crate::Result;
@@ -27,6 +27,8 @@ pub struct Context {
     pub now: Time,
     /// The notes of its tree.
     pub notes: Arc<dyn Notes>,
+    /// What it remembers itself.
+    pub memory: Arc<dyn Memory>,
     /// Cancelled when the call shall stop; dropping the call's future means the same.
     pub cancel: CancellationToken,
 }
@@ -36,4 +38,11 @@ pub struct Context {
 pub trait Notes: Send + Sync {
     /// The notes that match the words best, at most `limit`.
     async fn search(&self, text: &str, limit: u32) -> Result<Vec<Note>>;
+}
+
+/// Reading what the caller remembers: its own, and nobody else's.
+#[async_trait]
+pub trait Memory: Send + Sync {
+    /// What it has learned and still holds, oldest first.
+    async fn learnings(&self) -> Result<Vec<Learning>>;
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use entourage_types::{AgentId, Note};
+use entourage_types::{AgentId, Learning, Note};
 use serde_json::Value;
 
 /// What a tool returned.
@@ -27,6 +27,8 @@ pub struct Done {
     pub details: Option<Value>,
     /// Notes to keep, in the same commit as the output.
     pub notes: Vec<Note>,
+    /// Learnings, new or changed, in the same commit as the output.
+    pub learnings: Vec<Learning>,
     /// What the user is told: makes a conversational kind stop after this turn.
     pub said: Option<String>,
 }

@@ -6,6 +6,7 @@ mod agents;
 mod everything;
 mod fetch;
 mod files;
+mod learnings;
 mod mcp;
 mod mcp_http;
 mod notes;

@@ -12,9 +12,12 @@ fn the_box_holds_the_first_tools_and_file_tools_only_with_a_directory() {
         "ask_user",
         "create_note",
         "fetch_url",
+        "retire_learning",
+        "save_learning",
         "search_notes",
         "send_message",
         "spawn_agent",
+        "update_learning",
         "wait",
         "web_search",
     ];

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use entourage_tools::{Caller, Checker, Context, Done, Error, Notes, Outcome, Result, Tool};
-use entourage_types::{AgentId, CallId, Kind, Note, Owner, Reply, Time, ToolSpec};
+use entourage_tools::{Caller, Checker, Context, Done, Error, Memory, Notes, Outcome, Result, Tool};
+use entourage_types::{AgentId, CallId, Kind, Learning, Note, Owner, Reply, Time, ToolSpec};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +17,17 @@ impl Notes for Shelf {
     async fn search(&self, text: &str, limit: u32) -> Result<Vec<Note>> {
         let found = self.0.iter().filter(|note| note.content.contains(text));
         Ok(found.take(limit as usize).cloned().collect())
+    }
+}
+
+/// Learnings, as they are.
+#[derive(Default)]
+pub(crate) struct Mind(pub(crate) Vec<Learning>);
+
+#[async_trait]
+impl Memory for Mind {
+    async fn learnings(&self) -> Result<Vec<Learning>> {
+        Ok(self.0.clone())
     }
 }
 
@@ -41,6 +52,7 @@ pub(crate) fn context(kind: Kind, is_root: bool) -> Context {
         kind: Arc::new(kind),
         now: Time::from_micros(0),
         notes: Arc::new(Shelf::default()),
+        memory: Arc::new(Mind::default()),
         cancel: CancellationToken::new(),
     }
 }

@@ -15,6 +15,8 @@ words! {
         Intervention => "intervention",
         /// A note.
         Note => "note",
+        /// A learning.
+        Learning => "learning",
         /// The recorded answer to a request that carried an idempotency key.
         Request => "request",
     }

@@ -120,6 +120,10 @@ id!(
     /// A note.
     NoteId, "note", "nte"
 );
+id!(
+    /// A learning.
+    LearningId, "learning", "lrn"
+);
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Limits, status::words};
+use crate::{ContextPolicy, Limits, status::words};
 
 /// What sort of agent this is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +32,8 @@ pub struct Kind {
     pub reply: Reply,
     /// What becomes of a message that comes while it is at work.
     pub input: Input,
+    /// What its model gets to see beside its instructions.
+    pub context: ContextPolicy,
     /// Its limits.
     pub limits: Limits,
     /// The JSON schema of its final answer, when it has one.
@@ -61,6 +63,7 @@ impl Kind {
             conversational: false,
             reply: Reply::FinalText,
             input: Input::Steer,
+            context: ContextPolicy::default(),
             limits: Limits::default(),
             output_schema: None,
             temperature: None,

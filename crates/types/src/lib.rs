@@ -4,12 +4,14 @@
 //! and shows; nothing here does anything.
 
 mod agent;
+mod context;
 mod entity;
 mod event;
 mod id;
 mod intervention;
 mod item;
 mod kind;
+mod learning;
 mod limits;
 mod note;
 mod owner;
@@ -24,14 +26,17 @@ mod usage;
 mod wakeup;
 
 pub use agent::Agent;
+pub use context::{ContextPolicy, Section};
 pub use entity::{Entity, EntityKind, Record};
 pub use event::{Event, EventBody};
 pub use id::{
-    AgentId, CallId, InterventionId, NoteId, ParseIdError, PostId, QuestionId, RunId, TaskId, WakeupId,
+    AgentId, CallId, InterventionId, LearningId, NoteId, ParseIdError, PostId, QuestionId, RunId, TaskId,
+    WakeupId,
 };
 pub use intervention::{Action, Intervention, InterventionStatus};
 pub use item::{Author, Decision, Item, ItemBody, Level, Message, Notice, Output, ToolCall, Turn};
 pub use kind::{Input, Kind, Program, Reply};
+pub use learning::{Learning, LearningStatus};
 pub use limits::Limits;
 pub use note::Note;
 pub use owner::{Owner, Scope};

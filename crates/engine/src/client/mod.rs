@@ -1,10 +1,11 @@
 //! What one owner may see and do. A foreign id reads as if it did not exist.
 //!
-//! One file per thing that can be asked: create, send, answer, intervene, read, steps, transcript.
+//! One file per thing that can be asked: create, send, answer, intervene, memory, read, steps, transcript.
 
 mod answer;
 mod create;
 mod intervene;
+mod memory;
 mod read;
 mod send;
 mod steps;

@@ -4,7 +4,7 @@
 //! for their sub-agent files: such a file loads as it is. Keys and values that mean something only
 //! there are remarked upon, not refused.
 
-use entourage_types::{Input, Kind, Limits, Program, Reply};
+use entourage_types::{ContextPolicy, Input, Kind, Limits, Program, Reply};
 use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -23,7 +23,7 @@ const TOOLS_ELSEWHERE: [(&str, &str); 7] = [
 ];
 
 /// Keys of this house; any other is remarked upon.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "name",
     "description",
     "model",
@@ -34,6 +34,7 @@ const KEYS: [&str; 13] = [
     "conversational",
     "reply",
     "input",
+    "context",
     "limits",
     "temperature",
     "output_schema",
@@ -55,6 +56,8 @@ struct FrontMatter {
     conversational: bool,
     reply: Option<Reply>,
     input: Option<Input>,
+    #[serde(default)]
+    context: ContextPolicy,
     #[serde(default)]
     limits: Limits,
     temperature: Option<f64>,
@@ -131,6 +134,7 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
         conversational: matter.conversational,
         reply: matter.reply.unwrap_or(Reply::FinalText),
         input: matter.input.unwrap_or(Input::Steer),
+        context: matter.context,
         limits: matter.limits,
         output_schema: matter.output_schema,
         temperature: matter.temperature,
@@ -258,6 +262,7 @@ mod tests {
         assert_eq!(only("---\nname: a\n---\n\n").line, 4);
         assert!(only("---\nname: a\nprogram: explode\n---\nDo.").text.contains("react"));
         assert!(only("---\nname: a\nlimits:\n  max_stepz: 3\n---\nDo.").text.contains("max_stepz"));
+        assert!(only("---\nname: a\ncontext: {sections: [tme]}\n---\nDo.").text.contains("learnings"));
         assert_eq!(only("---\nname: a\nfallback: [gpt]\n---\nDo.").line, 3);
         assert!(only("---\ndescription: nameless\n---\nDo.").text.contains("name"));
     }

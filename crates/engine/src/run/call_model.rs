@@ -123,10 +123,11 @@ impl Run<'_> {
     }
 
     /// One attempt. The end of the process cuts it off, and so does who wants something else.
-    async fn attempt(&self, model: Option<String>, pieces: &Pieces) -> Result<Result<Reply, ModelError>> {
+    async fn attempt(&mut self, model: Option<String>, pieces: &Pieces) -> Result<Result<Reply, ModelError>> {
         // People wait for what a root says; what goes on below it lets them go first.
         let priority = if self.agent.parent.is_none() { Priority::Person } else { Priority::Background };
-        let request = prompt::request(self.kind(), &self.offer, &self.items, self.house.now());
+        let (system, tail) = (self.system(), self.tail().await?);
+        let request = prompt::request(self.kind(), &self.offer, system, &self.items, tail);
         let request = Request { model, priority, ..request };
         let mut deltas = Streamed {
             pieces,

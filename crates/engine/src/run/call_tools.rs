@@ -139,15 +139,18 @@ impl Run<'_> {
         let call = &calls[index];
         match outcome {
             Ok(Outcome::Done(done)) => {
-                let mut notes = Vec::with_capacity(done.notes.len());
+                let mut kept = Vec::with_capacity(done.notes.len() + done.learnings.len());
                 for note in &done.notes {
-                    notes.push(Write::Entity(note.entity()?));
+                    kept.push(Write::Entity(note.entity()?));
+                }
+                for learning in &done.learnings {
+                    kept.push(Write::Entity(learning.entity()?));
                 }
                 let details = match done.said {
                     Some(words) => Some(json!({ "said": words })),
                     None => done.details,
                 };
-                self.finish(calls, index, Output { details, ..output(call, done.text, false) }, notes).await
+                self.finish(calls, index, Output { details, ..output(call, done.text, false) }, kept).await
             }
             Ok(Outcome::Ask(ask)) => self.ask(call, ask.text, ask.options, json!({})).await,
             Ok(Outcome::Delegate(delegate)) => self.delegate(calls, index, delegate).await,
@@ -212,6 +215,7 @@ impl Run<'_> {
             kind: Arc::clone(&self.kind),
             now,
             notes: self.house.notes(&self.agent),
+            memory: Arc::new(self.house.memory(&self.agent)),
             cancel: self.cut.child_token(),
         }
     }

@@ -2,12 +2,13 @@
 //! it has not committed never happened.
 //!
 //! One file per thing that can happen: [`receive`], [`call_model`], [`call_tools`], [`delegate`],
-//! [`ask`], [`heed`], [`close`], [`limits`].
+//! [`ask`], [`heed`], [`close`], [`limits`], [`context`].
 
 mod ask;
 mod call_model;
 mod call_tools;
 mod close;
+mod context;
 mod delegate;
 mod heed;
 mod limits;
@@ -70,6 +71,8 @@ pub struct Run<'h> {
     house: &'h House,
     kind: Arc<Kind>,
     offer: Arc<Offer>,
+    /// The stable prefix, once it was needed.
+    system: Option<Arc<str>>,
     agent: Agent,
     record: Record,
     /// Whether the record has been committed.
@@ -142,6 +145,7 @@ impl<'h> Run<'h> {
             house,
             kind,
             offer,
+            system: None,
             agent,
             record,
             opened,

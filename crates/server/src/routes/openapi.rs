@@ -31,6 +31,7 @@ use crate::{Problem, router, views::DeltaView};
         (name = "runs", description = "What agents did, step by step, and what it used."),
         (name = "questions", description = "What only a person can answer."),
         (name = "work", description = "What agents gave each other to do, and wrote down."),
+        (name = "memory", description = "What agents remember."),
         (name = "kinds", description = "What sorts of agents there are."),
         (name = "operations", description = "For whoever runs the house."),
     ),

@@ -48,8 +48,9 @@ macro_rules! words {
     };
 }
 
-ids! { AgentId RunId TaskId QuestionId PostId CallId NoteId InterventionId }
-words! { Status WaitingOn StopReason StepState QuestionStatus Program Reply Input Action InterventionStatus }
+ids! { AgentId RunId TaskId QuestionId PostId CallId NoteId InterventionId LearningId }
+words! { Status WaitingOn StopReason StepState QuestionStatus Program Reply Input Action InterventionStatus
+LearningStatus }
 
 schema! {
     /// The schema of a moment.

@@ -59,7 +59,7 @@ impl Tool for CreateNote {
             text: format!("Noted: {}", note.title),
             details: Some(json!({ "note": note.id })),
             notes: vec![note],
-            said: None,
+            ..Done::default()
         }))
     }
 }

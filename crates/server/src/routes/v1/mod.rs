@@ -5,6 +5,7 @@ mod agents;
 mod events;
 mod interventions;
 mod kinds;
+mod memory;
 mod messages;
 mod questions;
 mod runs;
@@ -28,5 +29,6 @@ pub(crate) fn routes() -> OpenApiRouter<Served> {
         .merge(runs::routes())
         .merge(questions::routes())
         .merge(work::routes())
+        .merge(memory::routes())
         .merge(kinds::routes())
 }

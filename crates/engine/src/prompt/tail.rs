@@ -1,0 +1,61 @@
+//! The tail: what changes from request to request, in sections. Whatever it holds of others is
+//! escaped, and none of it grows without bound.
+
+use entourage_types::{ContextPolicy, Learning, Note, Section, Time};
+
+use super::{cut::cut, escaped};
+
+/// How many notes are shown, the latest, and how much of each, in characters.
+const NOTES: u32 = 12;
+const NOTE: usize = 400;
+
+/// What the sections are made of.
+#[derive(Debug, Default)]
+pub(crate) struct Tail {
+    /// Newest first.
+    pub(crate) notes: Vec<Note>,
+    /// Oldest first.
+    pub(crate) learnings: Vec<Learning>,
+}
+
+impl Tail {
+    /// How many notes it can show.
+    pub(crate) const NOTES: u32 = NOTES;
+
+    /// The sections that a kind wants, those that have nothing to say left out.
+    pub(crate) fn render(&self, policy: &ContextPolicy, now: Time) -> String {
+        let sections = policy.sections.iter().filter_map(|section| match section {
+            Section::Time => Some(time(now)),
+            Section::Notes => notes(&self.notes),
+            Section::Learnings => learnings(&self.learnings),
+        });
+        sections.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// To the minute: whoever asks twice in a minute finds the same.
+fn time(now: Time) -> String {
+    let text = now.to_string();
+    let minute = text.get(..16).unwrap_or(&text);
+    format!("<time_context>{minute}Z</time_context>")
+}
+
+fn notes(notes: &[Note]) -> Option<String> {
+    let lines = notes.iter().map(|note| {
+        let (title, content) = (cut(&note.title, NOTE), cut(&note.content, NOTE));
+        format!("<note title=\"{}\">{}</note>", escaped(&title), escaped(&content))
+    });
+    section("notes_context", lines)
+}
+
+fn learnings(learnings: &[Learning]) -> Option<String> {
+    let lines = learnings
+        .iter()
+        .map(|known| format!("<learning id=\"{}\">{}</learning>", known.handle(), escaped(&known.text)));
+    section("learnings", lines)
+}
+
+fn section(name: &str, lines: impl Iterator<Item = String>) -> Option<String> {
+    let lines: Vec<String> = lines.collect();
+    (!lines.is_empty()).then(|| format!("<{name}>\n{}\n</{name}>", lines.join("\n")))
+}

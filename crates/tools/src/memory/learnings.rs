@@ -1,0 +1,45 @@
+//! What the tools for learnings share: how long one may be, and finding it by its short name.
+
+use entourage_types::Learning;
+
+use crate::{Context, Done, Error, Outcome, Result};
+
+/// How many an agent may hold: it reads all of them before each answer.
+pub(super) const MOST: usize = 40;
+/// How long one may be, in characters.
+const LONGEST: usize = 300;
+
+/// A learning's text, if it is one.
+pub(super) fn checked(tool: &str, text: &str) -> Result<String> {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let why = match text.chars().count() {
+        0 => "`text` is empty".to_owned(),
+        length if length > LONGEST => {
+            format!("`text` has {length} characters; say it in {LONGEST} at the most, or write a note")
+        }
+        _ => return Ok(text),
+    };
+    Err(Error::Arguments { tool: tool.to_owned(), why })
+}
+
+/// The caller's learning of this short name.
+pub(super) async fn named(context: &Context, handle: &str) -> Result<Learning> {
+    let learnings = context.memory.learnings().await?;
+    let handle = handle.trim();
+    let mut found = learnings.iter().filter(|learning| learning.handle() == handle);
+    match (found.next(), found.next()) {
+        (Some(learning), None) => Ok(learning.clone()),
+        (Some(_), Some(_)) => Err(Error::Failed(format!("several learnings are called `{handle}`"))),
+        (None, _) => {
+            let known: Vec<String> = learnings.iter().map(Learning::handle).collect();
+            let known = if known.is_empty() { "you have none".to_owned() } else { known.join(", ") };
+            Err(Error::Failed(format!("you have no learning `{handle}`; there are: {known}")))
+        }
+    }
+}
+
+/// The outcome that keeps a learning.
+pub(super) fn keep(learning: Learning, said: &str) -> Outcome {
+    let text = format!("{said} {}: {}", learning.handle(), learning.text);
+    Outcome::Done(Done { text, learnings: vec![learning], ..Done::default() })
+}

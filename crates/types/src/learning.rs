@@ -1,0 +1,67 @@
+//! A learning: something an agent wants to know in every conversation to come.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{AgentId, Entity, EntityKind, LearningId, Owner, Record, Time, status::words};
+
+/// Something an agent wants to know in every conversation to come, such as a preference of its user.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Learning {
+    /// Its id.
+    pub id: LearningId,
+    /// Whose it is.
+    pub owner: Owner,
+    /// The tree it belongs to.
+    pub root: AgentId,
+    /// Who learned it; nobody else is told.
+    pub agent: AgentId,
+    /// One sentence or two.
+    pub text: String,
+    /// Whether it still holds.
+    pub status: LearningStatus,
+    /// When it was saved.
+    pub created: Time,
+    /// When it last changed.
+    pub updated: Time,
+}
+
+impl Learning {
+    /// The short name by which its agent speaks of it: the end of its id.
+    #[must_use]
+    pub fn handle(&self) -> String {
+        let id = self.id.to_string();
+        id[id.len() - HANDLE..].to_owned()
+    }
+}
+
+/// Characters of a short name.
+const HANDLE: usize = 6;
+
+words! {
+    /// Whether a learning still holds.
+    LearningStatus, "status of a learning" {
+        /// The agent is told of it.
+        Kept => "kept",
+        /// It holds no more; the record stays.
+        Retired => "retired",
+    }
+}
+
+impl Record for Learning {
+    const KIND: EntityKind = EntityKind::Learning;
+
+    fn entity(&self) -> serde_json::Result<Entity> {
+        Ok(Entity {
+            kind: Self::KIND,
+            id: self.id.to_string(),
+            owner: self.owner.clone(),
+            root: Some(self.root),
+            parent: Some(self.agent),
+            status: self.status.as_str().to_owned(),
+            created: self.created,
+            updated: self.updated,
+            text: None,
+            body: serde_json::to_string(self)?,
+        })
+    }
+}
