@@ -13,3 +13,4 @@ mod prefix;
 mod questions;
 mod retries;
 mod tools;
+mod upkeep;

@@ -21,6 +21,7 @@ mod prompt;
 mod recent;
 mod retry;
 mod run;
+pub mod upkeep;
 
 pub use client::{Client, Entry, NewAgent, Posted, Role};
 pub use clock::{Clock, SystemClock};

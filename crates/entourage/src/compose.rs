@@ -10,6 +10,7 @@ use entourage_engine::{
 use entourage_llm::{Choice, MODEL_VARIABLE, Rehearsal, choose};
 use entourage_store_sqlite::{Durability, SqliteStore};
 use entourage_tools::{Files, Problem, Toolbox, builtin, connect_all};
+use tokio::task::JoinSet;
 
 use crate::{Error, Result, Settings, settings};
 
@@ -58,13 +59,17 @@ impl Entourage {
         self.deliver(house).await
     }
 
-    /// Delivers wake-ups to `advance` instead of to the house itself, until the house is stopping.
+    /// Delivers wake-ups to `advance` instead of to the house itself, and does the house's upkeep,
+    /// until the house is stopping.
     ///
     /// # Errors
     /// When the database cannot be read at all.
     pub async fn deliver(self, advance: Arc<dyn Advance>) -> Result<()> {
         let (store, clock) = (Arc::clone(self.house.store()), Arc::clone(self.house.clock()));
         let stop = self.house.stopping().clone();
+        // Ends with this function, however that ends.
+        let mut upkeep = JoinSet::new();
+        upkeep.spawn(async move { self.house.keep_up().await });
         Ok(Embedded::new(self.dispatch).run(advance, store, clock, stop).await?)
     }
 }

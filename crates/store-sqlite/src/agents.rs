@@ -14,6 +14,10 @@ use crate::{
 const COLUMNS: &str = "id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, \
                        (SELECT coalesce(max(seq) + 1, 0) FROM items WHERE agent = agents.id), created, updated";
 
+/// Inboxes are short: those who have one are few.
+const UNREAD: &str = "agents.id IN (SELECT agent FROM inbox)";
+const UNWOKEN: &str = "NOT EXISTS (SELECT 1 FROM wakeups WHERE wakeups.agent = agents.id)";
+
 fn read(row: &Row<'_>) -> rusqlite::Result<Agent> {
     Ok(Agent {
         id: word(row, 0)?,
@@ -58,6 +62,8 @@ pub(crate) fn select(scope: &Scope, query: &AgentQuery) -> Select {
         .only("key = ?", query.key.as_deref())
         .only("status = ?", query.status);
     let select = if query.roots { select.and("parent IS NULL") } else { select };
+    let select = if query.unread { select.and(UNREAD) } else { select };
+    let select = if query.unwoken { select.and(UNWOKEN) } else { select };
     select.page("agents", None, scope, &query.page)
 }
 

@@ -44,6 +44,7 @@ pub(crate) fn commit(
                 wakeups.push(wakeup.clone());
             }
             (Write::Woken(wakeup), Some(agent)) => inbox::woken(connection, agent.id, *wakeup)?,
+            (Write::Forget(wakeup), _) => inbox::woken(connection, wakeup.agent, wakeup.id)?,
             // An outsider's are refused by the check.
             (Write::Agent(_) | Write::Read(_) | Write::Woken(_), None) => {}
             (Write::Task(_) | Write::Question(_) | Write::Intervention(_) | Write::Entity(_), _) => {

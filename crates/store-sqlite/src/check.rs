@@ -2,7 +2,7 @@
 //! writes. All of it is read before anything is written, so that a refusal undoes nothing.
 
 use entourage_store::{Commit, Error, Expect, Fence, Write};
-use entourage_types::{Agent, AgentId};
+use entourage_types::{Agent, AgentId, Wakeup};
 use rusqlite::Connection;
 
 use crate::{agents, entities, fault::Result, known::Known};
@@ -23,6 +23,7 @@ pub(crate) fn commit(connection: &Connection, known: &mut Known, commit: &Commit
                 }
                 known.push(agent.id);
             }
+            Write::Forget(wakeup) => orphan(connection, wakeup)?,
             Write::Post(post) => addressee(connection, post.agent, &mut known)?,
             Write::Wake(wakeup) => addressee(connection, wakeup.agent, &mut known)?,
             _ => {}
@@ -72,6 +73,14 @@ fn addressee(connection: &Connection, agent: AgentId, known: &mut Vec<AgentId>) 
             return Err(Error::NoAgent { agent }.into());
         }
         known.push(agent);
+    }
+    Ok(())
+}
+
+/// Only the agent itself says that a wake-up of it has been served.
+fn orphan(connection: &Connection, wakeup: &Wakeup) -> Result<()> {
+    if agents::exists(connection, wakeup.agent)? {
+        return Err(Error::has_its_agent(wakeup).into());
     }
     Ok(())
 }

@@ -14,6 +14,8 @@ const COLUMNS: &str = "id, agent, owner, status, waiting_on, stop_reason, error,
                        model_calls, input_tokens, output_tokens, cached_tokens, cache_written_tokens, \
                        reasoning_tokens, cost_nanos, started, ended, worked_ms";
 
+const OPEN: &str = "status NOT IN ('succeeded', 'failed', 'cancelled')";
+
 fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
     Ok(Run {
         id: word(row, 0)?,
@@ -49,12 +51,13 @@ pub(crate) fn list(connection: &Connection, scope: &Scope, query: &RunQuery) -> 
 pub(crate) fn select(scope: &Scope, query: &RunQuery) -> Select {
     // A tree's runs are found by its agents; the plus keeps SQLite from going by the owner instead.
     let owner = if query.root.is_some() { "+owner" } else { "owner" };
-    Select::new(&format!("SELECT {COLUMNS} FROM runs WHERE true"))
+    let select = Select::new(&format!("SELECT {COLUMNS} FROM runs WHERE true"))
         .seen_by(scope, owner)
         .only("id = ?", query.id)
         .only("agent = ?", query.agent)
-        .only("agent IN (SELECT id FROM agents WHERE root = ?)", query.root)
-        .page("runs", None, scope, &query.page)
+        .only("agent IN (SELECT id FROM agents WHERE root = ?)", query.root);
+    let select = if query.open { select.and(OPEN) } else { select };
+    select.page("runs", None, scope, &query.page)
 }
 
 /// The agent's run that has not ended.

@@ -62,6 +62,8 @@ pub enum Write {
     Wake(Wakeup),
     /// A wake-up has been served.
     Woken(WakeupId),
+    /// A wake-up of an agent that is not there, which nobody could ever serve, is taken away.
+    Forget(Wakeup),
     /// A task, new or changed.
     Task(Task),
     /// A question, new or changed.

@@ -83,6 +83,7 @@ pub fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, AgentId,
             | Write::Read(_)
             | Write::Wake(_)
             | Write::Woken(_)
+            | Write::Forget(_)
             | Write::Entity(_) => {}
         }
     }

@@ -1,6 +1,6 @@
 //! What can go wrong in a store, by what the caller can do about it.
 
-use entourage_types::{AgentId, EntityKind};
+use entourage_types::{AgentId, EntityKind, Wakeup};
 
 /// What can go wrong in a store.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +83,14 @@ pub enum Error {
     /// The store was closed while the call was under way.
     #[error("the store is closed")]
     Closed,
+}
+
+impl Error {
+    /// A wake-up that is only its agent's to serve.
+    #[must_use]
+    pub fn has_its_agent(wakeup: &Wakeup) -> Self {
+        Self::Corrupt(format!("wake-up {} has an agent, {}, to serve it", wakeup.id, wakeup.agent))
+    }
 }
 
 impl From<serde_json::Error> for Error {

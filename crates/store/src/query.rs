@@ -32,6 +32,10 @@ pub struct AgentQuery {
     pub key: Option<String>,
     /// In this status.
     pub status: Option<Status>,
+    /// With posts in the inbox.
+    pub unread: bool,
+    /// Without any wake-up, due or not.
+    pub unwoken: bool,
     /// Which page.
     pub page: Page,
 }
@@ -66,6 +70,8 @@ pub struct RunQuery {
     pub agent: Option<AgentId>,
     /// Of the agents of this tree.
     pub root: Option<AgentId>,
+    /// That have not ended.
+    pub open: bool,
     /// Which page.
     pub page: Page,
 }

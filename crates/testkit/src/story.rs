@@ -119,6 +119,7 @@ impl Story {
                 () = tokio::time::sleep(PATIENCE) => stuck(&world, faults_of_all).await,
             };
             commits.push(faults.commits());
+            assert_eq!(world.damages().await, [""; 0], "at any moment, {faults_of_all:?}");
             if over {
                 break;
             }

@@ -1,6 +1,6 @@
 //! A house for one test, with a database of its own, and as many lives as the test needs.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use entourage_engine::{
     Client, Clock, House, Kinds, NewAgent, Signal,
@@ -48,8 +48,11 @@ struct Parts {
     tools: Toolbox,
     kinds: Kinds,
     workers: usize,
-    _directory: Option<tempfile::TempDir>,
+    directory: Option<tempfile::TempDir>,
 }
+
+/// The name of the database in its directory.
+const DATABASE: &str = "house.sqlite";
 
 impl World {
     /// A world whose model is the given one.
@@ -80,6 +83,12 @@ impl World {
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
+    }
+
+    /// The file of the database, for whoever does damage to it; none of a world in memory.
+    #[must_use]
+    pub fn database(&self) -> Option<PathBuf> {
+        self.builder.directory.as_ref().map(|directory| directory.path().join(DATABASE))
     }
 
     /// The clock.
@@ -117,9 +126,25 @@ impl World {
     /// What an owner may see and do, read below all faults.
     #[must_use]
     pub fn client_of(&self, owner: Owner) -> Client {
+        self.beside().client(owner)
+    }
+
+    /// The house of whoever looks on: below all faults, and nothing works in it.
+    #[must_use]
+    pub fn beside(&self) -> House {
         let builder = House::builder(Arc::clone(&self.store), Arc::clone(&self.builder.model));
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
-        builder.kinds(self.builder.kinds.clone()).clock(clock).build().client(owner)
+        builder.kinds(self.builder.kinds.clone()).clock(clock).build()
+    }
+
+    /// What the house's own upkeep finds that should not be, at whatever moment: runs that nothing will
+    /// wake, waits for what will not happen, records that nobody will come to. Nothing, in a healthy house.
+    ///
+    /// # Panics
+    /// When the store fails.
+    pub async fn damages(&self) -> Vec<String> {
+        let found = must(self.beside().examine().await, "the store answers");
+        found.into_iter().map(|(job, damage)| format!("{job}: {}", damage.text)).collect()
     }
 
     /// Gives an orchestrator its first message.
@@ -266,7 +291,7 @@ impl WorldBuilder {
         } else {
             let directory = must(tempfile::tempdir(), "a temporary directory");
             let settings = StoreSettings { durability: Durability::Normal, ..StoreSettings::default() };
-            let path = directory.path().join("house.sqlite");
+            let path = directory.path().join(DATABASE);
             (Arc::new(must(SqliteStore::open(&path, settings), "a database")), Some(directory))
         };
         let store = Arc::new(Through::new(store, self.witness.clone()));
@@ -275,7 +300,7 @@ impl WorldBuilder {
             tools: self.tools,
             kinds: self.kinds,
             workers: self.workers,
-            _directory: directory,
+            directory,
         };
         live(store, self.clock, parts, faults, self.witness)
     }

@@ -19,6 +19,8 @@ words! {
         Learning => "learning",
         /// The recorded answer to a request that carried an idempotency key.
         Request => "request",
+        /// The last round of a job of the house's upkeep.
+        Round => "round",
     }
 }
 

@@ -22,6 +22,12 @@ impl Owner {
         Self::new("local")
     }
 
+    /// The house itself: its own records are nobody's. No token can name it.
+    #[must_use]
+    pub fn house() -> Self {
+        Self::new("")
+    }
+
     /// The name, as stored.
     #[must_use]
     pub fn as_str(&self) -> &str {

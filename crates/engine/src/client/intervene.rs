@@ -101,7 +101,7 @@ fn checked(action: Action, text: Option<&str>) -> Result<Option<&str>> {
 }
 
 /// What the agent gets to read.
-fn post_of(done: &Intervention) -> Option<PostBody> {
+pub(crate) fn post_of(done: &Intervention) -> Option<PostBody> {
     let text = done.text.clone();
     match done.action {
         Action::Comment => None,

@@ -20,6 +20,7 @@ pub use send::Posted;
 pub use transcript::{Entry, Role};
 
 pub(crate) use create::title_of;
+pub(crate) use intervene::post_of;
 pub(crate) use transcript::said;
 
 /// A house as one owner sees it.

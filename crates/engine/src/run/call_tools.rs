@@ -293,6 +293,11 @@ pub(crate) fn call_key(call: CallId) -> String {
     format!("tool/{call}")
 }
 
+/// The call whose step has this key.
+pub(crate) fn call_of(key: &str) -> Option<CallId> {
+    key.strip_prefix("tool/")?.parse().ok()
+}
+
 pub(super) fn output(call: &ToolCall, text: impl Into<String>, error: bool) -> Output {
     Output { call: call.id, tool: call.tool.clone(), text: text.into(), error, details: None }
 }

@@ -28,7 +28,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use call_model::model_key;
-pub(crate) use call_tools::call_key;
+pub(crate) use call_tools::{call_key, call_of};
 
 use crate::{House, live::Entered, offer::Offer};
 

@@ -95,6 +95,7 @@ pub async fn an_outsider_writes_no_transcript(place: impl Place) -> Result<()> {
         Write::Run(run),
         Write::Read(post.id),
         Write::Woken(wakeup.id),
+        Write::Forget(wakeup.clone()),
     ] {
         let refused = store.commit(Commit::new(at(2)).write(write.clone())).await;
         assert!(matches!(refused, Err(Error::Corrupt(_))), "{write:?}: {refused:?}");

@@ -91,6 +91,7 @@ macro_rules! conformance {
                 items_are_in_order_and_without_gaps,
                 every_item_reads_back,
                 runs_read_back_whole,
+                runs_that_have_not_ended_are_found,
                 steps_are_in_the_order_they_were_begun,
             ];
             inbox: [
@@ -116,6 +117,7 @@ macro_rules! conformance {
             ];
             trees: [
                 agents_are_found_by_their_place,
+                agents_with_something_to_do_are_found,
                 pages_of_agents_go_both_ways,
                 a_full_tree_refuses,
             ];

@@ -1,14 +1,14 @@
 //! Transcripts, runs and steps: in order, complete, and as they were written.
 
 use entourage_types::{
-    Agent, Author, CallId, Cost, Decision, ItemBody, Level, Message, ModelUse, Notice, Output, RunId, Scope,
-    Status, StepState, StopReason, TaskId, ToolCall, Turn, Usage, WaitingOn,
+    Agent, Author, CallId, Cost, Decision, ItemBody, Level, Message, ModelUse, Notice, Output, Run, RunId,
+    Scope, Status, StepState, StopReason, TaskId, ToolCall, Turn, Usage, WaitingOn,
 };
 use serde_json::json;
 
 use super::{
     Place,
-    sample::{at, claim, new_child, new_root, next, owner, run, say, step},
+    sample::{at, claim, new_child, new_root, next, owner, run, say, step, stranger},
 };
 use crate::{Commit, Error, ItemQuery, Page, Result, RunQuery, Store, Write};
 
@@ -134,6 +134,29 @@ pub async fn runs_read_back_whole(place: impl Place) -> Result<()> {
         let found = store.runs(&Scope::House, query.clone()).await?;
         assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{query:?}");
     }
+    Ok(())
+}
+
+/// Whoever's they are, and only as long as they have not ended.
+pub async fn runs_that_have_not_ended_are_found(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let (one, two) = (new_root(&store, owner()).await?, new_root(&store, stranger()).await?);
+    let mut written = Vec::new();
+    for (known, status) in [
+        (&one, Status::Succeeded),
+        (&one, Status::Running),
+        (&two, Status::Failed),
+        (&two, Status::Cancelled),
+        (&two, Status::Waiting),
+    ] {
+        let agent = claim(&store, known.id).await?.agent;
+        let run = Run { status, ..run(&agent) };
+        store.commit(Commit::fenced(&agent, at(2)).write(Write::Run(run.clone()))).await?;
+        written.push(run);
+    }
+    let open = RunQuery { open: true, ..RunQuery::default() };
+    assert_eq!(store.runs(&Scope::House, open.clone()).await?, [written[1].clone(), written[4].clone()]);
+    assert_eq!(store.runs(&Scope::Owner(owner()), open).await?, [written[1].clone()]);
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use entourage_types::{Agent, AgentId, Scope, Status};
 
 use super::{
     Place,
-    sample::{at, claim, join, new_child, new_root, owner},
+    sample::{at, claim, join, new_child, new_root, owner, post, wakeup},
 };
 use crate::{AgentQuery, Commit, Error, Expect, Page, Result, Store, Write};
 
@@ -44,6 +44,37 @@ pub async fn agents_are_found_by_their_place(place: impl Place) -> Result<()> {
         let expected: Vec<AgentId> = expected.into_iter().map(|agent| agent.id).collect();
         assert_eq!(ids(&store, query.clone()).await?, expected, "{query:?}");
     }
+    Ok(())
+}
+
+/// By what is in their inboxes and by whether anything will wake them.
+pub async fn agents_with_something_to_do_are_found(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let mut agents = Vec::new();
+    for _ in 0..4 {
+        agents.push(new_root(&store, owner()).await?);
+    }
+    let [quiet, written_to, woken, both] = &agents[..] else { return Ok(()) };
+    let later = wakeup(woken, at(9_000_000));
+    let unwoken = Commit::new(at(2)).write(Write::Post(post(written_to.id, "hello")));
+    store.commit(unwoken.write(Write::Wake(later.clone()))).await?;
+    let mut commit = Commit::new(at(3));
+    commit.post(post(both.id, "hello"), &owner());
+    store.commit(commit).await?;
+
+    let all = AgentQuery::default();
+    for (query, expected) in [
+        (AgentQuery { unread: true, ..all.clone() }, vec![written_to.id, both.id]),
+        (AgentQuery { unwoken: true, ..all.clone() }, vec![quiet.id, written_to.id]),
+        (AgentQuery { unread: true, unwoken: true, ..all.clone() }, vec![written_to.id]),
+        (AgentQuery { unwoken: true, root: Some(quiet.id), ..all.clone() }, vec![quiet.id]),
+    ] {
+        assert_eq!(ids(&store, query.clone()).await?, expected, "{query:?}");
+    }
+    let agent = claim(&store, woken.id).await?.agent;
+    store.commit(Commit::fenced(&agent, at(4)).write(Write::Woken(later.id))).await?;
+    let found = ids(&store, AgentQuery { unwoken: true, ..all }).await?;
+    assert_eq!(found, [quiet.id, written_to.id, woken.id]);
     Ok(())
 }
 

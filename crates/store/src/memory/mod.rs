@@ -104,12 +104,15 @@ impl Store for MemoryStore {
     }
 
     async fn agents(&self, scope: &Scope, query: AgentQuery) -> Result<Vec<Agent>> {
-        Ok(page(self.rows().agents.iter(), scope, &query.page, |agent| {
+        let rows = self.rows();
+        Ok(page(rows.agents.iter(), scope, &query.page, |agent| {
             only(query.root.as_ref(), &agent.root)
                 && (query.parent.is_none() || query.parent == agent.parent)
                 && (query.key.is_none() || query.key == agent.key)
                 && only(query.status.as_ref(), &agent.status)
                 && !(query.roots && agent.parent.is_some())
+                && (!query.unread || rows.has_posts(agent.id))
+                && !(query.unwoken && rows.is_woken(agent.id))
         }))
     }
 
@@ -129,6 +132,7 @@ impl Store for MemoryStore {
             only(query.id.as_ref(), &run.id)
                 && only(query.agent.as_ref(), &run.agent)
                 && query.root.is_none_or(|root| of_tree(run, root))
+                && !(query.open && run.status.is_terminal())
         }))
     }
 

@@ -60,6 +60,14 @@ impl Rows {
         self.inbox.get(&agent).map(|posts| posts.values().cloned().collect()).unwrap_or_default()
     }
 
+    pub(super) fn has_posts(&self, agent: AgentId) -> bool {
+        self.inbox.get(&agent).is_some_and(|posts| !posts.is_empty())
+    }
+
+    pub(super) fn is_woken(&self, agent: AgentId) -> bool {
+        self.wakeups.values().any(|wakeup| wakeup.agent == agent)
+    }
+
     /// All wake-ups, in the order in which they are due.
     pub(super) fn wakeups(&self) -> Vec<Wakeup> {
         let mut wakeups: Vec<Wakeup> = self.wakeups.values().cloned().collect();
@@ -107,8 +115,8 @@ impl Rows {
             of_tree.push(event.clone());
             events.push(event);
         }
-        let has_posts = |agent: Agent| self.inbox.get(&agent.id).is_some_and(|posts| !posts.is_empty());
-        Ok((Committed { inbox: writer.is_some_and(has_posts) }, events, wakeups))
+        let inbox = writer.is_some_and(|agent| self.has_posts(agent.id));
+        Ok((Committed { inbox }, events, wakeups))
     }
 
     fn writer(&self, commit: &Commit) -> Result<Option<Agent>> {
@@ -164,6 +172,10 @@ impl Rows {
                     agents.push(new);
                     continue;
                 }
+                Write::Forget(wakeup) => match self.agent(wakeup.agent) {
+                    Some(_) => return Err(Error::has_its_agent(wakeup)),
+                    None => continue,
+                },
                 Write::Post(post) => post.agent,
                 Write::Wake(wakeup) => wakeup.agent,
                 other => {
@@ -220,6 +232,9 @@ impl Rows {
                 if self.wakeups.get(&id).is_some_and(own) {
                     self.wakeups.remove(&id);
                 }
+            }
+            Write::Forget(wakeup) => {
+                self.wakeups.remove(&wakeup.id);
             }
             entity => {
                 if let Some(entity) = entity.entity()? {

@@ -1,0 +1,178 @@
+//! What keeps a house from having anything stuck in it: jobs that look for what should not be, each
+//! with the commit that mends it.
+//!
+//! All of it is damage that the house itself does not do: a database that was edited, restored from
+//! a copy or written by a faulty version. One file per sort of damage. [`House::keep_up`] does rounds
+//! while the house is at work; `entourage doctor` looks at a database that nobody works on.
+
+mod interventions;
+mod janitor;
+mod questions;
+mod stranded;
+mod tasks;
+mod waits;
+mod wakeups;
+
+use async_trait::async_trait;
+use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, Page, RunQuery, Write};
+use entourage_types::{Agent, AgentId, Owner, Record, Run, Scope, Time, Wakeup, WakeupId};
+
+use crate::{House, Result};
+
+/// One sort of upkeep.
+#[async_trait]
+pub trait Job: Send + Sync {
+    /// Its name, which people call it by.
+    fn name(&self) -> &'static str;
+
+    /// What it looks for, in a few words.
+    fn purpose(&self) -> &'static str;
+
+    /// Everything that is wrong at this moment, while agents may be at work: what a first look
+    /// suspects is read anew before it is reported.
+    ///
+    /// # Errors
+    /// When the store fails.
+    async fn find(&self, house: &House) -> Result<Vec<Damage>>;
+}
+
+/// Something that should not be, and what makes it good.
+#[derive(Debug, Clone)]
+pub struct Damage {
+    /// Whom it keeps from going on.
+    pub agent: AgentId,
+    /// What is wrong and what is done about it, in a sentence.
+    pub text: String,
+    /// What mends it. It is refused where the damage is gone meanwhile, or harmless.
+    pub mend: Commit,
+}
+
+impl Damage {
+    /// Something that is mended when its agent looks for itself.
+    fn poke(house: &House, agent: AgentId, owner: &Owner, text: impl Into<String>) -> Self {
+        let now = house.now();
+        Self { agent, text: text.into(), mend: Commit::new(now).write(wake(agent, owner, now)) }
+    }
+}
+
+/// All jobs, in the order in which they are done: what one mends, the next need not find.
+#[must_use]
+pub fn jobs() -> Vec<Box<dyn Job>> {
+    vec![
+        Box::new(wakeups::Wakeups),
+        Box::new(interventions::Interventions),
+        Box::new(questions::Questions),
+        Box::new(tasks::Tasks),
+        Box::new(waits::Waits),
+        Box::new(stranded::Stranded),
+    ]
+}
+
+impl House {
+    /// Everything that any job finds wrong, each with the job's name. Nothing is changed.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn examine(&self) -> Result<Vec<(&'static str, Damage)>> {
+        let mut found = Vec::new();
+        for job in jobs() {
+            found.extend(job.find(self).await?.into_iter().map(|damage| (job.name(), damage)));
+        }
+        Ok(found)
+    }
+
+    /// Mends one damage. False when it is gone meanwhile.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn mend(&self, damage: Damage) -> Result<bool> {
+        match self.store().commit(damage.mend).await {
+            Ok(_) => Ok(true),
+            Err(StoreError::NotInStatus { .. } | StoreError::NoAgent { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// How many rows are read at once.
+const PAGE: u32 = 500;
+
+fn wake(agent: AgentId, owner: &Owner, due: Time) -> Write {
+    Write::Wake(Wakeup { id: WakeupId::new(), agent, owner: owner.clone(), due })
+}
+
+// Houses sleep by the hundred thousand: what is read goes by, page by page, and only ids are kept.
+
+/// Shows every agent that a query is about.
+async fn each_agent(house: &House, query: AgentQuery, mut show: impl FnMut(Agent) + Send) -> Result<()> {
+    let mut after = None;
+    loop {
+        let query = AgentQuery { page: next_page(after), ..query.clone() };
+        let found = house.store().agents(&Scope::House, query).await?;
+        after = found.last().filter(|_| found.len() == PAGE as usize).map(|last| last.id.to_string());
+        found.into_iter().for_each(&mut show);
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// Shows every run that has not ended.
+async fn each_open_run(house: &House, mut show: impl FnMut(Run) + Send) -> Result<()> {
+    let mut after = None;
+    loop {
+        let query = RunQuery { open: true, page: next_page(after), ..RunQuery::default() };
+        let found = house.store().runs(&Scope::House, query).await?;
+        after = found.last().filter(|_| found.len() == PAGE as usize).map(|last| last.id.to_string());
+        found.into_iter().for_each(&mut show);
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// Shows every record of a noun that is in a status.
+async fn each_record<R: Record>(house: &House, status: &str, mut show: impl FnMut(R) + Send) -> Result<()> {
+    let mut after = None;
+    loop {
+        let status = Some(status.to_owned());
+        let query = EntityQuery { status, page: next_page(after), ..EntityQuery::of(R::KIND) };
+        let found = house.store().entities(&Scope::House, query).await?;
+        for entity in &found {
+            show(R::from_entity(entity)?);
+        }
+        after = found.last().filter(|_| found.len() == PAGE as usize).map(|last| last.id.clone());
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// One record as it stands now.
+async fn record<R: Record>(house: &House, id: &str) -> Result<Option<R>> {
+    let found = house.store().entity(&Scope::House, R::KIND, id).await?;
+    Ok(found.map(|entity| R::from_entity(&entity)).transpose()?)
+}
+
+/// One agent as it stands now.
+async fn agent(house: &House, id: AgentId) -> Result<Option<Agent>> {
+    Ok(house.store().agent(&Scope::House, id).await?)
+}
+
+/// Whether nothing will wake an agent, read anew.
+async fn is_unwoken(house: &House, agent: &Agent) -> Result<bool> {
+    let mut found = false;
+    let query = AgentQuery { root: Some(agent.root), unwoken: true, ..AgentQuery::default() };
+    each_agent(house, query, |other| found |= other.id == agent.id).await?;
+    Ok(found)
+}
+
+/// The run of an agent that has not ended, read anew.
+async fn open_run(house: &House, agent: AgentId) -> Result<Option<Run>> {
+    let query = RunQuery { agent: Some(agent), open: true, ..RunQuery::default() };
+    Ok(house.store().runs(&Scope::House, query).await?.into_iter().next_back())
+}
+
+fn next_page(after: Option<String>) -> Page {
+    Page { after, limit: PAGE, newest_first: false }
+}

@@ -1,0 +1,56 @@
+//! Questions that are open although the run that asked has ended: people answer them for nobody.
+
+use std::collections::HashSet;
+
+use async_trait::async_trait;
+use entourage_store::{Commit, Expect, Write};
+use entourage_types::{EntityKind, Question, QuestionStatus, RunId};
+
+use super::{Damage, Job, each_open_run, each_record, open_run, record};
+use crate::{House, Result};
+
+pub(super) struct Questions;
+
+#[async_trait]
+impl Job for Questions {
+    fn name(&self) -> &'static str {
+        "questions"
+    }
+
+    fn purpose(&self) -> &'static str {
+        "open questions whose run has ended"
+    }
+
+    async fn find(&self, house: &House) -> Result<Vec<Damage>> {
+        let mut open: HashSet<RunId> = HashSet::new();
+        each_open_run(house, |run| open.extend([run.id])).await?;
+        let mut suspects = Vec::new();
+        each_record(house, QuestionStatus::Open.as_str(), |question: Question| {
+            if !open.contains(&question.run) {
+                suspects.push(question);
+            }
+        })
+        .await?;
+        let mut found = Vec::new();
+        for question in suspects {
+            let has_ended = open_run(house, question.agent).await?.is_none_or(|run| run.id != question.run);
+            // A run that ends answers for its questions in the same commit.
+            let now = record::<Question>(house, &question.id.to_string()).await?;
+            if has_ended && now.is_some_and(|now| now.status == QuestionStatus::Open) {
+                found.push(damage(house, question));
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn damage(house: &House, mut question: Question) -> Damage {
+    let at = house.now();
+    let open = Expect::Status(EntityKind::Question, question.id.to_string(), QuestionStatus::Open.as_str());
+    (question.status, question.updated) = (QuestionStatus::Expired, at);
+    Damage {
+        agent: question.agent,
+        text: format!("question {} is open and its run has ended: it expires", question.id),
+        mend: Commit::new(at).expect(open).write(Write::Question(question)),
+    }
+}

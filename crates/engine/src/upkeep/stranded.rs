@@ -1,0 +1,85 @@
+//! Agents that have something to do and whom nothing will wake.
+
+use std::collections::HashSet;
+
+use async_trait::async_trait;
+use entourage_store::AgentQuery;
+use entourage_types::{Agent, AgentId, Post, PostBody, Status};
+
+use super::{Damage, Job, agent, each_agent, each_open_run, is_unwoken, open_run};
+use crate::{House, Result};
+
+pub(super) struct Stranded;
+
+#[async_trait]
+impl Job for Stranded {
+    fn name(&self) -> &'static str {
+        "stranded"
+    }
+
+    fn purpose(&self) -> &'static str {
+        "agents with something to do and nothing to wake them"
+    }
+
+    async fn find(&self, house: &House) -> Result<Vec<Damage>> {
+        let unwoken = AgentQuery { unwoken: true, ..AgentQuery::default() };
+        let (at_work, unread) = (
+            AgentQuery { status: Some(Status::Running), ..unwoken.clone() },
+            AgentQuery { unread: true, ..unwoken },
+        );
+        let mut idle = Vec::new();
+        each_agent(house, at_work, |agent| idle.push((agent, "is at work"))).await?;
+        let mut written_to = Vec::new();
+        each_agent(house, unread, |agent| written_to.push(agent)).await?;
+        for agent in written_to {
+            let is_urgent = match agent.status {
+                Status::Running => false,
+                // One that waits leaves what is not for its wait until it goes on.
+                Status::Waiting => house.store().inbox(agent.id).await?.iter().any(is_intervention),
+                _ => true,
+            };
+            if is_urgent {
+                idle.push((agent, "has posts to read"));
+            }
+        }
+        for agent in at_rest_with_a_run(house).await? {
+            idle.push((agent, "has a run that has not ended, and rests"));
+        }
+        let poke = |(agent, what): (Agent, &str)| {
+            let text = format!("agent {} {what}, and nothing will wake it: it is woken", agent.id);
+            Damage::poke(house, agent.id, &agent.owner, text)
+        };
+        Ok(idle.into_iter().map(poke).collect())
+    }
+}
+
+fn is_intervention(post: &Post) -> bool {
+    matches!(post.body, PostBody::Intervention { .. })
+}
+
+async fn at_rest_with_a_run(house: &House) -> Result<Vec<Agent>> {
+    let mut busy: HashSet<AgentId> = HashSet::new();
+    for status in [Status::Running, Status::Waiting] {
+        let query = AgentQuery { status: Some(status), ..AgentQuery::default() };
+        each_agent(house, query, |agent| busy.extend([agent.id])).await?;
+    }
+    let mut suspects = Vec::new();
+    each_open_run(house, |run| {
+        if !busy.contains(&run.agent) {
+            suspects.push(run);
+        }
+    })
+    .await?;
+    let mut found = Vec::new();
+    for run in suspects {
+        // An agent comes to rest in the commit that ends its run.
+        if let Some(agent) = agent(house, run.agent).await?
+            && !matches!(agent.status, Status::Running | Status::Waiting)
+            && open_run(house, agent.id).await?.is_some()
+            && is_unwoken(house, &agent).await?
+        {
+            found.push(agent);
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,145 @@
+//! Agents that wait for what will not happen: an answer or a result that was given and lost on its
+//! way, a record that is gone, a moment that nothing will tell them of.
+
+use std::collections::HashSet;
+
+use async_trait::async_trait;
+use entourage_store::{AgentQuery, Commit};
+use entourage_types::{
+    Agent, AgentId, Answer, CallId, Post, PostBody, PostId, Question, QuestionStatus, Scope, Status, Step,
+    StepState, Task, TaskResult, Time, WaitingOn, WakeupId,
+};
+
+use super::{Damage, Job, agent, each_agent, each_record, is_unwoken, open_run, record, wake};
+use crate::{House, Result, run::call_of};
+
+pub(super) struct Waits;
+
+#[async_trait]
+impl Job for Waits {
+    fn name(&self) -> &'static str {
+        "waits"
+    }
+
+    fn purpose(&self) -> &'static str {
+        "agents that wait for what will not happen"
+    }
+
+    async fn find(&self, house: &House) -> Result<Vec<Damage>> {
+        let mut asking: HashSet<AgentId> = HashSet::new();
+        let ask = |question: Question| asking.extend([question.agent]);
+        each_record(house, QuestionStatus::Open.as_str(), ask).await?;
+        let mut assigning: HashSet<AgentId> = HashSet::new();
+        each_record(house, Status::Queued.as_str(), |task: Task| assigning.extend([task.from])).await?;
+        let waiting = AgentQuery { status: Some(Status::Waiting), unwoken: true, ..AgentQuery::default() };
+        let mut suspects = Vec::new();
+        each_agent(house, waiting, |agent| {
+            let is_fine = match agent.waiting_on {
+                Some(WaitingOn::User) => asking.contains(&agent.id),
+                Some(WaitingOn::Agent) => assigning.contains(&agent.id),
+                Some(WaitingOn::Resume) => true,
+                Some(WaitingOn::Timer | WaitingOn::Retry) | None => false,
+            };
+            if !is_fine {
+                suspects.push(agent);
+            }
+        })
+        .await?;
+        let mut found = Vec::new();
+        for seen in suspects {
+            let Some(lost) = lost(house, &seen).await? else { continue };
+            // Whoever went on meanwhile waits for something else.
+            if agent(house, seen.id).await?.is_some_and(|now| now == seen) && is_unwoken(house, &seen).await?
+            {
+                found.push(damage(house, &seen, lost));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// What an agent that waits was not told.
+#[derive(Default)]
+struct Lost {
+    posts: Vec<Post>,
+    /// When the first of the moments comes that it waits for.
+    moment: Option<Time>,
+}
+
+fn damage(house: &House, agent: &Agent, Lost { posts, moment }: Lost) -> Damage {
+    let (now, what) = (house.now(), agent.waiting_on.map_or("nothing", WaitingOn::as_str));
+    let done = if posts.is_empty() { "it is woken in time" } else { "it is told" };
+    let text = format!("agent {} waits ({what}) for what will not happen: {done}", agent.id);
+    let due = moment.filter(|moment| posts.is_empty() && *moment > now).unwrap_or(now);
+    let mut mend = Commit::new(now).write(wake(agent.id, &agent.owner, due));
+    posts.into_iter().for_each(|post| mend.post(post, &agent.owner));
+    Damage { agent: agent.id, text, mend }
+}
+
+/// What the agent's open steps should have been told; none when one of them rightly waits.
+async fn lost(house: &House, agent: &Agent) -> Result<Option<Lost>> {
+    let mut lost = Lost::default();
+    let Some(run) = open_run(house, agent.id).await? else { return Ok(Some(lost)) };
+    for step in house.store().steps(&Scope::House, run.id).await? {
+        match told(house, agent, &step).await? {
+            Told::NotYet => return Ok(None),
+            Told::Nothing => {}
+            Told::At(moment) => lost.moment = Some(lost.moment.map_or(moment, |other| other.min(moment))),
+            Told::This(body) => {
+                let (id, at) = (PostId::new(), house.now());
+                lost.posts.push(Post { id, agent: agent.id, at, wakeup: WakeupId::new(), body });
+            }
+        }
+    }
+    // Read last: a post that is there needs a wake-up and nothing else.
+    let there = house.store().inbox(agent.id).await?;
+    lost.posts.retain(|lost| !there.iter().any(|post| post.body.call() == lost.body.call()));
+    Ok(Some(lost))
+}
+
+/// What a step should have been told by now.
+enum Told {
+    /// What it waits for has yet to happen.
+    NotYet,
+    /// It waits for nothing.
+    Nothing,
+    /// It waits for a moment.
+    At(Time),
+    This(PostBody),
+}
+
+async fn told(house: &House, agent: &Agent, step: &Step) -> Result<Told> {
+    let moment =
+        |field: &str| step.value[field].as_i64().map_or(Told::Nothing, |at| Told::At(Time::from_micros(at)));
+    match (step.state, call_of(&step.key)) {
+        (StepState::Retry, _) => Ok(moment("due")),
+        (StepState::Open, Some(_)) if !step.value["until"].is_null() => Ok(moment("until")),
+        (StepState::Open, Some(call)) => reply(house, agent, call, step).await,
+        _ => Ok(Told::Nothing),
+    }
+}
+
+/// What the call of an open step should have been told by now.
+async fn reply(house: &House, agent: &Agent, call: CallId, step: &Step) -> Result<Told> {
+    let id = |field: &str| step.value[field].as_str();
+    if let Some(id) = id("question") {
+        let answer = match record::<Question>(house, id).await? {
+            Some(Question { status: QuestionStatus::Open, .. }) => return Ok(Told::NotYet),
+            Some(Question { status: QuestionStatus::Answered, answer: Some(words), .. }) => {
+                Answer::Text(words)
+            }
+            Some(Question { status: QuestionStatus::Declined, .. }) => Answer::Declined,
+            _ => Answer::Expired,
+        };
+        let body = id.parse().map(|question| PostBody::Answer { question, call, answer });
+        return Ok(body.map_or(Told::Nothing, Told::This));
+    }
+    let Some(id) = id("task").filter(|_| step.value["handed_to"].is_null()) else { return Ok(Told::Nothing) };
+    let (from, kind, result) = match record::<Task>(house, id).await? {
+        Some(task) if !task.status.is_terminal() => return Ok(Told::NotYet),
+        Some(task) => (task.to, task.kind, task.result),
+        None => (agent.id, agent.kind.clone(), None),
+    };
+    let result = result.unwrap_or_else(|| TaskResult::Error("its result is lost".into()));
+    Ok(id.parse().map_or(Told::Nothing, |task| Told::This(PostBody::Done { task, call, from, kind, result })))
+}

@@ -1,0 +1,53 @@
+//! Wake-ups of agents that are not there. They are delivered for ever and served by nobody.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use entourage_store::{Commit, Write};
+use entourage_types::{Time, Wakeup};
+
+use super::{Damage, Job, PAGE, agent};
+use crate::{House, Result};
+
+/// One that has been due for so long was delivered and not served.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) struct Wakeups;
+
+#[async_trait]
+impl Job for Wakeups {
+    fn name(&self) -> &'static str {
+        "wakeups"
+    }
+
+    fn purpose(&self) -> &'static str {
+        "wake-ups of agents that are not there"
+    }
+
+    async fn find(&self, house: &House) -> Result<Vec<Damage>> {
+        let mut found = Vec::new();
+        let until =
+            Time::from_micros(house.now().micros() - i64::try_from(PATIENCE.as_micros()).unwrap_or(0));
+        let mut after = None;
+        loop {
+            let page = house.store().due(until, after, PAGE).await?;
+            for wakeup in &page {
+                if agent(house, wakeup.agent).await?.is_none() {
+                    found.push(damage(house, wakeup));
+                }
+            }
+            match page.last().filter(|_| page.len() == PAGE as usize) {
+                Some(last) => after = Some((last.due, last.id)),
+                None => return Ok(found),
+            }
+        }
+    }
+}
+
+fn damage(house: &House, wakeup: &Wakeup) -> Damage {
+    Damage {
+        agent: wakeup.agent,
+        text: format!("there is no agent {} for wake-up {}: it is taken away", wakeup.agent, wakeup.id),
+        mend: Commit::new(house.now()).write(Write::Forget(wakeup.clone())),
+    }
+}

@@ -1,0 +1,270 @@
+//! Damage of every sort, done to the database behind the house's back: found, told of, mended, and the
+//! agents go on.
+
+use std::time::Duration;
+
+use entourage_engine::{NewAgent, upkeep::jobs};
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_store::{Commit, Page, Write};
+use entourage_testkit::{Fault, Faults, World};
+use entourage_tests::{first_tools, plain, well_formed};
+use entourage_types::{
+    Action, Agent, AgentId, Author, Post, PostBody, PostId, QuestionStatus, Status, WaitingOn, WakeupId,
+};
+use serde_json::json;
+
+/// Changes the database as a person with `sqlite3` may.
+fn damage(world: &World, sql: &str) {
+    rusqlite::Connection::open(world.database().unwrap()).unwrap().execute_batch(sql).unwrap();
+}
+
+/// Does a round of every job; returns how many damages were found and mended by each that found any.
+async fn mend(world: &World) -> Vec<(&'static str, u32, u32)> {
+    wrong(world).await;
+    let mut done = Vec::new();
+    for job in jobs() {
+        let round = world.beside().round(&*job).await.unwrap();
+        assert_eq!(round.error, None);
+        done.push((job.name(), round.found, round.mended));
+    }
+    done.retain(|(_, found, _)| *found > 0);
+    done
+}
+
+/// The jobs that find something wrong, once one does: an agent that was woken twice is at work for a
+/// moment longer.
+async fn wrong(world: &World) -> Vec<String> {
+    let found = eventually(|| world.damages(), |found| !found.is_empty()).await;
+    found.iter().map(|text| text.split(':').next().unwrap().to_owned()).collect()
+}
+
+async fn eventually<T, F: Future<Output = T>>(look: impl Fn() -> F, fits: impl Fn(&T) -> bool) -> T {
+    let found = async {
+        loop {
+            let found = look().await;
+            if fits(&found) {
+                return found;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), found).await.expect("it happens")
+}
+
+async fn transcript(world: &World, agent: &Agent) -> Vec<String> {
+    let items = world.client().items(agent.id, 0, 100).await.unwrap();
+    well_formed(&items).unwrap();
+    plain(&items)
+}
+
+/// An agent that has asked its user something.
+async fn asking() -> (World, Agent) {
+    let model =
+        ScriptedModel::new([Script::call("ask_user", json!({"question": "Which?"})), Script::text("Done.")]);
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Ask me.").await;
+    world.asleep(&root).await;
+    assert_eq!(world.damages().await, [""; 0], "to wait for a person is no damage");
+    (world, root)
+}
+
+/// An agent whose researcher has asked the user something.
+async fn delegating() -> (World, Agent, Agent) {
+    let model = ScriptedModel::deciding(|request: &Request| {
+        let researcher = request.system.contains("You are the Researcher");
+        Some(Ok(match (researcher, request.messages.last()) {
+            (false, Some(Message::User(_))) => {
+                Script::call("send_message", json!({"recipient": "researcher", "message": "look"}))
+            }
+            (true, Some(Message::User(_))) => Script::call("ask_user", json!({"question": "Which?"})),
+            _ => Script::text("Done."),
+        }))
+    });
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Delegate.").await;
+    world.question(root.id).await;
+    world.asleep(&root).await;
+    let tree = world.client().tree(root.id).await.unwrap();
+    world.asleep(&tree[1]).await;
+    assert_eq!(world.damages().await, [""; 0], "to wait for each other is no damage");
+    (world, root, tree[1].clone())
+}
+
+#[tokio::test]
+async fn an_agent_whose_moment_was_lost_is_woken_in_time() {
+    let model = ScriptedModel::new([Script::call("wait", json!({"seconds": 3600})), Script::text("Waited.")]);
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Wait.").await;
+    world.asleep(&root).await;
+    assert_eq!(world.damages().await, [""; 0]);
+    damage(&world, "DELETE FROM wakeups");
+    assert_eq!(wrong(&world).await, ["waits"]);
+    assert_eq!(mend(&world).await, [("waits", 1, 1)]);
+    assert_eq!(world.damages().await, [""; 0], "it has its wake-up again, at its time");
+    assert_eq!(world.client().agent(root.id).await.unwrap().status, Status::Waiting);
+    world.clock().advance(Duration::from_secs(3601));
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+}
+
+#[tokio::test]
+async fn an_answer_that_was_lost_on_its_way_arrives() {
+    let (world, root) = asking().await;
+    damage(
+        &world,
+        "UPDATE entities SET status = 'answered', \
+         body = json_set(body, '$.status', 'answered', '$.answer', 'the red one') WHERE kind = 'question'",
+    );
+    assert_eq!(wrong(&world).await, ["waits"]);
+    assert_eq!(mend(&world).await, [("waits", 1, 1)]);
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    assert_eq!(transcript(&world, &root).await[2], "output: the red one");
+    assert_eq!(world.damages().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_wait_for_a_question_that_is_gone_ends() {
+    let (world, root) = asking().await;
+    damage(&world, "DELETE FROM entities WHERE kind = 'question'");
+    assert_eq!(mend(&world).await, [("waits", 1, 1)]);
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    assert!(transcript(&world, &root).await[2].contains("Nobody answered in time"));
+}
+
+#[tokio::test]
+async fn a_result_that_was_lost_on_its_way_arrives() {
+    let (world, root, _) = delegating().await;
+    damage(
+        &world,
+        "UPDATE entities SET status = 'succeeded', \
+         body = json_set(body, '$.status', 'succeeded', '$.result', json('{\"text\": \"it is red\"}')) \
+         WHERE kind = 'task'",
+    );
+    assert_eq!(mend(&world).await, [("waits", 1, 1)]);
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    assert_eq!(transcript(&world, &root).await[2], "output: it is red");
+}
+
+#[tokio::test]
+async fn a_task_whose_worker_is_gone_fails_and_its_question_expires() {
+    let (world, root, worker) = delegating().await;
+    damage(
+        &world,
+        &format!(
+            "UPDATE runs SET status = 'failed', ended = started WHERE agent = '{0}'; \
+             UPDATE agents SET status = 'failed', waiting_on = NULL WHERE id = '{0}'",
+            worker.id
+        ),
+    );
+    assert_eq!(wrong(&world).await, ["questions", "tasks"]);
+    assert_eq!(mend(&world).await, [("questions", 1, 1), ("tasks", 1, 1)]);
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded, "the orchestrator makes do without");
+    assert!(transcript(&world, &root).await[2].contains("no longer works on it"));
+    let asked = world.client().questions(Some(root.id), None, Page::default()).await.unwrap();
+    assert_eq!(asked[0].status, QuestionStatus::Expired);
+    assert_eq!(world.damages().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_message_that_woke_nobody_is_read() {
+    let model = ScriptedModel::new([Script::text("Read.")]);
+    let world = World::scripted(&model, first_tools()).await;
+    let agent = world.client().create(NewAgent::default(), None).await.unwrap();
+    let body = PostBody::Message { from: Author::User, text: "Read this.".into(), task: None, queued: false };
+    let post = Post { id: PostId::new(), agent: agent.id, at: agent.created, wakeup: WakeupId::new(), body };
+    world.store().commit(Commit::new(agent.created).write(Write::Post(post))).await.unwrap();
+    assert_eq!(mend(&world).await, [("stranded", 1, 1)]);
+    assert_eq!(world.ended(agent.id).await.status, Status::Succeeded);
+    assert_eq!(world.damages().await, [""; 0]);
+}
+
+/// A life that ended at its second commit, with an agent at work.
+async fn died_at_work(model: &ScriptedModel) -> (World, Agent) {
+    let faults = Faults::at(2, Fault::DieAfter);
+    let world = World::builder(model.clone()).tools(first_tools()).start_with(faults).await;
+    let root = world.ask("Work.").await;
+    world.died().await;
+    assert_eq!(world.damages().await, [""; 0], "a death leaves no damage");
+    (world, root)
+}
+
+#[tokio::test]
+async fn an_agent_at_work_whom_nothing_wakes_goes_on() {
+    let model = ScriptedModel::new([Script::call("list_agents", json!({})), Script::text("Done.")]);
+    let (world, root) = died_at_work(&model).await;
+    damage(&world, "DELETE FROM wakeups");
+    let world = world.reborn(Faults::none()).await;
+    assert_eq!(wrong(&world).await, ["stranded"]);
+    assert_eq!(mend(&world).await, [("stranded", 1, 1)]);
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+}
+
+#[tokio::test]
+async fn an_agent_at_rest_with_a_run_goes_on_with_it() {
+    let (world, root) = asking().await;
+    damage(&world, "UPDATE agents SET status = 'succeeded', waiting_on = NULL");
+    assert_eq!(wrong(&world).await, ["stranded"]);
+    assert_eq!(mend(&world).await, [("stranded", 1, 1)]);
+    eventually(|| world.damages(), Vec::is_empty).await;
+    assert_eq!(world.client().agent(root.id).await.unwrap().status, Status::Waiting);
+    assert_eq!(world.damages().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn an_intervention_that_was_lost_on_its_way_is_done() {
+    let model = ScriptedModel::new([Script::call("list_agents", json!({})), Script::text("Done.")]);
+    let (world, root) = died_at_work(&model).await;
+    world.client().intervene(root.id, Action::Pause, None).await.unwrap();
+    damage(&world, "DELETE FROM inbox WHERE body LIKE '%intervention%'");
+    assert_eq!(wrong(&world).await, ["interventions"]);
+    assert_eq!(mend(&world).await, [("interventions", 1, 1)]);
+    let world = world.reborn(Faults::none()).await;
+    world.asleep(&root).await;
+    let paused = world.client().agent(root.id).await.unwrap();
+    assert_eq!(paused.waiting_on, Some(WaitingOn::Resume));
+    assert_eq!(world.damages().await, [""; 0], "to be paused is no damage");
+}
+
+#[tokio::test]
+async fn a_wake_up_of_nobody_is_taken_away() {
+    let (world, _) = asking().await;
+    let nobody = AgentId::new();
+    let id = WakeupId::new();
+    damage(
+        &world,
+        &format!("INSERT INTO wakeups (agent, id, owner, due) VALUES ('{nobody}', '{id}', 'local', 0)"),
+    );
+    assert_eq!(wrong(&world).await, ["wakeups"]);
+    assert_eq!(mend(&world).await, [("wakeups", 1, 1)]);
+    assert_eq!(world.damages().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn rounds_are_done_when_due_and_leave_a_record() {
+    let (world, root) = asking().await;
+    let house = world.house().clone();
+    let janitor = tokio::spawn(async move { house.keep_up().await });
+    damage(&world, "DELETE FROM entities WHERE kind = 'question'");
+    while world
+        .house()
+        .rounds()
+        .await
+        .unwrap()
+        .iter()
+        .any(|(_, round)| round.mended_ever == 0 && round.job == "waits")
+    {
+        world.clock().advance(Duration::from_secs(300));
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let rounds = world.house().rounds().await.unwrap();
+    let (_, waits) = rounds.iter().find(|(job, _)| job.name() == "waits").unwrap();
+    assert!(waits.at.is_some_and(|at| at < waits.due), "{waits:?}");
+    assert_eq!((waits.mended_ever, &waits.error), (1, &None));
+    janitor.abort();
+    // Another process finds the record, and nothing that is due.
+    let due = waits.due;
+    let world = world.reborn(Faults::none()).await;
+    let rounds = world.house().rounds().await.unwrap();
+    let (_, waits) = rounds.iter().find(|(job, _)| job.name() == "waits").unwrap();
+    assert!(waits.due >= due && waits.mended_ever == 1);
+}
