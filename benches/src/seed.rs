@@ -122,6 +122,7 @@ fn begun(agent: &Agent, now: Time) -> Run {
         worked_ms: 0,
         usage: Usage::default(),
         cost: Cost::default(),
+        spent: Vec::new(),
         started: now,
         ended: None,
     }

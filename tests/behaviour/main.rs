@@ -14,3 +14,4 @@ mod questions;
 mod retries;
 mod tools;
 mod upkeep;
+mod usage;

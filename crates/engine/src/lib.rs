@@ -4,6 +4,7 @@
 //! wake-ups. The loop itself stands in [`programs`] and fits on a screen.
 
 mod advance;
+mod budget;
 mod client;
 mod clock;
 pub mod dispatch;
@@ -31,8 +32,8 @@ pub use house::{Builder, House};
 pub use kinds::Kinds;
 pub use run::{Interrupt, Run};
 
-/// What readers page by, and what a store says when it fails: part of this crate's own interface.
-pub use entourage_store::{Error as StoreError, Page};
+/// What readers page and ask for usage by, and what a store says when it fails: part of this crate's own interface.
+pub use entourage_store::{Error as StoreError, Page, UsageQuery};
 
 /// What every call returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -47,6 +47,7 @@ impl Entourage {
         let (tools, problems) = tools(settings).await;
         let house =
             House::builder(Arc::new(store), Arc::clone(&choice.model)).kinds(kinds).tools(tools).build();
+        house.kinds().iter().try_for_each(|kind| house.check_budget(kind)).map_err(Error::Kinds)?;
         Ok(Self { house, choice, remarks, problems, dispatch: dispatch_settings(&settings.dispatch) })
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use entourage_types::{Cost, ModelUse, Usage};
 
 use crate::{Reply, Request, Result};
 
@@ -22,6 +23,11 @@ pub trait Model: Send + Sync + 'static {
 
     /// What every answer to a person must say beside itself, when there is something to say.
     fn disclaimer(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What tokens of a model cost, the house's where none is named; none when no price is known.
+    fn price(&self, _model: Option<&str>, _usage: &Usage) -> Option<Cost> {
         None
     }
 
@@ -45,6 +51,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
         (**self).disclaimer()
     }
 
+    fn price(&self, model: Option<&str>, usage: &Usage) -> Option<Cost> {
+        (**self).price(model, usage)
+    }
+
     fn fallback(&self) -> &[String] {
         (**self).fallback()
     }
@@ -62,6 +72,8 @@ pub enum Delta {
         /// The tool's name.
         tool: String,
     },
+    /// The answer is of no use, as the error that follows says, and this is what it used.
+    Wasted(ModelUse),
 }
 
 /// Where the pieces go. It must not block: it is called between two reads of the stream.

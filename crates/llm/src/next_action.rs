@@ -7,7 +7,7 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use async_trait::async_trait;
-use entourage_types::{CallId, ToolCall, ToolSpec};
+use entourage_types::{CallId, Cost, ToolCall, ToolSpec, Usage};
 use serde_json::{Map, Value, json};
 
 use crate::{Delta, Deltas, Error, Message, Model, Reply, Request, Result};
@@ -43,7 +43,10 @@ impl<M: Model> Model for NextAction<M> {
         request.output_schema = Some(Arc::new(schema(&request.tools)));
         request.tools = Arc::default();
         let mut reply = self.inner.call(request, &mut WithoutText(deltas)).await?;
-        act(&mut reply)?;
+        if let Err(error) = act(&mut reply) {
+            deltas.delta(Delta::Wasted(reply.used()));
+            return Err(error);
+        }
         if !reply.text.is_empty() {
             deltas.delta(Delta::Text(reply.text.clone()));
         }
@@ -59,6 +62,10 @@ impl<M: Model> Model for NextAction<M> {
 
     fn disclaimer(&self) -> Option<&'static str> {
         self.inner.disclaimer()
+    }
+
+    fn price(&self, model: Option<&str>, usage: &Usage) -> Option<Cost> {
+        self.inner.price(model, usage)
     }
 
     fn fallback(&self) -> &[String] {

@@ -49,7 +49,7 @@ impl Prices {
     #[must_use]
     pub fn cost(&self, model: &str, usage: &Usage) -> Option<Cost> {
         if let Some(price) = self.own.get(model) {
-            return cost(price.dollars(usage));
+            return price.of(usage);
         }
         let (provider, name) = Provider::split(model).ok()?;
         let table = match provider {
@@ -76,13 +76,15 @@ impl Prices {
 }
 
 impl Price {
-    fn dollars(&self, usage: &Usage) -> f64 {
+    /// What these tokens cost.
+    #[must_use]
+    pub fn of(&self, usage: &Usage) -> Option<Cost> {
         let plain = usage.input.saturating_sub(usage.cached + usage.cache_written);
         let per_million = tokens(plain) * self.input
             + tokens(usage.cached) * self.cached.unwrap_or(self.input)
             + tokens(usage.cache_written) * self.cache_written.unwrap_or(self.input)
             + tokens(usage.output) * self.output;
-        per_million / 1_000_000.0
+        cost(per_million / 1_000_000.0)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use entourage_types::{Cost, ToolCall, ToolSpec, Usage};
+use entourage_types::{Cost, ModelUse, ToolCall, ToolSpec, Usage};
 use serde_json::Value;
 
 /// One request to a model.
@@ -75,4 +75,12 @@ pub struct Reply {
     pub usage: Usage,
     /// Its price, when one is known.
     pub cost: Option<Cost>,
+}
+
+impl Reply {
+    /// What it used.
+    #[must_use]
+    pub fn used(&self) -> ModelUse {
+        ModelUse { model: self.model.clone(), usage: self.usage, cost: self.cost }
+    }
 }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use entourage_types::{Cost, Usage};
 
 use crate::{
     Connection, Deltas, Error, GateState, Gated, Model, NextAction, Prices, Profile, ProfileSettings,
@@ -16,6 +17,7 @@ use crate::{
 pub struct Router {
     default: String,
     fallback: Vec<String>,
+    prices: Arc<Prices>,
     lanes: BTreeMap<Provider, Lane>,
     profiles: BTreeMap<String, ProfileSettings>,
     /// What was found out about each model that was asked for.
@@ -66,7 +68,8 @@ impl Router {
                 lanes.insert(provider, Lane::new(provider, connection, &prices)?);
             }
         }
-        Ok(Self { default, fallback, lanes, profiles: settings.profiles, known: RwLock::default() })
+        let profiles = settings.profiles;
+        Ok(Self { default, fallback, prices, lanes, profiles, known: RwLock::default() })
     }
 
     /// What is known about a model, the default when none is named.
@@ -129,6 +132,11 @@ impl Model for Router {
 
     fn disclaimer(&self) -> Option<&'static str> {
         if rehearsal::is(&self.default) { Rehearsal.disclaimer() } else { None }
+    }
+
+    fn price(&self, model: Option<&str>, usage: &Usage) -> Option<Cost> {
+        let model = model.unwrap_or(&self.default);
+        if rehearsal::is(model) { Rehearsal.price(None, usage) } else { self.prices.cost(model, usage) }
     }
 
     fn fallback(&self) -> &[String] {

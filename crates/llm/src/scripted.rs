@@ -6,10 +6,10 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_types::{CallId, ToolCall, Usage};
+use entourage_types::{CallId, Cost, ModelUse, ToolCall, Usage};
 use serde_json::Value;
 
-use crate::{Delta, Deltas, Error, Model, Reply, Request, Result};
+use crate::{Delta, Deltas, Error, Model, Price, Reply, Request, Result};
 
 type Decide = dyn Fn(&Request) -> Option<Result<Script>> + Send + Sync;
 
@@ -33,6 +33,7 @@ type Decide = dyn Fn(&Request) -> Option<Result<Script>> + Send + Sync;
 pub struct ScriptedModel {
     state: Arc<Mutex<State>>,
     decide: Option<Arc<Decide>>,
+    price: Option<Price>,
 }
 
 #[derive(Default)]
@@ -47,6 +48,7 @@ pub struct Script {
     text: String,
     calls: Vec<(String, Value)>,
     usage: Usage,
+    unusable: bool,
 }
 
 impl Script {
@@ -79,6 +81,12 @@ impl Script {
         self.usage = usage;
         self
     }
+
+    /// The same answer, cut off: it used what it used, and is of no use.
+    #[must_use]
+    pub fn cut_off(self) -> Self {
+        Self { unusable: true, ..self }
+    }
 }
 
 impl ScriptedModel {
@@ -86,13 +94,19 @@ impl ScriptedModel {
     #[must_use]
     pub fn new(script: impl IntoIterator<Item = Script>) -> Self {
         let state = State { script: script.into_iter().map(Ok).collect(), ..State::default() };
-        Self { state: Arc::new(Mutex::new(state)), decide: None }
+        Self { state: Arc::new(Mutex::new(state)), decide: None, price: None }
     }
 
     /// A model that decides by the request; where the function returns none, the script goes on.
     #[must_use]
     pub fn deciding(decide: impl Fn(&Request) -> Option<Result<Script>> + Send + Sync + 'static) -> Self {
         Self { decide: Some(Arc::new(decide)), ..Self::new([]) }
+    }
+
+    /// The same model at this price; the price of a script is not known otherwise.
+    #[must_use]
+    pub fn priced(self, price: Price) -> Self {
+        Self { price: Some(price), ..self }
     }
 
     /// Adds an answer, or an error, at the end of the script.
@@ -129,6 +143,12 @@ impl Model for ScriptedModel {
         let script = answer.unwrap_or_else(|| {
             Err(Error::Refused { model: "scripted".into(), cause: "the script has no further answer".into() })
         })?;
+        let model = "scripted::script".to_owned();
+        let cost = self.price(None, &script.usage);
+        if script.unusable {
+            deltas.delta(Delta::Wasted(ModelUse { model: model.clone(), usage: script.usage, cost }));
+            return Err(Error::BadAnswer { model, what: "cut off".into() });
+        }
         if !script.text.is_empty() {
             deltas.delta(Delta::Text(script.text.clone()));
         }
@@ -140,13 +160,11 @@ impl Model for ScriptedModel {
                 ToolCall { id: CallId::new(), tool, arguments }
             })
             .collect();
-        Ok(Reply {
-            text: script.text,
-            calls,
-            model: "scripted::script".into(),
-            usage: script.usage,
-            cost: None,
-        })
+        Ok(Reply { text: script.text, calls, model, usage: script.usage, cost })
+    }
+
+    fn price(&self, _: Option<&str>, usage: &Usage) -> Option<Cost> {
+        self.price?.of(usage)
     }
 
     fn describe(&self) -> String {

@@ -66,6 +66,23 @@ async fn an_answer_at_the_limit_of_tokens_is_no_answer() {
 }
 
 #[tokio::test]
+async fn what_an_answer_of_no_use_used_is_told() {
+    for provider in Provider::ALL {
+        let server = Server::start([Says::text("It is").stop(Stop::Length).answer(provider)]).await;
+        let mut wasted = Vec::new();
+        let mut deltas = |delta| {
+            if let Delta::Wasted(used) = delta {
+                wasted.push(used);
+            }
+        };
+        model(provider, &server).call(request(provider), &mut deltas).await.unwrap_err();
+        let told: Vec<_> = wasted.iter().map(|used| (used.usage.input, used.usage.output)).collect();
+        assert_eq!(told, [(1050, 20)], "{provider}");
+        assert!(wasted[0].model.starts_with(&provider.to_string()), "{wasted:?}");
+    }
+}
+
+#[tokio::test]
 async fn garbage_is_no_answer() {
     for provider in Provider::ALL {
         let garbage = if provider == Provider::Ollama {

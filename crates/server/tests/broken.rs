@@ -5,9 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use entourage_store::{
     AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, Error, ItemQuery, Result, RunQuery, Store,
+    UsageQuery,
 };
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, Wakeup, WakeupId,
+    Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, UsageRow, Wakeup,
+    WakeupId,
 };
 use tokio::sync::broadcast;
 
@@ -41,6 +43,10 @@ impl Store for Broken {
     }
 
     async fn runs(&self, _: &Scope, _: RunQuery) -> Result<Vec<Run>> {
+        self.fail()
+    }
+
+    async fn usage(&self, _: &Scope, _: UsageQuery) -> Result<Vec<UsageRow>> {
         self.fail()
     }
 

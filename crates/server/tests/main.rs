@@ -18,4 +18,5 @@ mod questions;
 mod site;
 mod start;
 mod stream;
+mod usage;
 mod work;

@@ -61,6 +61,7 @@ impl Activation {
             worked_ms: 0,
             usage: Usage::default(),
             cost: Cost::default(),
+            spent: Vec::new(),
             started: Time::now(),
             ended: None,
         }

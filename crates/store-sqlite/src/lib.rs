@@ -4,7 +4,7 @@
 //! that one sync of the disk makes them all durable. A few threads read, each on a connection of its
 //! own, and never wait for the writer. One process at a time may have the database open; a person
 //! may look at it with `sqlite3` at any time, where `agent_list`, `run_list`, `transcript`,
-//! `task_list`, `question_list` and `note_list` are there to be read.
+//! `task_list`, `question_list`, `note_list` and `usage_list` are there to be read.
 
 mod agents;
 mod apply;
@@ -26,6 +26,7 @@ mod readers;
 mod rows;
 mod runs;
 mod select;
+mod usage;
 mod writer;
 
 use std::{path::Path, sync::Arc};
@@ -33,9 +34,11 @@ use std::{path::Path, sync::Arc};
 use async_trait::async_trait;
 use entourage_store::{
     AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, Error, ItemQuery, Result, RunQuery, Store,
+    UsageQuery,
 };
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, Wakeup, WakeupId,
+    Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, UsageRow, Wakeup,
+    WakeupId,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -181,6 +184,11 @@ impl Store for SqliteStore {
     async fn runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<Run>> {
         let scope = scope.clone();
         self.read(move |on| runs::list(on, &scope, &query)).await
+    }
+
+    async fn usage(&self, scope: &Scope, query: UsageQuery) -> Result<Vec<UsageRow>> {
+        let scope = scope.clone();
+        self.read(move |on| usage::sums(on, &scope, query)).await
     }
 
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {

@@ -6,8 +6,11 @@ use rusqlite::Connection;
 use crate::fault::Result;
 
 /// Every migration, oldest first; a database's version is how many of them it has had.
-const MIGRATIONS: &[&str] =
-    &[include_str!("../migrations/0001_first.sql"), include_str!("../migrations/0002_less_written.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/0001_first.sql"),
+    include_str!("../migrations/0002_less_written.sql"),
+    include_str!("../migrations/0003_usage.sql"),
+];
 
 /// What marks a database as one of this program: `Ento`.
 pub(crate) const APPLICATION: i32 = 0x456e_746f;

@@ -1,11 +1,11 @@
 //! Every listing goes by the index of its narrowest condition, whoever asks: none reads rows of
 //! other trees, agents or owners to find its own.
 
-use entourage_store::{AgentQuery, EntityQuery, RunQuery};
+use entourage_store::{AgentQuery, EntityQuery, RunQuery, UsageQuery};
 use entourage_types::{AgentId, EntityKind, Owner, RunId, Scope, Status};
 use rusqlite::Connection;
 
-use crate::{agents, entities, open, runs, select::Select};
+use crate::{agents, entities, open, runs, select::Select, usage};
 
 /// Asserts that each query goes by its index, on behalf of an owner and of the house.
 fn assert_plans<Q>(cases: Vec<(Q, &str)>, select: impl Fn(&Scope, &Q) -> Select) {
@@ -51,6 +51,20 @@ fn runs_are_listed_by_their_indexes() {
             (RunQuery { id: Some(RunId::new()), agent, ..all }, "sqlite_autoindex_runs_1"),
         ],
         runs::select,
+    );
+}
+
+#[test]
+fn usage_is_read_by_the_indexes_of_runs() {
+    let (all, agent) = (UsageQuery::default(), Some(AgentId::new()));
+    assert_plans(
+        vec![
+            (all.clone(), "runs_of_owner"),
+            (UsageQuery { agent, ..all.clone() }, "runs_of_agent"),
+            (UsageQuery { root: agent, ..all.clone() }, "runs_of_agent"),
+            (UsageQuery { run: Some(RunId::new()), ..all }, "sqlite_autoindex_runs_1"),
+        ],
+        usage::of_runs,
     );
 }
 

@@ -12,7 +12,7 @@ use crate::{
 
 const COLUMNS: &str = "id, agent, owner, status, waiting_on, stop_reason, error, kind_version, tasks, \
                        model_calls, input_tokens, output_tokens, cached_tokens, cache_written_tokens, \
-                       reasoning_tokens, cost_nanos, started, ended, worked_ms";
+                       reasoning_tokens, cost_nanos, started, ended, worked_ms, spent";
 
 const OPEN: &str = "status NOT IN ('succeeded', 'failed', 'cancelled')";
 
@@ -39,6 +39,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
         started: time(row, 16)?,
         ended: time_if_any(row, 17)?,
         worked_ms: count(row, 18)?,
+        spent: json(row, 19)?,
     })
 }
 
@@ -66,7 +67,7 @@ pub(crate) fn open(connection: &Connection, agent: AgentId) -> Result<Option<Run
     let mut statement = connection.prepare_cached(
         "SELECT id, agent, owner, status, waiting_on, stop_reason, error, kind_version, tasks, model_calls, \
          input_tokens, output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, cost_nanos, \
-         started, ended, worked_ms FROM runs WHERE agent = ?1 ORDER BY n DESC LIMIT 1",
+         started, ended, worked_ms, spent FROM runs WHERE agent = ?1 ORDER BY n DESC LIMIT 1",
     )?;
     let last = statement.query_row([agent.to_string()], read).optional()?;
     Ok(last.filter(|run| !run.status.is_terminal()))
@@ -79,10 +80,11 @@ pub(crate) fn upsert(connection: &Connection, run: &Run) -> Result<()> {
         "UPDATE runs SET status = ?3, waiting_on = ?4, stop_reason = ?5, error = ?6, kind_version = ?7, \
          tasks = ?8, model_calls = ?9, input_tokens = ?10, output_tokens = ?11, cached_tokens = ?12, \
          cache_written_tokens = ?13, reasoning_tokens = ?14, cost_nanos = ?15, started = ?16, ended = ?17, \
-         worked_ms = ?18 WHERE id = ?1 AND agent = ?2",
+         worked_ms = ?18, spent = ?19 WHERE id = ?1 AND agent = ?2",
     )?;
-    let (id, agent, tasks) = (run.id.to_string(), run.agent.to_string(), serde_json::to_string(&run.tasks)?);
-    let values: [&dyn ToSql; 18] = [
+    let (id, agent) = (run.id.to_string(), run.agent.to_string());
+    let (tasks, spent) = (serde_json::to_string(&run.tasks)?, serde_json::to_string(&run.spent)?);
+    let values: [&dyn ToSql; 19] = [
         &id,
         &agent,
         &run.status.as_str(),
@@ -101,6 +103,7 @@ pub(crate) fn upsert(connection: &Connection, run: &Run) -> Result<()> {
         &run.started.micros(),
         &run.ended.map(|time| time.micros()),
         &int(run.worked_ms),
+        &spent,
     ];
     if changed.execute(&values[..])? > 0 {
         return Ok(());
@@ -108,8 +111,8 @@ pub(crate) fn upsert(connection: &Connection, run: &Run) -> Result<()> {
     let mut new = connection.prepare_cached(
         "INSERT INTO runs (id, agent, status, waiting_on, stop_reason, error, kind_version, tasks, \
          model_calls, input_tokens, output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, \
-         cost_nanos, started, ended, worked_ms, owner) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) \
+         cost_nanos, started, ended, worked_ms, spent, owner) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20) \
          ON CONFLICT (id) DO NOTHING",
     )?;
     let owner = run.owner.as_str();

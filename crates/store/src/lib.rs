@@ -10,12 +10,14 @@ mod derive;
 mod error;
 mod memory;
 mod query;
+mod usage;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, Wakeup, WakeupId,
+    Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, UsageRow, Wakeup,
+    WakeupId,
 };
 use tokio::sync::broadcast;
 
@@ -25,6 +27,7 @@ pub use derive::events;
 pub use error::Error;
 pub use memory::MemoryStore;
 pub use query::{AgentQuery, EntityQuery, ItemQuery, Page, RunQuery};
+pub use usage::{Spender, Sums, UsageQuery};
 
 /// What every method returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -45,6 +48,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Runs in the order they were started.
     async fn runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<Run>>;
+
+    /// What model calls used, added up. What was used by a run that was removed since stays counted.
+    async fn usage(&self, scope: &Scope, query: UsageQuery) -> Result<Vec<UsageRow>>;
 
     /// The steps of one run in the order they were begun.
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>>;

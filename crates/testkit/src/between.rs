@@ -6,10 +6,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use entourage_store::{
     AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, ItemQuery, Result, RunQuery, Store,
+    UsageQuery,
 };
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Event, Item, Owner, Post, Run, RunId, Scope, Step, Time, Wakeup,
-    WakeupId,
+    Agent, AgentId, Entity, EntityKind, Event, Item, Owner, Post, Run, RunId, Scope, Step, Time, UsageRow,
+    Wakeup, WakeupId,
 };
 use tokio::sync::broadcast;
 
@@ -91,6 +92,12 @@ impl<B: Between> Store for Through<B> {
     async fn runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<Run>> {
         let found = self.store.runs(&self.enter(scope).await?, query).await?;
         self.show(scope, found.iter().map(|run| &run.owner));
+        Ok(found)
+    }
+
+    async fn usage(&self, scope: &Scope, query: UsageQuery) -> Result<Vec<UsageRow>> {
+        let found = self.store.usage(&self.enter(scope).await?, query).await?;
+        self.show(scope, found.iter().filter_map(|row| row.owner.as_ref()));
         Ok(found)
     }
 

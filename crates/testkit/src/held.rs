@@ -7,6 +7,7 @@ use std::sync::{
 
 use async_trait::async_trait;
 use entourage_llm::{Deltas, Model, Reply, Request, Result};
+use entourage_types::{Cost, Usage};
 use tokio::sync::Semaphore;
 
 /// A model whose calls wait to be let go.
@@ -71,6 +72,10 @@ impl Model for HeldModel {
         }
         cut_off.0 = None;
         self.model.call(request, deltas).await
+    }
+
+    fn price(&self, model: Option<&str>, usage: &Usage) -> Option<Cost> {
+        self.model.price(model, usage)
     }
 
     fn describe(&self) -> String {

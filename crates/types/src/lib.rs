@@ -5,6 +5,7 @@
 
 mod agent;
 mod context;
+mod day;
 mod entity;
 mod event;
 mod id;
@@ -13,10 +14,12 @@ mod item;
 mod kind;
 mod learning;
 mod limits;
+mod money;
 mod note;
 mod owner;
 mod post;
 mod question;
+mod report;
 mod round;
 mod run;
 mod status;
@@ -28,6 +31,7 @@ mod wakeup;
 
 pub use agent::Agent;
 pub use context::{ContextPolicy, Section};
+pub use day::Day;
 pub use entity::{Entity, EntityKind, Record};
 pub use event::{Event, EventBody};
 pub use id::{
@@ -43,11 +47,12 @@ pub use note::Note;
 pub use owner::{Owner, Scope};
 pub use post::{Post, PostBody};
 pub use question::{Answer, Question, QuestionStatus};
+pub use report::{UsageBy, UsageRow};
 pub use round::Round;
 pub use run::{Run, Step, StepState, StopReason};
 pub use status::{Status, WaitingOn};
 pub use task::{Task, TaskResult};
 pub use time::Time;
 pub use tool::ToolSpec;
-pub use usage::{Cost, ModelUse, Usage};
+pub use usage::{Cost, ModelUse, Spent, Tally, Usage};
 pub use wakeup::Wakeup;

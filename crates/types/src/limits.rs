@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Cost;
+
 /// What bounds a run, an agent and its tree. A kind may set its own; the house's stand otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -14,6 +16,9 @@ pub struct Limits {
     pub max_seconds: u64,
     /// Tokens of one run, in and out.
     pub max_tokens: u64,
+    /// Money that one run may cost; without limit unless set. Needs models with a known price.
+    #[serde(with = "crate::money")]
+    pub max_cost: Option<Cost>,
     /// Levels of agents below the root.
     pub max_depth: u16,
     /// Agents that one agent may have made.
@@ -36,6 +41,7 @@ impl Default for Limits {
             max_same_tool: 10,
             max_seconds: 600,
             max_tokens: 2_000_000,
+            max_cost: None,
             max_depth: 5,
             max_children: 32,
             max_tree: 200,

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AgentId, Cost, ModelUse, Owner, RunId, Status, TaskId, Time, Usage, WaitingOn, status::words};
+use crate::{
+    AgentId, Cost, ModelUse, Owner, RunId, Spent, Status, Tally, TaskId, Time, Usage, WaitingOn,
+    status::words,
+};
 
 /// From something to read to a stop. It may span many activations: whatever waits sleeps on disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,15 +37,42 @@ pub struct Run {
     pub model_calls: u32,
     /// Milliseconds at work in activations that have ended; time asleep does not count.
     pub worked_ms: u64,
-    /// The tokens of those calls.
+    /// The tokens of its model calls, those of answers that were of no use included.
     pub usage: Usage,
     /// What those calls cost, as far as prices are known.
     pub cost: Cost,
+    /// The same by day and model, answers that were of no use included.
+    #[serde(default)]
+    pub spent: Vec<Spent>,
     /// When it started.
     pub started: Time,
     /// When it ended.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ended: Option<Time>,
+}
+
+impl Run {
+    /// Counts an answer of a model that came at this moment, whatever it was good for.
+    pub fn charge(&mut self, used: &ModelUse, at: Time) {
+        self.usage += used.usage;
+        self.cost += used.cost.unwrap_or_default();
+        let day = at.day();
+        let same = |spent: &&mut Spent| spent.day == day && spent.model == used.model;
+        match self.spent.iter_mut().find(same) {
+            Some(spent) => spent.tally += used,
+            None => {
+                let mut tally = Tally::default();
+                tally += used;
+                self.spent.push(Spent { day, model: used.model.clone(), tally });
+            }
+        }
+    }
+
+    /// All that it used.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        self.spent.iter().map(|spent| spent.tally).sum()
+    }
 }
 
 words! {
@@ -58,6 +88,8 @@ words! {
         MaxTime => "max_time",
         /// The limit of tokens.
         MaxTokens => "max_tokens",
+        /// The limit of money.
+        MaxCost => "max_cost",
         /// The model failed for good.
         ModelFailed => "model_failed",
         /// The kind, a tool or the house itself is at fault.

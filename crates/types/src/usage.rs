@@ -4,6 +4,8 @@ use std::{fmt, iter::Sum, ops::AddAssign};
 
 use serde::{Deserialize, Serialize};
 
+use crate::Day;
+
 /// Tokens of one call, or of many added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
@@ -60,6 +62,20 @@ impl Cost {
     }
 }
 
+impl Usage {
+    /// Whether nothing was used, or nothing is known.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Tokens in and out.
+    #[must_use]
+    pub const fn tokens(&self) -> u64 {
+        self.input + self.output
+    }
+}
+
 impl AddAssign for Cost {
     fn add_assign(&mut self, other: Self) {
         self.0 = self.0.saturating_add(other.0);
@@ -83,4 +99,56 @@ pub struct ModelUse {
     /// Its price in billionths of a US dollar; none when no price is known for the model.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cost: Option<Cost>,
+}
+
+/// Answers of models added up. One that was of no use counts as well: it was paid for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Tally {
+    /// How many answers.
+    pub calls: u64,
+    /// How many of them are of a model without a known price: `cost` leaves them out.
+    pub unpriced: u64,
+    /// Their tokens.
+    pub usage: Usage,
+    /// What they cost, as far as prices are known.
+    pub cost: Cost,
+}
+
+impl AddAssign<&ModelUse> for Tally {
+    fn add_assign(&mut self, used: &ModelUse) {
+        self.calls += 1;
+        self.unpriced += u64::from(used.cost.is_none());
+        self.usage += used.usage;
+        self.cost += used.cost.unwrap_or_default();
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.unpriced += other.unpriced;
+        self.usage += other.usage;
+        self.cost += other.cost;
+    }
+}
+
+impl Sum for Tally {
+    fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
+        iter.fold(Self::default(), |mut total, tally| {
+            total += tally;
+            total
+        })
+    }
+}
+
+/// What was used of one model on one day. A run keeps a list of these: usage is added up from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// The day in UTC on which the answers were kept.
+    pub day: Day,
+    /// The model, as `provider::name`.
+    pub model: String,
+    /// The answers.
+    #[serde(flatten)]
+    pub tally: Tally,
 }

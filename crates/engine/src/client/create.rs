@@ -33,6 +33,7 @@ impl Client {
     pub async fn create(&self, new: NewAgent, key: Option<&str>) -> Result<Agent> {
         let kinds = self.house.kinds();
         let kind = kinds.named(new.kind.as_deref().unwrap_or(DEFAULT_KIND))?;
+        self.house.check_budget(&kind).map_err(Error::Invalid)?;
         if let Some(text) = &new.message {
             checked_text(text)?;
         }

@@ -1,6 +1,7 @@
 //! What one owner may see and do. A foreign id reads as if it did not exist.
 //!
-//! One file per thing that can be asked: create, send, answer, intervene, memory, read, steps, transcript.
+//! One file per thing that can be asked: create, send, answer, intervene, memory, read, steps, transcript,
+//! usage.
 
 mod answer;
 mod create;
@@ -10,6 +11,7 @@ mod read;
 mod send;
 mod steps;
 mod transcript;
+mod usage;
 
 use entourage_types::{Owner, Scope};
 

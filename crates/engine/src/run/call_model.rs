@@ -65,12 +65,14 @@ impl Run<'_> {
         }
         let pieces = self.house.inner.feed.pieces(self.agent.root);
         let max_attempts = self.kind().limits.max_attempts;
-        let models = self.models();
+        let models = self.house.models_of(self.kind());
         let mut at = tries.given_up;
         // The shortest pause of those models that were passed by.
         let mut soonest = None;
         loop {
-            let error = match self.attempt(models.get(at).cloned().flatten(), &pieces).await? {
+            let (answer, wasted) = self.attempt(models.get(at).cloned().flatten(), &pieces).await?;
+            self.charge_wasted(&wasted).await?;
+            let error = match answer {
                 Ok(reply) => return self.keep(&key, tries.made + 1, reply).await,
                 Err(error) => error,
             };
@@ -112,18 +114,13 @@ impl Run<'_> {
         }
     }
 
-    /// The models that may be asked, in the order of their kind's preference; none is the house's.
-    fn models(&self) -> Vec<Option<String>> {
-        let kind = self.kind();
-        let fallback = match (&kind.model, kind.fallback.as_slice()) {
-            (None, []) => self.house.inner.model.fallback(),
-            (_, own) => own,
-        };
-        std::iter::once(kind.model.clone()).chain(fallback.iter().cloned().map(Some)).collect()
-    }
-
-    /// One attempt. The end of the process cuts it off, and so does who wants something else.
-    async fn attempt(&mut self, model: Option<String>, pieces: &Pieces) -> Result<Result<Reply, ModelError>> {
+    /// One attempt, and what answers used that are of no use. The end of the process cuts it off, and
+    /// so does who wants something else.
+    async fn attempt(
+        &mut self,
+        model: Option<String>,
+        pieces: &Pieces,
+    ) -> Result<(Result<Reply, ModelError>, Vec<ModelUse>)> {
         // People wait for what a root says; what goes on below it lets them go first.
         let priority = if self.agent.parent.is_none() { Priority::Person } else { Priority::Background };
         let (system, tail) = (self.system(), self.tail().await?);
@@ -139,6 +136,7 @@ impl Run<'_> {
                 offset: 0,
                 piece: Piece::Reset,
             },
+            wasted: Vec::new(),
         };
         let answer = tokio::select! {
             biased;
@@ -149,17 +147,16 @@ impl Run<'_> {
             deltas.offset = 0;
             deltas.send(Piece::Reset);
         }
-        Ok(answer)
+        Ok((answer, deltas.wasted))
     }
 
     /// Keeps a turn and what it used at once. A turn without calls rides with the commit that
     /// follows at once.
     async fn keep(&mut self, key: &str, attempt: u32, reply: Reply) -> Result<Turn> {
         let at = self.house.now();
-        let used = ModelUse { model: reply.model, usage: reply.usage, cost: reply.cost };
+        let used = reply.used();
         self.record.model_calls += 1;
-        self.record.usage += reply.usage;
-        self.record.cost += reply.cost.unwrap_or_default();
+        self.charge(&used, at);
         let turn = Turn { text: reply.text, calls: reply.calls, used: Some(used) };
         let mut writes = vec![self.item(ItemBody::Turn(turn.clone()), at)];
         if attempt > 1 || self.steps.contains_key(key) {
@@ -200,6 +197,8 @@ struct Streamed<'a> {
     pieces: &'a Pieces,
     offset: u64,
     blank: AgentDelta,
+    /// What answers used that are of no use.
+    wasted: Vec<ModelUse>,
 }
 
 impl Streamed<'_> {
@@ -218,6 +217,7 @@ impl Deltas for Streamed<'_> {
             }
             Delta::Reasoning(text) => self.send(Piece::Reasoning(text)),
             Delta::Call { tool } => self.send(Piece::Call(tool)),
+            Delta::Wasted(used) => self.wasted.push(used),
         }
     }
 }

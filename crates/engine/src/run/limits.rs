@@ -11,14 +11,13 @@ impl Run<'_> {
     /// Ends the run when a limit is met.
     pub(super) fn within_limits(&self) -> Result<()> {
         let limits = &self.kind().limits;
-        let tokens = self.record.usage.input + self.record.usage.output;
         let (reason, said) = if self.record.model_calls >= limits.max_steps {
             (
                 StopReason::MaxSteps,
                 format!("{} model calls were made, the most for one run", limits.max_steps),
             )
-        } else if tokens >= limits.max_tokens {
-            (StopReason::MaxTokens, format!("{tokens} tokens were used; the limit is {}", limits.max_tokens))
+        } else if let Some(met) = self.overspent() {
+            met
         } else if self.worked() >= Duration::from_secs(limits.max_seconds) {
             (StopReason::MaxTime, format!("{} seconds were worked, the most for one run", limits.max_seconds))
         } else if let Some(tool) = self.repeated(limits.max_same_tool) {

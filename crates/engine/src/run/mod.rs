@@ -2,7 +2,7 @@
 //! it has not committed never happened.
 //!
 //! One file per thing that can happen: [`receive`], [`call_model`], [`call_tools`], [`delegate`],
-//! [`ask`], [`heed`], [`close`], [`limits`], [`context`].
+//! [`ask`], [`heed`], [`close`], [`limits`], [`context`], [`spend`].
 
 mod ask;
 mod call_model;
@@ -13,6 +13,7 @@ mod delegate;
 mod heed;
 mod limits;
 mod receive;
+mod spend;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -126,6 +127,7 @@ impl<'h> Run<'h> {
             worked_ms: 0,
             usage: entourage_types::Usage::default(),
             cost: entourage_types::Cost::default(),
+            spent: Vec::new(),
             started: now,
             ended: None,
         });
@@ -169,7 +171,7 @@ impl<'h> Run<'h> {
     pub(crate) fn ready(&self) -> Result<()> {
         let kinds = self.house.kinds();
         if kinds.get(&self.agent.kind).is_some() {
-            return Ok(());
+            return self.house.check_budget(&self.kind).map_err(Interrupt::failed);
         }
         let (name, known) = (&self.agent.kind, kinds.names());
         Err(Interrupt::failed(format!(

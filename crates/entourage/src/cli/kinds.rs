@@ -118,8 +118,13 @@ fn write(kind: &Kind) -> Result<()> {
         (
             "limits",
             format!(
-                "{} steps, {} s, {} tokens, {} levels, {} agents",
-                limits.max_steps, limits.max_seconds, limits.max_tokens, limits.max_depth, limits.max_tree
+                "{} steps, {} s, {} tokens, {}, {} levels, {} agents",
+                limits.max_steps,
+                limits.max_seconds,
+                limits.max_tokens,
+                limits.max_cost.map_or_else(|| "any cost".into(), |cost| cost.to_string()),
+                limits.max_depth,
+                limits.max_tree
             ),
         ),
     ];

@@ -25,6 +25,7 @@ mod session;
 mod tail;
 mod token;
 mod tree;
+mod usage;
 mod view;
 mod words;
 
@@ -86,6 +87,7 @@ enum Command {
     #[command(after_help = "Example:\n  entourage delete agt_0199…")]
     Delete(intervene::Plain),
     Agents(agents::Agents),
+    Usage(usage::Usage),
     Kinds(kinds::Kinds),
     Token(token::Token),
     Doctor(doctor::Doctor),
@@ -132,6 +134,7 @@ async fn obey(cli: Cli) -> Result<Exit, Failure> {
         Command::Retry(plain) => plain.obey(Action::Retry, &globals).await,
         Command::Delete(plain) => plain.obey(Action::Delete, &globals).await,
         Command::Agents(agents) => agents.obey(&globals).await,
+        Command::Usage(usage) => usage.obey(&globals).await,
         Command::Kinds(kinds) => kinds.obey(&globals),
         Command::Token(token) => token.obey(&globals),
         Command::Doctor(doctor) => doctor.obey(&globals).await,

@@ -70,7 +70,7 @@ pub(crate) fn spent(usage: Usage, cost: Cost) -> String {
 }
 
 /// A number with its thousands apart.
-fn thousands(number: u64) -> String {
+pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {

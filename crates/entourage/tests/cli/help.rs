@@ -30,6 +30,7 @@ fn every_command_shows_an_example_of_itself() {
             "retry",
             "delete",
             "agents",
+            "usage",
             "kinds",
             "token",
             "doctor",

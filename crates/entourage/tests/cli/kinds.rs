@@ -43,3 +43,24 @@ fn check_points_at_mistakes_as_compilers_do() {
     );
     assert!(checked.stderr.contains("1 mistakes"), "{checked:?}");
 }
+
+#[test]
+fn a_limit_in_money_wants_a_known_price_before_anything_begins() {
+    let place = Place::new();
+    let kind = |model: &str| {
+        format!("---\nname: clerk\nmodel: {model}\nlimits:\n  max_cost: $0.50\n---\nYou file papers.\n")
+    };
+    place.write("data/kinds/clerk.md", &kind("compatible::cheap"));
+    let refused = place.entourage(&["run", "File this", "--kind", "clerk"]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{refused:?}");
+    for named in ["`clerk`", "$0.500000", "compatible::cheap", "models.prices"] {
+        assert!(refused.stderr.contains(named), "{named}: {refused:?}");
+    }
+    place.write("data/kinds/clerk.md", &kind("rehearsal::free"));
+    place.entourage(&["run", "File this", "--kind", "clerk"]).good();
+    assert!(place.entourage(&["kinds", "show", "clerk"]).good().stdout.contains("$0.500000"));
+
+    place.write("data/kinds/clerk.md", &kind("rehearsal::free").replace("$0.50", "half a dollar"));
+    let checked = place.entourage(&["kinds", "check"]).stdout;
+    assert!(checked.contains("clerk.md:5: error: ") && checked.contains("such as `$0.50`"), "{checked}");
+}

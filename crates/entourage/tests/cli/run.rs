@@ -100,3 +100,21 @@ fn a_conversation_goes_on_where_it_was() {
     assert!(finished.stdout.contains("Fourth thing") && !finished.stdout.contains("Third"), "{finished:?}");
     assert_eq!(place.entourage(&["agents", "--json"]).good().json().len(), 1, "all in one agent");
 }
+
+#[test]
+fn what_was_used_is_added_up() {
+    let place = Place::new();
+    place.entourage(&["run", "Count to three", "--quiet"]).good();
+    let report = place.entourage(&["usage", "--by", "model,kind", "--json"]).good().json().remove(0);
+    let row = &report["data"][0];
+    assert_eq!((&row["model"], &row["kind"]), (&"rehearsal".into(), &"orchestrator".into()), "{report}");
+    assert!(row["calls"].as_u64().is_some_and(|calls| calls > 0), "{report}");
+    let table = place.entourage(&["usage", "--by", "model"]).good().stdout;
+    let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0], ["model", "calls", "in", "cached", "out", "reasoning", "cost"]);
+    assert_eq!((lines[1][0], lines[1][6]), ("rehearsal", "$0.000000"), "{table}");
+    assert_eq!((lines.last().unwrap()[0], lines.len()), ("total", 3), "{table}");
+
+    let wrong = place.entourage(&["usage", "--from", "2026-02-02", "--to", "2026-02-01"]);
+    assert_eq!((wrong.code, wrong.stderr.lines().count()), (2, 1), "{wrong:?}");
+}

@@ -6,6 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use entourage_types::{Cost, Usage};
 
 use super::{Gate, GateState, Pass};
 use crate::{Connection, Delta, Deltas, Model, Reply, Request, Result};
@@ -62,6 +63,10 @@ impl<M: Model> Model for Gated<M> {
 
     fn disclaimer(&self) -> Option<&'static str> {
         self.inner.disclaimer()
+    }
+
+    fn price(&self, model: Option<&str>, usage: &Usage) -> Option<Cost> {
+        self.inner.price(model, usage)
     }
 
     fn fallback(&self) -> &[String] {

@@ -59,6 +59,10 @@ impl Model for Rehearsal {
         "rehearsal: a fixed script, no language model".into()
     }
 
+    fn price(&self, _: Option<&str>, _: &Usage) -> Option<Cost> {
+        Some(Cost::default())
+    }
+
     fn disclaimer(&self) -> Option<&'static str> {
         Some(DISCLAIMER)
     }

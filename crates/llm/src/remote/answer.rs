@@ -18,7 +18,18 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The reply, if this is one. The reason to stop is not asked for more than whether the answer
+    /// What it used. The prompt includes what came from or went to the cache, and the output the
+    /// reasoning, also where a gateway leaves them out.
+    pub(super) fn used(&self) -> Usage {
+        let usage = self.usage;
+        Usage {
+            input: usage.input.max(usage.cached.saturating_add(usage.cache_written)),
+            output: usage.output.max(usage.reasoning),
+            ..usage
+        }
+    }
+
+    /// What it says, if it is an answer. The reason to stop is not asked for more than whether the answer
     /// is whole: some providers say "completed" and mean tool calls.
     pub(super) fn into_reply(self, failure: &Failure<'_>) -> Result<Reply> {
         match self.stop.as_deref() {
@@ -49,16 +60,6 @@ impl Answer {
         // Ids of our own: some providers number the calls of each answer from zero.
         let own = |(tool, given)| ToolCall { id: CallId::new(), tool, arguments: arguments::read(given) };
         let calls = self.calls.into_iter().map(own).collect();
-        Ok(Reply { text: self.text, calls, usage: plausible(self.usage), ..Reply::default() })
-    }
-}
-
-/// The prompt includes what came from or went to the cache, and the output the reasoning, also
-/// where a gateway leaves them out.
-fn plausible(usage: Usage) -> Usage {
-    Usage {
-        input: usage.input.max(usage.cached.saturating_add(usage.cache_written)),
-        output: usage.output.max(usage.reasoning),
-        ..usage
+        Ok(Reply { text: self.text, calls, ..Reply::default() })
     }
 }

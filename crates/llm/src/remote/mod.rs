@@ -14,8 +14,9 @@ mod genai;
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
+use entourage_types::{Cost, ModelUse, Usage};
 
-use crate::{Connection, Deltas, Error, Model, Prices, Provider, Reply, Request, Result};
+use crate::{Connection, Delta, Deltas, Error, Model, Prices, Provider, Reply, Request, Result};
 use failure::Failure;
 
 /// One provider.
@@ -71,10 +72,22 @@ impl Model for ProviderModel {
                 once(&self.genai, || genai::Client::new(provider, &self.base_url, &self.connection))?;
             client.call(request, &failure, deltas).await?
         };
-        let mut reply = answer.into_reply(&failure)?;
-        reply.cost = self.prices.cost(&model, &reply.usage);
-        reply.model = model;
-        Ok(reply)
+        let usage = answer.used();
+        let cost = self.prices.cost(&model, &usage);
+        match answer.into_reply(&failure) {
+            Ok(reply) => Ok(Reply { model, usage, cost, ..reply }),
+            Err(error) => {
+                // What the provider does not report, nobody knows.
+                if !usage.is_none() {
+                    deltas.delta(Delta::Wasted(ModelUse { model, usage, cost }));
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn price(&self, model: Option<&str>, usage: &Usage) -> Option<Cost> {
+        self.prices.cost(model?, usage)
     }
 
     fn describe(&self) -> String {

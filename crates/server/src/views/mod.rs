@@ -30,4 +30,4 @@ pub(crate) use question::QuestionView;
 pub(crate) use run::{RunView, StepView};
 pub(crate) use task::TaskView;
 pub(crate) use tree::TreeView;
-pub(crate) use usage::{TreeUsageView, UsageView};
+pub(crate) use usage::{SpentView, TallyView, TreeUsageView, UsageReportView, UsageView};

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{UsageView, schema};
+use super::{SpentView, UsageView, schema};
 
 /// From something to read to a stop. It may sleep in between, for as long as it takes.
 #[derive(Debug, Serialize, ToSchema)]
@@ -50,6 +50,8 @@ pub(crate) struct RunView {
     /// What they cost, as far as prices are known.
     #[schema(value_type = schema::Cost)]
     cost: Cost,
+    /// The same by day and model.
+    spent: Vec<SpentView>,
     /// When it started.
     #[schema(value_type = schema::Time)]
     started: Time,
@@ -75,10 +77,11 @@ impl From<Run> for RunView {
             worked_ms,
             usage,
             cost,
+            spent,
             started,
             ended,
         } = run;
-        let usage = usage.into();
+        let (usage, spent) = (usage.into(), spent.into_iter().map(SpentView::from).collect());
         Self {
             id,
             agent,
@@ -93,6 +96,7 @@ impl From<Run> for RunView {
             worked_ms,
             usage,
             cost,
+            spent,
             started,
             ended,
         }

@@ -58,6 +58,11 @@ schema! {
 }
 
 schema! {
+    /// The schema of a day.
+    Day = string().format(Some(SchemaFormat::KnownFormat(KnownFormat::Date)))
+}
+
+schema! {
     /// The schema of an amount of money.
     Cost = ObjectBuilder::new()
         .schema_type(Type::Integer)

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use entourage_types::{Agent, AgentId, Run};
+use entourage_types::{Agent, AgentId, Run, Tally};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{AgentView, TreeUsageView};
+use super::{AgentView, TallyView, TreeUsageView};
 
 /// A tree of agents with what it used.
 #[derive(Debug, Serialize, ToSchema)]
@@ -27,6 +27,8 @@ struct NodeView {
     /// The agent.
     #[serde(flatten)]
     agent: AgentView,
+    /// What its own runs used.
+    used: TallyView,
     /// Those it made, in the order it did.
     #[schema(no_recursion)]
     children: Vec<NodeView>,
@@ -36,13 +38,16 @@ impl TreeView {
     /// The tree of these agents, parents before children; none when the first is no root.
     pub(crate) fn new(agents: Vec<Agent>, runs: &[Run]) -> Option<Self> {
         let count = agents.len() as u64;
+        let mut used: HashMap<AgentId, Tally> = HashMap::new();
+        runs.iter().for_each(|run| *used.entry(run.agent).or_default() += run.tally());
         let mut below: HashMap<AgentId, Vec<NodeView>> = HashMap::new();
         // From the last to the first: each agent finds its children ready, and joins its parent's.
         for agent in agents.into_iter().rev() {
             let (id, parent) = (agent.id, agent.parent);
             let mut children = below.remove(&id).unwrap_or_default();
             children.reverse();
-            let node = NodeView { agent: agent.into(), children };
+            let used = used.remove(&id).unwrap_or_default().into();
+            let node = NodeView { agent: agent.into(), used, children };
             match parent {
                 Some(parent) => below.entry(parent).or_default().push(node),
                 None => {

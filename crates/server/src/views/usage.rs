@@ -1,6 +1,6 @@
 //! What was used, as the API shows it.
 
-use entourage_types::{AgentId, Cost, Run, Usage};
+use entourage_types::{AgentId, Cost, Day, Owner, Run, RunId, Spent, Tally, Usage, UsageRow};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -28,6 +28,105 @@ impl From<Usage> for UsageView {
     }
 }
 
+/// Answers of models added up, those of no use included.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Tally)]
+pub(crate) struct TallyView {
+    /// How many answers.
+    calls: u64,
+    /// How many of them are of a model without a known price: the cost leaves them out.
+    unpriced: u64,
+    /// Their tokens.
+    usage: UsageView,
+    /// What they cost, as far as prices are known.
+    #[schema(value_type = schema::Cost)]
+    cost: Cost,
+}
+
+impl From<Tally> for TallyView {
+    fn from(Tally { calls, unpriced, usage, cost }: Tally) -> Self {
+        Self { calls, unpriced, usage: usage.into(), cost }
+    }
+}
+
+/// What was used of one model on one day.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Spent)]
+pub(crate) struct SpentView {
+    /// The day in UTC.
+    #[schema(value_type = schema::Day)]
+    day: Day,
+    /// The model, as `provider::name`.
+    model: String,
+    #[serde(flatten)]
+    tally: TallyView,
+}
+
+impl From<Spent> for SpentView {
+    fn from(Spent { day, model, tally }: Spent) -> Self {
+        Self { day, model, tally: tally.into() }
+    }
+}
+
+/// One sum. What it was not added up by is left out, and so is what is not known any more: of runs
+/// that were removed, the owner, day and model are.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = UsageRow)]
+pub(crate) struct UsageRowView {
+    /// The day in UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::Day>)]
+    day: Option<Day>,
+    /// The model, as `provider::name`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    /// The owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    owner: Option<Owner>,
+    /// The kind of agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    /// The tree, by its root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::AgentId>)]
+    tree: Option<AgentId>,
+    /// The agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::AgentId>)]
+    agent: Option<AgentId>,
+    /// The run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::RunId>)]
+    run: Option<RunId>,
+    #[serde(flatten)]
+    tally: TallyView,
+}
+
+impl From<UsageRow> for UsageRowView {
+    fn from(row: UsageRow) -> Self {
+        let UsageRow { day, model, owner, kind, tree, agent, run, tally } = row;
+        Self { day, model, owner, kind, tree, agent, run, tally: tally.into() }
+    }
+}
+
+/// What was used, added up.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = UsageReport)]
+pub(crate) struct UsageReportView {
+    /// The sums.
+    data: Vec<UsageRowView>,
+    /// All of them together.
+    total: TallyView,
+}
+
+impl From<Vec<UsageRow>> for UsageReportView {
+    fn from(rows: Vec<UsageRow>) -> Self {
+        let total: Tally = rows.iter().map(|row| row.tally).sum();
+        Self { data: rows.into_iter().map(UsageRowView::from).collect(), total: total.into() }
+    }
+}
+
 /// What all runs of a tree used together: the exact sum.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TreeUsage)]
@@ -44,21 +143,21 @@ pub(crate) struct TreeUsageView {
     /// What they cost, as far as prices are known.
     #[schema(value_type = schema::Cost)]
     cost: Cost,
+    /// How many answers are of a model without a known price: the cost leaves them out.
+    unpriced: u64,
 }
 
 impl TreeUsageView {
     /// The sum over these runs of a tree.
     pub(crate) fn new(root: AgentId, runs: &[Run]) -> Self {
-        let mut cost = Cost::default();
-        for run in runs {
-            cost += run.cost;
-        }
+        let Tally { unpriced, usage, cost, .. } = runs.iter().map(Run::tally).sum();
         Self {
             root,
             runs: runs.len() as u64,
             model_calls: runs.iter().map(|run| u64::from(run.model_calls)).sum(),
-            usage: runs.iter().map(|run| run.usage).sum::<Usage>().into(),
+            usage: usage.into(),
             cost,
+            unpriced,
         }
     }
 }

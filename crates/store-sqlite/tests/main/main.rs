@@ -5,4 +5,5 @@ mod author;
 mod conformance;
 mod crashes;
 mod opening;
+mod usage;
 mod views;

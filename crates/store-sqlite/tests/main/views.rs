@@ -56,6 +56,7 @@ async fn every_view_reads_as_people_do() {
         worked_ms: 0,
         usage: Usage { input: 10, output: 5, ..Usage::default() },
         cost: Cost::from_nanos(1_500_000_000),
+        spent: Vec::new(),
         started: AT,
         ended: Some(AT),
     };

@@ -42,6 +42,7 @@ mod sample;
 pub mod scopes;
 pub mod transcripts;
 pub mod trees;
+pub mod usage;
 
 use async_trait::async_trait;
 
@@ -127,6 +128,9 @@ macro_rules! conformance {
             concurrency: [
                 many_writers_see_no_busy_error,
                 readers_see_whole_commits,
+            ];
+            usage: [
+                usage_adds_up_by_anything,
             ];
             durable: [
                 what_was_kept_is_there_again,

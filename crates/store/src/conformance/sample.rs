@@ -58,6 +58,7 @@ pub(crate) fn run(agent: &Agent) -> Run {
         worked_ms: 0,
         usage: Usage::default(),
         cost: Cost::default(),
+        spent: Vec::new(),
         started: at(1),
         ended: None,
     }

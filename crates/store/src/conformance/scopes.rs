@@ -1,19 +1,21 @@
 //! On whose behalf a read happens.
 
-use entourage_types::{EntityKind, Record, Scope, StepState};
+use entourage_types::{EntityKind, ModelUse, Record, Scope, StepState, Usage, UsageBy};
 
 use super::{
     Place,
     sample::{at, claim, new_root, note, owner, run, say, step, stranger},
 };
-use crate::{AgentQuery, Commit, EntityQuery, ItemQuery, Page, Result, RunQuery, Store, Write};
+use crate::{AgentQuery, Commit, EntityQuery, ItemQuery, Page, Result, RunQuery, Store, UsageQuery, Write};
 
 /// Every read, by the owner, by the house and by a stranger, whom nothing tells that the rows exist.
 pub async fn no_read_shows_another_owners_rows(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let mut agent = claim(&store, known.id).await?.agent;
-    let (run, note) = (run(&agent), note(&agent, "secret", "a buried chest").entity()?);
+    let (mut run, note) = (run(&agent), note(&agent, "secret", "a buried chest").entity()?);
+    let usage = Usage { input: 1, ..Usage::default() };
+    run.charge(&ModelUse { model: "some::model".to_owned(), usage, cost: None }, at(2));
     let commit = Commit::fenced(&agent, at(2))
         .write(Write::Item(say(&mut agent, run.id, "secret")))
         .write(Write::Run(run.clone()))
@@ -57,6 +59,10 @@ pub async fn no_read_shows_another_owners_rows(place: impl Place) -> Result<()> 
                     .await?
                     .is_empty(),
             ),
+            ("usage", {
+                let query = UsageQuery { run: Some(run.id), by: vec![UsageBy::Run], ..UsageQuery::default() };
+                !store.usage(&scope, query).await?.is_empty()
+            }),
             ("steps", !store.steps(&scope, run.id).await?.is_empty()),
             ("entity", store.entity(&scope, EntityKind::Note, &note.id).await?.is_some()),
             ("entities", !store.entities(&scope, EntityQuery::of(EntityKind::Note)).await?.is_empty()),

@@ -114,6 +114,8 @@ pub async fn runs_read_back_whole(place: impl Place) -> Result<()> {
         run.worked_ms = 1_234;
         run.usage = Usage { input: 5, output: 4, cached: 3, cache_written: 2, reasoning: 1 };
         run.cost = Cost::from_nanos(123_456_789_012);
+        let cost = Some(Cost::from_nanos(1));
+        run.charge(&ModelUse { model: "some::model".to_owned(), usage: run.usage, cost }, at(3));
         run.ended = Some(at(9));
         store.commit(Commit::fenced(&agent, at(3)).write(Write::Run(run.clone()))).await?;
         written.push(run);

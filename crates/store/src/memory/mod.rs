@@ -9,13 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Event, Item, Owner, Post, Run, RunId, Scope, Step, Time, Wakeup,
-    WakeupId,
+    Agent, AgentId, Entity, EntityKind, Event, Item, Owner, Post, Run, RunId, Scope, Step, Time, UsageRow,
+    Wakeup, WakeupId,
 };
 use tokio::sync::broadcast;
 
 use crate::{
-    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, ItemQuery, Page, Result, RunQuery, Store,
+    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, ItemQuery, Page, Result, RunQuery, Spender,
+    Store, Sums, UsageQuery,
 };
 use rows::Rows;
 
@@ -134,6 +135,24 @@ impl Store for MemoryStore {
                 && query.root.is_none_or(|root| of_tree(run, root))
                 && !(query.open && run.status.is_terminal())
         }))
+    }
+
+    async fn usage(&self, scope: &Scope, query: UsageQuery) -> Result<Vec<UsageRow>> {
+        let rows = self.rows();
+        let mut sums = Sums::new(query.clone());
+        for run in rows.runs.iter().filter(|run| scope.sees(&run.owner)) {
+            let agent = rows.agent(run.agent);
+            let tree = agent.map(|agent| agent.root);
+            if only(query.run.as_ref(), &run.id)
+                && only(query.agent.as_ref(), &run.agent)
+                && (query.root.is_none() || query.root == tree)
+            {
+                let kind = agent.map(|agent| agent.kind.clone());
+                let (agent, id) = (Some(run.agent), Some(run.id));
+                sums.add(&Spender { owner: run.owner.clone(), kind, tree, agent, run: id }, &run.spent);
+            }
+        }
+        Ok(sums.rows())
     }
 
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {

@@ -4,11 +4,11 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use entourage::{Client, Entourage, Entry, House, NewAgent, Settings, Signal, Watch};
-use entourage_engine::dispatch::Advance;
+use entourage_engine::{UsageQuery, dispatch::Advance};
 use entourage_store::{AgentQuery, Page};
 use entourage_types::{
     Action, Agent, AgentId, Answer, Cost, Event, Intervention, PostBody, Question, QuestionId,
-    QuestionStatus, Scope, Status, Time,
+    QuestionStatus, Scope, Status, Time, UsageRow,
 };
 use tokio::{
     sync::{Mutex, watch},
@@ -156,6 +156,10 @@ impl Backend for Local {
         let mut cost = Cost::default();
         runs.iter().for_each(|run| cost += run.cost);
         Ok(Tree { agents, usage: runs.iter().map(|run| run.usage).sum(), cost })
+    }
+
+    async fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageRow>> {
+        Ok(self.client.usage(query.clone()).await?)
     }
 
     async fn transcript(&self, agent: AgentId) -> Result<Vec<Entry>> {

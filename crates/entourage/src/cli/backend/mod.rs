@@ -9,10 +9,10 @@ mod stream;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
-use entourage_engine::{Entry, Signal};
+use entourage_engine::{Entry, Signal, UsageQuery};
 use entourage_llm::MODEL_VARIABLE;
 use entourage_types::{
-    Action, Agent, AgentId, Answer, Cost, Event, Intervention, Owner, Question, QuestionId, Usage,
+    Action, Agent, AgentId, Answer, Cost, Event, Intervention, Owner, Question, QuestionId, Usage, UsageRow,
 };
 
 use super::{failure::Failure, globals::Globals, out};
@@ -53,6 +53,9 @@ pub(crate) trait Backend: Send + Sync {
 
     /// The tree that an agent belongs to.
     async fn tree(&self, agent: AgentId) -> Result<Tree>;
+
+    /// What was used, added up.
+    async fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageRow>>;
 
     /// The conversation with an agent, oldest first.
     async fn transcript(&self, agent: AgentId) -> Result<Vec<Entry>>;

@@ -4,11 +4,11 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use entourage::Settings;
-use entourage_engine::{Entry, Role, Signal};
+use entourage_engine::{Entry, Role, Signal, UsageQuery};
 use entourage_server::Problem;
 use entourage_types::{
     Action, Agent, AgentId, Answer, Cost, Event, Intervention, Question, QuestionId, QuestionStatus, Status,
-    TaskId, Time, Usage,
+    TaskId, Time, Usage, UsageRow,
 };
 use reqwest::{Client, Method, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
@@ -208,6 +208,23 @@ impl Backend for Remote {
         let mut agents = Vec::new();
         root.flatten_into(&mut agents);
         Ok(Tree { agents, usage, cost })
+    }
+
+    async fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageRow>> {
+        let UsageQuery { from, to, root, agent, run, by } = query;
+        let by = by.iter().map(|by| by.as_str()).collect::<Vec<_>>().join(",");
+        let mut path = format!("usage?group_by={by}");
+        let restricted = [
+            ("from", from.map(|from| from.to_string())),
+            ("to", to.map(|to| to.to_string())),
+            ("tree", root.map(|root| root.to_string())),
+            ("agent", agent.map(|agent| agent.to_string())),
+            ("run", run.map(|run| run.to_string())),
+        ];
+        for (name, value) in restricted {
+            path.extend(value.map(|value| format!("&{name}={value}")));
+        }
+        Ok(self.get::<List<UsageRow>>(&path).await?.data)
     }
 
     async fn transcript(&self, agent: AgentId) -> Result<Vec<Entry>> {

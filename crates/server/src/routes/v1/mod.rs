@@ -9,6 +9,7 @@ mod memory;
 mod messages;
 mod questions;
 mod runs;
+mod usage;
 mod work;
 
 use axum::Json;
@@ -27,6 +28,7 @@ pub(crate) fn routes() -> OpenApiRouter<Served> {
         .merge(interventions::routes())
         .merge(events::routes())
         .merge(runs::routes())
+        .merge(usage::routes())
         .merge(questions::routes())
         .merge(work::routes())
         .merge(memory::routes())

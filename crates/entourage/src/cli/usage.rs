@@ -1,0 +1,120 @@
+//! `entourage usage`: what agents used, and what that cost.
+
+use clap::Args;
+use entourage_engine::UsageQuery;
+use entourage_types::{AgentId, Cost, Day, Owner, RunId, Tally, UsageBy, UsageRow};
+use serde_json::json;
+
+use super::{
+    backend::{self, Purpose, Result},
+    failure::Exit,
+    globals::Globals,
+    out, words,
+};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage usage                           by day and model
+  entourage usage --by model --from 2026-11-01 --to 2026-11-30
+  entourage usage --by agent --tree agt_0199…
+  entourage usage --by day --json           for programs; `cost` in billionths of a US dollar
+
+Days are of UTC. Answers of no use are counted: they were paid for. Where the price of a model is
+not known, its calls are named; set `models.prices` to have them counted.";
+
+/// Show what agents used: tokens and cost, by day, model, kind, tree, agent or run
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Usage {
+    /// What to add up by: day, model, kind, tree, agent, run, owner
+    #[arg(long, value_name = "WHAT,…", value_delimiter = ',', default_value = "day,model")]
+    by: Vec<UsageBy>,
+    /// From this day on, such as 2026-11-22
+    #[arg(long, value_name = "DAY")]
+    from: Option<Day>,
+    /// Up to this day, and it included
+    #[arg(long, value_name = "DAY")]
+    to: Option<Day>,
+    /// Only of the tree with this agent at its top
+    #[arg(long, value_name = "AGENT")]
+    tree: Option<AgentId>,
+    /// Only of this agent
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<AgentId>,
+    /// Only of this run
+    #[arg(long, value_name = "RUN")]
+    run: Option<RunId>,
+}
+
+impl Usage {
+    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+        let Self { by, from, to, tree, agent, run } = self;
+        let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+        let query = UsageQuery { from, to, root: tree, agent, run, by };
+        let rows = backend.usage(&query).await?;
+        let total: Tally = rows.iter().map(|row| row.tally).sum();
+        if globals.json {
+            out::json(&json!({ "data": rows, "total": total }))?;
+            return Ok(Exit::Done);
+        }
+        for line in table(&query.by, &rows, total) {
+            out::result(&line)?;
+        }
+        if total.unpriced > 0 && !globals.quiet {
+            out::note(&format!(
+                "the price of {} calls is not known; set `models.prices` in the settings to count the next ones",
+                total.unpriced
+            ));
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// Columns of equal width: names to the left, figures to the right.
+fn table(by: &[UsageBy], rows: &[UsageRow], total: Tally) -> Vec<String> {
+    let figures = ["calls", "in", "cached", "out", "reasoning", "cost"];
+    let mut lines = vec![[names(by), figures.map(String::from).to_vec()].concat()];
+    lines.extend(rows.iter().map(|row| {
+        let names = by.iter().map(|by| name(*by, row).unwrap_or_else(|| "-".into())).collect();
+        [names, numbers(row.tally)].concat()
+    }));
+    let mut last = vec![String::new(); by.len()];
+    last.iter_mut().take(1).for_each(|first| *first = "total".into());
+    lines.push([last, numbers(total)].concat());
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..by.len() + figures.len()).map(width).collect();
+    let padded = |(column, cell): (usize, &String)| {
+        let width = widths[column];
+        if column < by.len() { format!("{cell:width$}") } else { format!("{cell:>width$}") }
+    };
+    lines.iter().map(|line| line.iter().enumerate().map(padded).collect::<Vec<_>>().join("  ")).collect()
+}
+
+fn names(by: &[UsageBy]) -> Vec<String> {
+    by.iter().map(ToString::to_string).collect()
+}
+
+fn name(by: UsageBy, row: &UsageRow) -> Option<String> {
+    match by {
+        UsageBy::Day => row.day.as_ref().map(ToString::to_string),
+        UsageBy::Model => row.model.clone(),
+        UsageBy::Owner => row.owner.as_ref().map(Owner::to_string),
+        UsageBy::Kind => row.kind.clone(),
+        UsageBy::Tree => row.tree.as_ref().map(ToString::to_string),
+        UsageBy::Agent => row.agent.as_ref().map(ToString::to_string),
+        UsageBy::Run => row.run.as_ref().map(ToString::to_string),
+    }
+}
+
+fn numbers(tally: Tally) -> Vec<String> {
+    let Tally { calls, unpriced, usage, cost } = tally;
+    let cost = match (cost, unpriced) {
+        (cost, 0) => cost.to_string(),
+        (cost, unpriced) if cost == Cost::default() && unpriced == calls => "unknown".into(),
+        (cost, _) => format!("{cost}+"),
+    };
+    let mut numbers =
+        [calls, usage.input, usage.cached, usage.output, usage.reasoning].map(words::thousands).to_vec();
+    numbers.push(cost);
+    numbers
+}

@@ -1,0 +1,94 @@
+//! What was used, added up.
+
+use std::time::Duration;
+
+use entourage_types::{Agent, Cost, ModelUse, Run, Scope, Tally, Time, Usage, UsageBy, UsageRow};
+
+use super::{
+    Place,
+    sample::{at, claim, new_child, new_root, owner, run, stranger},
+};
+use crate::{Commit, Result, Store, UsageQuery, Write};
+
+/// An answer whose tokens tell it from the others.
+fn answer(model: &str, input: u64, cost: Option<u64>) -> ModelUse {
+    let usage = Usage { input, output: 2, cached: 3, cache_written: 4, reasoning: 1 };
+    ModelUse { model: model.to_owned(), usage, cost: cost.map(Cost::from_nanos) }
+}
+
+/// A run of this agent that used these, as it stands in the store.
+async fn ran(store: &impl Store, agent: &Agent, answers: &[(Time, ModelUse)]) -> Result<Run> {
+    let agent = claim(store, agent.id).await?.agent;
+    let mut run = run(&agent);
+    for (at, used) in answers {
+        run.charge(used, *at);
+    }
+    store.commit(Commit::fenced(&agent, at(2)).write(Write::Run(run.clone()))).await?;
+    Ok(run)
+}
+
+/// Usage is added up by anything, of any part, by owner, and on the day it was kept on.
+pub async fn usage_adds_up_by_anything(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let (today, tomorrow) = (at(0), at(0) + Duration::from_secs(24 * 60 * 60));
+    let root = new_root(&store, owner()).await?;
+    let child = new_child(&store, &root).await?;
+    let other = new_root(&store, stranger()).await?;
+    let first = ran(
+        &store,
+        &root,
+        &[
+            (today, answer("a", 10, Some(7))),
+            (today, answer("a", 100, None)),
+            (tomorrow, answer("b", 1_000, Some(1))),
+        ],
+    )
+    .await?;
+    let second = ran(&store, &child, &[(today, answer("a", 10_000, Some(u64::from(u32::MAX))))]).await?;
+    ran(&store, &other, &[(today, answer("a", 100_000, Some(1)))]).await?;
+
+    let inputs = |query: UsageQuery| {
+        let scope = Scope::Owner(owner());
+        let store = &store;
+        async move {
+            Ok::<_, crate::Error>(store.usage(&scope, query).await?.iter().map(input).collect::<Vec<_>>())
+        }
+    };
+    let by = |by: &[UsageBy]| UsageQuery { by: by.to_vec(), ..UsageQuery::default() };
+    let day = (today.day(), tomorrow.day());
+    for (query, expected) in [
+        (by(&[]), vec![11_110]),
+        (by(&[UsageBy::Day]), vec![10_110, 1_000]),
+        (by(&[UsageBy::Model]), vec![10_110, 1_000]),
+        (by(&[UsageBy::Owner]), vec![11_110]),
+        (by(&[UsageBy::Kind]), vec![10_000, 1_110]),
+        (by(&[UsageBy::Tree]), vec![11_110]),
+        (by(&[UsageBy::Agent]), vec![1_110, 10_000]),
+        (by(&[UsageBy::Run]), vec![1_110, 10_000]),
+        (by(&[UsageBy::Agent, UsageBy::Day]), vec![110, 10_000, 1_000]),
+        (UsageQuery { root: Some(root.id), ..by(&[]) }, vec![11_110]),
+        (UsageQuery { agent: Some(child.id), ..by(&[]) }, vec![10_000]),
+        (UsageQuery { run: Some(first.id), ..by(&[]) }, vec![1_110]),
+        (UsageQuery { run: Some(second.id), ..by(&[UsageBy::Day]) }, vec![10_000]),
+        (UsageQuery { from: Some(day.1), ..by(&[]) }, vec![1_000]),
+        (UsageQuery { to: Some(day.0), ..by(&[]) }, vec![10_110]),
+        (UsageQuery { from: Some(day.1.next()), ..by(&[]) }, vec![0]),
+        (UsageQuery { from: Some(day.1.next()), ..by(&[UsageBy::Day]) }, vec![]),
+        (UsageQuery { root: Some(other.id), ..by(&[]) }, vec![0]),
+    ] {
+        assert_eq!(inputs(query.clone()).await?, expected, "{query:?}");
+    }
+    let of_house = store.usage(&Scope::House, by(&[UsageBy::Owner])).await?;
+    assert_eq!(of_house.iter().map(input).collect::<Vec<_>>(), [11_110, 100_000]);
+
+    let all = store.usage(&Scope::Owner(owner()), by(&[UsageBy::Model])).await?;
+    let usage = Usage { input: 10_110, output: 6, cached: 9, cache_written: 12, reasoning: 3 };
+    let cost = Cost::from_nanos(7 + u64::from(u32::MAX));
+    let tally = Tally { calls: 3, unpriced: 1, usage, cost };
+    assert_eq!(all[0], UsageRow { model: Some("a".into()), tally, ..UsageRow::default() });
+    Ok(())
+}
+
+fn input(row: &UsageRow) -> u64 {
+    row.tally.usage.input
+}

@@ -1,0 +1,121 @@
+//! Adding up what was used. A store finds the rows; how they are added up is the same for all.
+
+use std::collections::BTreeMap;
+
+use entourage_types::{AgentId, Day, Owner, RunId, Spent, Tally, UsageBy, UsageRow};
+
+/// Which usage, and by what it is added up.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UsageQuery {
+    /// From this day on.
+    pub from: Option<Day>,
+    /// Up to this day, and it included.
+    pub to: Option<Day>,
+    /// Of this tree.
+    pub root: Option<AgentId>,
+    /// Of this agent.
+    pub agent: Option<AgentId>,
+    /// Of this run.
+    pub run: Option<RunId>,
+    /// Added up by these; all in one sum where there are none.
+    pub by: Vec<UsageBy>,
+}
+
+impl UsageQuery {
+    /// Whether some rows may be of runs that are not there any more: what is left of those names
+    /// neither run, agent nor tree.
+    #[must_use]
+    pub const fn covers_removed(&self) -> bool {
+        self.root.is_none() && self.agent.is_none() && self.run.is_none()
+    }
+
+    /// Whether it takes the run's agent to tell.
+    #[must_use]
+    pub fn names_agents(&self) -> bool {
+        self.by.iter().any(|by| matches!(by, UsageBy::Kind | UsageBy::Tree))
+    }
+}
+
+/// Whose usage something is. What is not known, or not asked for, is none.
+#[derive(Debug, Clone)]
+pub struct Spender {
+    /// The owner.
+    pub owner: Owner,
+    /// The kind of agent.
+    pub kind: Option<String>,
+    /// The tree.
+    pub tree: Option<AgentId>,
+    /// The agent.
+    pub agent: Option<AgentId>,
+    /// The run.
+    pub run: Option<RunId>,
+}
+
+type Key = (
+    Option<Day>,
+    Option<String>,
+    Option<Owner>,
+    Option<String>,
+    Option<AgentId>,
+    Option<AgentId>,
+    Option<RunId>,
+);
+
+/// Sums under way.
+#[derive(Debug)]
+pub struct Sums {
+    query: UsageQuery,
+    sums: BTreeMap<Key, Tally>,
+}
+
+impl Sums {
+    /// No usage yet.
+    #[must_use]
+    pub fn new(query: UsageQuery) -> Self {
+        let mut sums = BTreeMap::new();
+        // All in one sum is a sum also where there is nothing.
+        if query.by.is_empty() {
+            sums.insert(Key::default(), Tally::default());
+        }
+        Self { query, sums }
+    }
+
+    /// Adds what somebody spent, as far as it is of the days asked for.
+    pub fn add(&mut self, spender: &Spender, spent: &[Spent]) {
+        let Self { query, sums } = self;
+        let asked = |spent: &&Spent| {
+            query.from.is_none_or(|from| from <= spent.day) && query.to.is_none_or(|to| spent.day <= to)
+        };
+        for spent in spent.iter().filter(asked) {
+            let mut key = Key::default();
+            for by in &query.by {
+                match by {
+                    UsageBy::Day => key.0 = Some(spent.day),
+                    UsageBy::Model => key.1 = Some(spent.model.clone()),
+                    UsageBy::Owner => key.2 = Some(spender.owner.clone()),
+                    UsageBy::Kind => key.3.clone_from(&spender.kind),
+                    UsageBy::Tree => key.4 = spender.tree,
+                    UsageBy::Agent => key.5 = spender.agent,
+                    UsageBy::Run => key.6 = spender.run,
+                }
+            }
+            *sums.entry(key).or_default() += spent.tally;
+        }
+    }
+
+    /// The sums, in the order of day, model, owner, kind, tree, agent and run.
+    #[must_use]
+    pub fn rows(self) -> Vec<UsageRow> {
+        let row = |((day, model, owner, kind, tree, agent, run), tally)| UsageRow {
+            day,
+            model,
+            owner,
+            kind,
+            tree,
+            agent,
+            run,
+            tally,
+        };
+        self.sums.into_iter().map(row).collect()
+    }
+}

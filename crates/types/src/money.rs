@@ -1,0 +1,85 @@
+//! Money as people write it in a setting: `$0.50`, or a number of dollars.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+use crate::Cost;
+
+/// Billionths in a dollar, and how many digits that is.
+const NANOS: u64 = 1_000_000_000;
+const DIGITS: usize = 9;
+
+impl FromStr for Cost {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no amount of money; write dollars, such as `$0.50`");
+        let amount = text.trim();
+        let amount = amount.strip_prefix('$').unwrap_or(amount).trim_start();
+        let (whole, part) = amount.split_once('.').unwrap_or((amount, "0"));
+        let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number(whole) || !is_number(part) || part.len() > DIGITS {
+            return Err(wrong());
+        }
+        let dollars: u64 = whole.parse().map_err(|_| wrong())?;
+        let nanos: u64 = format!("{part:0<DIGITS$}").parse().map_err(|_| wrong())?;
+        let total = dollars.checked_mul(NANOS).and_then(|sum| sum.checked_add(nanos));
+        total.map(Self::from_nanos).ok_or_else(wrong)
+    }
+}
+
+/// All of an amount, for [`deserialize`] to read back.
+pub(crate) fn serialize<S: Serializer>(cost: &Option<Cost>, serializer: S) -> Result<S::Ok, S::Error> {
+    match cost {
+        Some(cost) => {
+            let (whole, part) = (cost.nanos() / NANOS, cost.nanos() % NANOS);
+            serializer.collect_str(&format_args!("${whole}.{part:0DIGITS$}"))
+        }
+        None => serializer.serialize_none(),
+    }
+}
+
+/// An amount in dollars, as text or as a number.
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cost>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "an amount of money in dollars, such as `$0.50`")]
+    enum Written {
+        Text(String),
+        Number(f64),
+    }
+    let written = Option::<Written>::deserialize(deserializer)?;
+    let text = written.map(|written| match written {
+        Written::Text(text) => text,
+        Written::Number(dollars) => dollars.to_string(),
+    });
+    text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limits;
+
+    #[test]
+    fn money_is_written_in_dollars_and_comes_back_to_the_last_billionth() {
+        let limit = |json: &str| serde_json::from_str::<Limits>(json).map(|limits| limits.max_cost);
+        for (written, nanos) in [
+            (r#""$0.50""#, 500_000_000),
+            (r#""0.5""#, 500_000_000),
+            ("0.1", 100_000_000),
+            ("2", 2_000_000_000),
+            (r#""$12.000000001""#, 12_000_000_001),
+        ] {
+            let cost = Some(Cost::from_nanos(nanos));
+            assert_eq!(limit(&format!(r#"{{"max_cost": {written}}}"#)).unwrap(), cost, "{written}");
+            let limits = Limits { max_cost: cost, ..Limits::default() };
+            assert_eq!(limit(&serde_json::to_string(&limits).unwrap()).unwrap(), cost);
+        }
+        for wrong in [r#""half a dollar""#, r#""$""#, r#""1e3""#, "-1", r#""0.0000000001""#, "1e300", "[]"] {
+            let error = limit(&format!(r#"{{"max_cost": {wrong}}}"#)).unwrap_err().to_string();
+            assert!(error.contains("$0.50"), "{wrong}: {error}");
+        }
+        assert_eq!(limit("{}").unwrap(), None);
+    }
+}

@@ -1,0 +1,55 @@
+//! Usage added up: by what, and what came out.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{AgentId, Day, Owner, RunId, Tally, status::words};
+
+words! {
+    /// What usage is added up by.
+    UsageBy, "thing to add usage up by" {
+        /// The day in UTC.
+        Day => "day",
+        /// The model.
+        Model => "model",
+        /// The owner.
+        Owner => "owner",
+        /// The kind of agent.
+        Kind => "kind",
+        /// The tree, named by its root.
+        Tree => "tree",
+        /// The agent.
+        Agent => "agent",
+        /// The run.
+        Run => "run",
+    }
+}
+
+/// One sum. What it was not added up by is none, and so is what is not known any more: of runs that
+/// were removed, the owner, day and model are.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct UsageRow {
+    /// The day.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub day: Option<Day>,
+    /// The model.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub model: Option<String>,
+    /// The owner.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub owner: Option<Owner>,
+    /// The kind.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub kind: Option<String>,
+    /// The tree.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tree: Option<AgentId>,
+    /// The agent.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub agent: Option<AgentId>,
+    /// The run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub run: Option<RunId>,
+    /// The sum.
+    #[serde(flatten)]
+    pub tally: Tally,
+}

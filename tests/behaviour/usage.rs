@@ -1,0 +1,270 @@
+//! What was used adds up: over any tree, through crashes, retries, midnight and answers of no use.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use entourage_engine::UsageQuery;
+use entourage_llm::{Message, Price, Request, Script, ScriptedModel};
+use entourage_store::Page;
+use entourage_testkit::{Fault, Faults, World};
+use entourage_tests::{first_tools, one_kind, plain};
+use entourage_tools::{Effect, Outcome, Toolbox};
+use entourage_types::{AgentId, Item, ItemBody, Limits, Status, StopReason, Tally, Usage, UsageBy, UsageRow};
+use serde_json::json;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn price() -> Price {
+    Price { input: 3.0, output: 15.0, cached: Some(0.3), cache_written: None }
+}
+
+/// A number that looks like chance and is always the same for the same text.
+fn chance(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3).rotate_left(7)
+    })
+}
+
+/// What the model has answered, every answer one of its own.
+#[derive(Clone, Default)]
+struct Answered(Arc<Mutex<Vec<Usage>>>);
+
+impl Answered {
+    fn all(&self) -> Vec<Usage> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+/// Agents that make agents, two levels deep at most, as chance of this seed has it. Some answers
+/// are of no use at first.
+fn model_of_a_tree(seed: u64, answered: &Answered) -> ScriptedModel {
+    let answered = answered.clone();
+    let cut_off = Mutex::new(HashSet::new());
+    let answer = move |request: &Request| {
+        let Some(Message::User(first)) = request.messages.first() else {
+            return Script::text("nothing to do");
+        };
+        let level = first.chars().filter(|c| *c == '/').count();
+        let said = request.messages.len();
+        let place = format!("{seed} {first} {said}");
+        let roll = chance(&place);
+        let usage = {
+            let mut all = answered.0.lock().unwrap();
+            let number = all.len() as u64;
+            let usage = Usage {
+                input: roll % 5_000 + 11,
+                output: number * 7 + 1,
+                cached: roll % 11,
+                ..Usage::default()
+            };
+            all.push(usage);
+            usage
+        };
+        let task = format!("{first}/{said}");
+        let script = match roll % 4 {
+            _ if level >= 2 || said > 6 => Script::text("done"),
+            0 => Script::text("done"),
+            1 => Script::call("spawn_agent", json!({"kind": "orchestrator", "task": task})),
+            2 => Script::call("send_message", json!({"recipient": "orchestrator", "message": task})),
+            _ => Script::call("create_note", json!({"title": "t", "content": "c"}))
+                .and_call("spawn_agent", json!({"kind": "orchestrator", "task": task})),
+        };
+        let script = script.using(usage);
+        let first_time = cut_off.lock().unwrap().insert(place);
+        if roll.is_multiple_of(5) && first_time { script.cut_off() } else { script }
+    };
+    ScriptedModel::deciding(move |request| Some(Ok(answer(request)))).priced(price())
+}
+
+fn uses(items: &[Item]) -> impl Iterator<Item = Usage> {
+    items.iter().filter_map(|item| match &item.body {
+        ItemBody::Turn(turn) => turn.used.as_ref().map(|used| used.usage),
+        _ => None,
+    })
+}
+
+/// Grows the tree of this seed with this fault to its end. Returns how many commits there were.
+async fn grow(seed: u64, fault: Option<(u64, Fault)>) -> u64 {
+    let faults = fault.map_or_else(Faults::none, |(at, fault)| Faults::at(at, fault));
+    let answered = Answered::default();
+    let limits = Limits { max_tokens: u64::MAX, ..Limits::default() };
+    let kinds = one_kind(|kind| (kind.peers, kind.limits) = (vec!["orchestrator".into()], limits));
+    let builder = World::builder(model_of_a_tree(seed, &answered)).tools(first_tools()).kinds(kinds);
+    let mut world = builder.start_with(faults.clone()).await;
+    let root = world.ask("go").await;
+    let client = world.client();
+    // Until nobody has anything to do any more.
+    let over = async |world: &World| {
+        world.clock().advance(Duration::from_secs(1));
+        tokio::task::yield_now().await;
+        let tree = world.client().tree(root.id).await.unwrap();
+        let due = world
+            .store()
+            .due(world.client().agent(root.id).await.unwrap().updated + DAY * 365, None, 1)
+            .await;
+        tree.iter().all(|agent| agent.status.is_terminal()) && due.unwrap().is_empty()
+    };
+    let mut alive = true;
+    while !over(&world).await {
+        if faults.dead() && alive {
+            world = world.reborn(Faults::none()).await;
+            alive = false;
+        }
+    }
+
+    let sums = async |query| client.usage(query).await.unwrap();
+    let total = sums(UsageQuery::default()).await[0].tally;
+    // Whatever it is added up by, it is the same.
+    for by in [UsageBy::Day, UsageBy::Model, UsageBy::Kind, UsageBy::Tree, UsageBy::Agent, UsageBy::Run] {
+        let rows = sums(UsageQuery { by: vec![by, UsageBy::Owner], ..UsageQuery::default() }).await;
+        assert_eq!(rows.iter().map(|row| row.tally).sum::<Tally>(), total, "by {by}");
+    }
+    let of_tree = sums(UsageQuery { root: Some(root.id), ..UsageQuery::default() }).await;
+    assert_eq!(of_tree[0].tally, total);
+    let runs = client.tree_runs(root.id).await.unwrap();
+    let reported: Usage = runs.iter().map(|run| run.usage).sum();
+    assert_eq!((reported, runs.iter().map(|run| run.tally()).sum()), (total.usage, total));
+
+    // What is in the transcripts is counted, and what was of no use; nothing is twice, and only
+    // what was under way at the moment of the fault may be missing.
+    let mut kept = Vec::new();
+    for agent in client.tree(root.id).await.unwrap() {
+        kept.extend(uses(&client.items(agent.id, 0, 1000).await.unwrap()));
+    }
+    let all = answered.all();
+    let lost = all.len() as u64 - total.calls;
+    assert!(kept.iter().all(|usage| all.contains(usage)), "no answer is made up");
+    assert!(kept.len() as u64 <= total.calls && total.unpriced == 0);
+    let everything: Usage = all.iter().copied().sum();
+    let missing = everything.tokens() - total.usage.tokens();
+    let one_of = |usage: &Usage| usage.tokens() == missing;
+    match lost {
+        0 => assert_eq!(everything, total.usage),
+        1 => assert!(fault.is_some() && all.iter().any(one_of), "one answer is missing, and it is one"),
+        more => assert!(fault.is_some() && more <= 8, "{more} answers are missing"),
+    }
+    // The price of a sum may differ from the sum of the prices by what was rounded.
+    let rounded = price().of(&total.usage).unwrap().nanos().abs_diff(total.cost.nanos());
+    assert!(rounded <= total.calls, "{rounded}");
+    faults.commits()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_usage_of_any_tree_is_the_sum_of_its_calls_through_crashes_too() {
+    let faults = [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch];
+    for seed in 0..12 {
+        let commits = grow(seed, None).await;
+        for round in 0..4 {
+            let roll = chance(&format!("{seed} {round}"));
+            let fault = faults[usize::try_from(roll % 3).unwrap()];
+            grow(seed, Some((roll / 3 % commits + 1, fault))).await;
+        }
+    }
+}
+
+async fn by(world: &World, by: &[UsageBy]) -> Vec<UsageRow> {
+    world.client().usage(UsageQuery { by: by.to_vec(), ..UsageQuery::default() }).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_answer_of_no_use_is_counted_also_when_the_process_dies_right_after() {
+    let usage = Usage { input: 700, output: 90, ..Usage::default() };
+    // A crash before the commit of the second answer, and the next life asks once more.
+    let faults = Faults::at(3, Fault::DieBefore);
+    let model = ScriptedModel::new([
+        Script::text("It is").using(usage).cut_off(),
+        Script::text("It is so."),
+        Script::text("It is so."),
+    ]);
+    let world = World::builder(model.clone()).start_with(faults).await;
+    let root = world.ask("Is it?").await;
+    while !world.faults().dead() {
+        world.clock().advance(Duration::from_millis(500));
+        tokio::task::yield_now().await;
+    }
+    let world = world.reborn(Faults::none()).await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    assert_eq!(model.requests().len(), 3);
+    let run = world.client().runs(root.id, Page::default()).await.unwrap().remove(0);
+    assert_eq!((run.model_calls, run.tally().calls), (1, 2), "one turn, two answers paid for");
+    assert_eq!((run.usage.input, run.usage.output), (710, 95));
+    assert_eq!(run.tally().unpriced, 2, "and nobody knows at what price");
+}
+
+#[tokio::test]
+async fn an_answer_counts_on_the_day_it_came() {
+    let model =
+        ScriptedModel::new([Script::call("wait", json!({"seconds": 86_400})), Script::text("Morning.")]);
+    let world = World::builder(model.priced(price())).tools(first_tools()).start().await;
+    let root = world.ask("Sleep a day.").await;
+    world.asleep(&root).await;
+    world.clock().advance(DAY);
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let days = by(&world, &[UsageBy::Day]).await;
+    let told: Vec<_> = days.iter().map(|row| (row.day.unwrap().to_string(), row.tally.calls)).collect();
+    assert_eq!(told, [("2026-01-01".to_owned(), 1), ("2026-01-02".to_owned(), 1)], "one run, two days");
+    // 10 tokens in at 3 dollars a million and 5 out at 15.
+    assert_eq!(days[0].tally.cost.nanos(), 105_000);
+}
+
+#[tokio::test]
+async fn what_a_deleted_agent_used_stays_counted() {
+    let model = ScriptedModel::new([Script::call("ask_user", json!({"question": "Which?"}))]);
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Go.").await;
+    world.question(root.id).await;
+    let before = by(&world, &[UsageBy::Agent]).await;
+    world.client().intervene(root.id, entourage_types::Action::Delete, None).await.unwrap();
+    assert_eq!(by(&world, &[UsageBy::Agent]).await, before);
+    assert_eq!(before[0].tally.usage.input, 10);
+}
+
+/// A run under a limit in money of a model that goes on for ever; each call costs 105,000 nanos,
+/// and takes in what was said before.
+async fn spends(limit: &str) -> (Option<StopReason>, Tally, usize, String) {
+    let model = ScriptedModel::deciding(|_| Some(Ok(Script::call("look", json!({}))))).priced(price());
+    let look = entourage_testkit::TestTool::answering("look", Effect::Pure, &Default::default(), |_, _| {
+        Ok(Outcome::text("nothing"))
+    });
+    let limits = Limits { max_cost: Some(limit.parse().unwrap()), ..Limits::default() };
+    let kinds = one_kind(|kind| kind.limits = limits);
+    let world = World::builder(model.clone()).tools(Toolbox::new().with(look)).kinds(kinds).start().await;
+    let root = world.ask("Spend.").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Failed);
+    let run = world.client().runs(root.id, Page::default()).await.unwrap().remove(0);
+    let last = last_words(&world, root.id).await;
+    (run.stop_reason, run.tally(), model.requests().len(), last)
+}
+
+async fn last_words(world: &World, agent: AgentId) -> String {
+    plain(&world.client().items(agent, 0, 500).await.unwrap()).pop().unwrap()
+}
+
+#[tokio::test]
+async fn money_is_bounded_before_the_call_that_would_pass_the_limit() {
+    // Two calls cost $0.00021; a third takes in 15 tokens at least, which makes $0.000255.
+    let (reason, tally, asked, said) = spends("$0.000254").await;
+    assert_eq!((reason, asked), (Some(StopReason::MaxCost), 2));
+    assert_eq!(tally.cost.nanos(), 210_000);
+    assert!(said.starts_with("notice max_cost: $0.000210 was spent"), "{said}");
+    assert!(said.contains("the next call costs $0.000045 or more; the limit is $0.000254"), "{said}");
+    let (_, _, asked, _) = spends("$0.000255").await;
+    assert_eq!(asked, 3, "what reaches the limit and does not pass it is made");
+}
+
+#[tokio::test]
+async fn a_limit_in_money_wants_a_known_price() {
+    let limits = Limits { max_cost: Some("$1".parse().unwrap()), ..Limits::default() };
+    let kinds = one_kind(|kind| kind.limits = limits);
+    let world = World::builder(ScriptedModel::new([])).kinds(kinds).start().await;
+    let refused =
+        world.client().create(entourage_engine::NewAgent::default(), None).await.unwrap_err().to_string();
+    assert!(refused.contains("$1.000000") && refused.contains("models.prices"), "{refused}");
+    assert!(
+        world.client().agents(false, None, Page::default()).await.unwrap().is_empty(),
+        "nothing was made"
+    );
+}
