@@ -11,6 +11,10 @@ use super::{
 /// Where a filter may be set, the first that is.
 const VARIABLES: [&str; 2] = ["ENTOURAGE_LOG", "LOG_LEVEL"];
 
+/// These log the words of providers and servers, some of which repeat the key. They return them too,
+/// and what they return is told without the key.
+const SILENT: &str = "genai=off,rmcp=off";
+
 /// Starts the log.
 pub(crate) fn start(globals: &Globals, serves: bool) -> Result<(), Failure> {
     let usual = match (globals.verbose, serves) {
@@ -24,10 +28,13 @@ pub(crate) fn start(globals: &Globals, serves: bool) -> Result<(), Failure> {
         (!value.trim().is_empty()).then_some((*name, value))
     });
     let filter = match &set {
-        Some((name, value)) if globals.verbose == 0 => EnvFilter::try_new(value).map_err(|error| {
-            Failure::usage(format!("{name}=`{value}` is no filter: {error}. Write a level such as `info`"))
-        })?,
-        _ => EnvFilter::new(usual),
+        Some((name, value)) if globals.verbose == 0 => EnvFilter::try_new(format!("{value},{SILENT}"))
+            .map_err(|error| {
+                Failure::usage(format!(
+                    "{name}=`{value}` is no filter: {error}. Write a level such as `info`"
+                ))
+            })?,
+        _ => EnvFilter::new(format!("{usual},{SILENT}")),
     };
     let log = fmt().with_env_filter(filter).with_writer(|| out::Log);
     let plain = out::stderr() == super::paint::Paint::on(false);

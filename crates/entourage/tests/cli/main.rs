@@ -11,4 +11,5 @@ mod intervene;
 mod kinds;
 mod place;
 mod run;
+mod secrets;
 mod serve;

@@ -6,13 +6,17 @@ use std::{collections::BTreeMap, env, io, path::PathBuf, process::Stdio, time::D
 use rustix::process::{Pid, Signal, kill_process_group};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::{
-    io::AsyncReadExt,
+    io::{AsyncBufReadExt, AsyncReadExt, BufReader},
     process::{ChildStderr, ChildStdin, ChildStdout, Command},
     time::timeout,
 };
 
+use super::secrets::Secrets;
+
 /// What of our own environment a server gets.
 const INHERITED: [&str; 3] = ["PATH", "HOME", "LANG"];
+/// Longer lines go to the log in pieces of so many bytes.
+const LINE: u64 = 64 << 10;
 /// How long a server that was asked to end may take.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -27,7 +31,7 @@ pub(super) struct Child {
 impl Child {
     /// Starts a server. What it writes to its standard error goes to the log.
     pub(super) fn start(
-        server: &str,
+        log: Log,
         command: &str,
         args: &[String],
         env: &BTreeMap<String, SecretString>,
@@ -53,7 +57,7 @@ impl Child {
         let (Some(stdout), Some(stdin), Some(stderr)) = pipes else {
             return Err(io::Error::other("the program has no standard input and output"));
         };
-        tokio::spawn(log(server.to_owned(), stderr));
+        tokio::spawn(log.follow(stderr));
         Ok((child, stdout, stdin))
     }
 
@@ -74,9 +78,20 @@ impl Drop for Child {
     }
 }
 
-async fn log(server: String, mut stderr: ChildStderr) {
-    let mut buffer = vec![0; 4096];
-    while let Ok(length @ 1..) = stderr.read(&mut buffer).await {
-        tracing::debug!(server, "{}", String::from_utf8_lossy(&buffer[..length]).trim_end());
+/// Where what a server writes to its standard error goes.
+pub(super) struct Log {
+    pub(super) server: String,
+    pub(super) secrets: Secrets,
+}
+
+impl Log {
+    async fn follow(self, stderr: ChildStderr) {
+        let (server, mut stderr) = (self.server, BufReader::new(stderr));
+        let mut line = Vec::new();
+        while let Ok(1..) = (&mut stderr).take(LINE).read_until(b'\n', &mut line).await {
+            let text = self.secrets.strike(&String::from_utf8_lossy(&line));
+            tracing::debug!(server, "{}", text.trim_end());
+            line.clear();
+        }
     }
 }

@@ -13,7 +13,11 @@ use rmcp::{
 };
 use secrecy::ExposeSecret;
 
-use super::{child::Child, settings::McpTransport};
+use super::{
+    child::{Child, Log},
+    secrets::Secrets,
+    settings::McpTransport,
+};
 use crate::{Error, McpSettings, Result};
 
 /// A live connection. Dropping it closes it and kills the server if that is our child.
@@ -31,6 +35,7 @@ impl Connection {
             .unwrap_or_else(|_| Err(format!("it did not answer within {} s", limit.as_secs())))
             .map_err(|why| {
                 let (name, from) = (&settings.name, described(&settings.transport));
+                let why = Secrets::of(&settings.transport).strike(&why);
                 Error::Failed(format!("the MCP server `{name}` cannot be reached ({from}): {why}"))
             })
     }
@@ -59,7 +64,8 @@ async fn connect(settings: &McpSettings) -> Result<Connection, String> {
     );
     match &settings.transport {
         McpTransport::Command { command, args, env, cwd } => {
-            let (child, stdout, stdin) = Child::start(&settings.name, command, args, env, cwd.as_ref())
+            let log = Log { server: settings.name.clone(), secrets: Secrets::of(&settings.transport) };
+            let (child, stdout, stdin) = Child::start(log, command, args, env, cwd.as_ref())
                 .map_err(|error| format!("it does not start: {error}"))?;
             let served = client.serve((stdout, stdin)).await;
             let service = served.map_err(|error| {

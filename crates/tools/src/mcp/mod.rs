@@ -3,6 +3,7 @@
 mod child;
 mod connection;
 mod result;
+mod secrets;
 mod server;
 mod settings;
 mod tool;

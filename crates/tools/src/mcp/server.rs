@@ -12,6 +12,7 @@ use tokio::{sync::Mutex, time::timeout};
 use super::{
     Problem,
     connection::{Connection, Loss, loss},
+    secrets::Secrets,
     tool::{McpTool, Naming},
 };
 use crate::{Checker, Error, McpSettings, Result, Tool};
@@ -91,7 +92,10 @@ impl McpServer {
                         self.failed("wants more than one exchange for this call; that is not supported")
                     );
                 }
-                Err(ServiceError::McpError(error)) => return Err(Error::Failed(error.message.into_owned())),
+                Err(ServiceError::McpError(error)) => {
+                    let secrets = Secrets::of(&self.settings.transport);
+                    return Err(Error::Failed(secrets.strike(&error.message)));
+                }
                 Err(error) => error,
             };
             let loss = loss(&error);
@@ -136,6 +140,7 @@ impl McpServer {
     }
 
     fn failed(&self, what: &str) -> Error {
+        let what = Secrets::of(&self.settings.transport).strike(what);
         Error::Failed(format!("the MCP server `{}` {what}", self.settings.name))
     }
 }

@@ -1,0 +1,170 @@
+//! Secrets are used and never shown: not in logs of any level, not in the database, not in events.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    path::Path,
+    process::Stdio,
+    sync::{Arc, Mutex},
+    thread,
+};
+
+use super::place::{Ended, Place};
+
+/// One for each way a secret comes in; none is a part of another word.
+const MODEL_KEY: &str = "canary-model-7Qx2";
+const ENVIRONMENT_KEY: &str = "canary-environment-9Kd4";
+const SEARCH_KEY: &str = "canary-search-3Vb8";
+const MCP_HEADER: &str = "canary-header-5Tn1";
+const MCP_ENVIRONMENT: &str = "canary-child-6Wm0";
+const PASSWORD: &str = "canary-password-2Lp3";
+const TOKEN_SECRET: &str = "canary-of-more-than-thirty-two-bytes-8Rf5";
+const ALL: [&str; 7] =
+    [MODEL_KEY, ENVIRONMENT_KEY, SEARCH_KEY, MCP_HEADER, MCP_ENVIRONMENT, PASSWORD, TOKEN_SECRET];
+
+/// Everything that a house asks for on the network, in one server; it repeats what it was sent
+/// wherever it refuses.
+#[derive(Clone)]
+struct World {
+    address: String,
+    seen: Arc<Mutex<String>>,
+}
+
+impl World {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("bound").to_string();
+        let world = Self { address, seen: Arc::default() };
+        let serving = world.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let world = serving.clone();
+                thread::spawn(move || world.answer(stream));
+            }
+        });
+        world
+    }
+
+    /// Answers one request; whoever hangs up needs none.
+    fn answer(&self, mut stream: TcpStream) -> Option<()> {
+        let mut reader = BufReader::new(stream.try_clone().ok()?);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if reader.read_line(&mut head).ok()? == 0 {
+                return None;
+            }
+        }
+        let length = head.to_lowercase();
+        let length =
+            length.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
+        let mut body = vec![0; length.unwrap_or(0)];
+        reader.read_exact(&mut body).ok()?;
+        let body = String::from_utf8(body).ok()?;
+        self.seen.lock().expect("whole").push_str(&head);
+        let (status, kind, answer) = if head.starts_with("POST /chat/") {
+            ("200 OK", "text/event-stream", chat(body.contains(r#""role":"tool""#)))
+        } else {
+            let words = head.replace(['"', '\\'], "").replace("\r\n", " ");
+            ("403 Forbidden", "application/json", format!(r#"{{"error":{{"message":"I saw {words}"}}}}"#))
+        };
+        let head = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nConnection: close\r\n");
+        write!(stream, "{head}Content-Length: {}\r\n\r\n{answer}", answer.len()).ok()
+    }
+}
+
+/// A model that searches once and then has its answer.
+fn chat(searched: bool) -> String {
+    let delta = if searched {
+        r#"{"content":"Nothing was found."}"#
+    } else {
+        r#"{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"web_search","arguments":"{\"query\":\"canaries\"}"}}]}"#
+    };
+    let end = if searched { "stop" } else { "tool_calls" };
+    format!(
+        "data: {{\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n\
+         data: {{\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"{end}\"}}]}}\n\ndata: [DONE]\n\n"
+    )
+}
+
+/// The bytes of every file below a directory that the house wrote.
+fn written(directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("readable").path());
+    entries
+        .filter(|path| !path.ends_with("entourage.toml"))
+        .flat_map(|path| match path.is_dir() {
+            true => written(&path),
+            false => vec![(path.display().to_string(), fs::read(&path).expect("readable"))],
+        })
+        .collect()
+}
+
+#[test]
+fn a_secret_is_used_and_shown_nowhere() {
+    let world = World::start();
+    let at = &world.address;
+    let place = Place::new();
+    place.write("data/kinds/searcher.md", "---\nname: searcher\ntools: [web_search]\n---\nSearch.\n");
+    place.write("data/kinds/denied.md", "---\nname: denied\nmodel: anthropic::m\n---\nHelp.\n");
+    place.write("data/kinds/guest.md", "---\nname: guest\nmodel: compatible::m\n---\nHelp.\n");
+    place.write(
+        "data/entourage.toml",
+        &format!(
+            "[models]\ndefault = \"openai::m\"\n\
+             [models.providers.openai]\nbase_url = \"http://{at}/chat/v1\"\nkey = \"{MODEL_KEY}\"\n\
+             [models.providers.anthropic]\nbase_url = \"http://{at}/messages\"\n\
+             [models.providers.compatible]\nbase_url = \"http://me:{PASSWORD}@{at}/guest/v1\"\n\
+             [tools.search]\nbackend = \"brave\"\nbrave_api_key = \"{SEARCH_KEY}\"\nbrave_url = \"http://{at}/brave\"\n\
+             [[tools.mcp]]\nname = \"remote\"\nurl = \"http://{at}/mcp\"\nheaders = {{Authorization = \"Bearer {MCP_HEADER}\"}}\n\
+             [[tools.mcp]]\nname = \"child\"\ncommand = \"sh\"\nargs = [\"-c\", \"printf %s $SECRET > child.txt\"]\nenv = {{SECRET = \"{MCP_ENVIRONMENT}\"}}\n\
+             [server.auth.jwt]\nalgorithm = \"HS256\"\nkey = \"{TOKEN_SECRET}\"\n"
+        ),
+    );
+    let with_keys = |arguments: &[&str]| {
+        let mut command = place.process(arguments);
+        command.env("ANTHROPIC_API_KEY", ENVIRONMENT_KEY).env("ENTOURAGE_LOG", "trace");
+        command.env_remove("ENTOURAGE_MODEL");
+        command
+    };
+    let log = place.path().join("server.log");
+    let mut serve = with_keys(&["serve", "--bind", "127.0.0.1:0", "--json", "--log-format", "json"]);
+    let errors = fs::File::create(&log).expect("a log");
+    let mut server = serve.stdout(Stdio::piped()).stderr(errors).spawn().expect("it starts");
+    let mut shown = String::new();
+    let mut greeting = BufReader::new(server.stdout.take().expect("piped"));
+    greeting.read_line(&mut shown).expect("a greeting");
+
+    let said = |arguments: &[&str]| {
+        let ended = Ended::of(&mut assert_cmd::Command::from_std(with_keys(arguments)));
+        format!("{}{}", ended.stdout, ended.stderr)
+    };
+    let token = said(&["token", "--owner", "local", "--ttl", "5m", "--quiet"]);
+    assert!(token.lines().next().is_some_and(|token| token.starts_with("ey")), "{token}");
+    for kind in ["searcher", "denied", "guest"] {
+        let told = said(&["run", "Find the canaries", "--kind", kind, "-vv"]);
+        assert!(told.contains("agt_"), "{kind} ran: {told}");
+        shown.push_str(&told);
+    }
+    for arguments in [&["doctor"][..], &["agents", "--json"], &["tree"], &["kinds"]] {
+        shown.push_str(&said(arguments));
+    }
+    server.kill().expect("it ran until now");
+    server.wait().expect("it ends");
+    shown.push_str(&fs::read_to_string(&log).expect("a log"));
+
+    let seen = world.seen.lock().expect("whole").clone();
+    for used in [MODEL_KEY, ENVIRONMENT_KEY, SEARCH_KEY, MCP_HEADER] {
+        assert!(seen.contains(used), "{used} was used: {seen}");
+    }
+    assert_eq!(fs::read_to_string(place.path().join("child.txt")).expect("it ran"), MCP_ENVIRONMENT);
+    for secret in ALL {
+        let line = shown.lines().find(|line| line.contains(secret));
+        assert_eq!(line, None, "{secret} is shown");
+        for (file, bytes) in written(&place.data()) {
+            let found = bytes.windows(secret.len()).any(|part| part == secret.as_bytes());
+            assert!(!found, "{secret} is in {file}");
+        }
+    }
+    let database: usize = written(&place.data()).iter().map(|(_, bytes)| bytes.len()).sum();
+    assert!(database > 4096 && shown.contains("web_search"), "there was something to look at");
+}
