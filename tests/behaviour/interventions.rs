@@ -367,7 +367,7 @@ async fn a_deletion_survives_a_death_at_every_commit() {
 async fn what_is_written_while_an_agent_is_deleted_is_read_and_nothing_is_left() {
     let world = World::scripted(&ScriptedModel::new([Script::text("Done.")]), first_tools()).await;
     let root = world.ask("Go.").await;
-    world.ended(root.id).await;
+    let root = world.ended(root.id).await;
     person(&world).intervene(root.id, Action::Delete, None).await.unwrap();
     // Whoever looked before the deletion posts after it.
     let (at, wakeup) = (root.updated, WakeupId::new());
@@ -375,7 +375,10 @@ async fn what_is_written_while_an_agent_is_deleted_is_read_and_nothing_is_left()
     let mut late = Commit::new(at);
     late.post(Post { id: PostId::new(), agent: root.id, at, wakeup, body }, &root.owner);
     world.store().commit(late).await.unwrap();
-    world.house().advance(root.id).await.unwrap();
+    let told = root.items;
+    world
+        .until(root.id, |event| matches!(event.body, EventBody::Item { item_seq, .. } if item_seq >= told))
+        .await;
     assert_eq!(lines(&world, root.id).await.last().unwrap(), "message: and then?");
     assert_eq!(world.store().due(Time::from_micros(i64::MAX), None, 10).await.unwrap(), []);
     assert_eq!(world.audit().await, []);

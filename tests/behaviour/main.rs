@@ -10,6 +10,7 @@ mod interventions;
 mod kill;
 mod limits;
 mod prefix;
+mod proofs;
 mod questions;
 mod retries;
 mod tools;

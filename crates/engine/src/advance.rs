@@ -4,7 +4,7 @@ use entourage_store::{Claim, Commit, Error as StoreError, Write};
 use entourage_types::{Action, AgentId, Post, PostBody, Status};
 
 use crate::{
-    House, Result,
+    Error, House, Result,
     live::Entered,
     programs,
     recent::joined,
@@ -20,7 +20,11 @@ impl House {
     pub async fn advance(&self, agent: AgentId) -> Result<()> {
         while !self.inner.live.is_doomed(agent) {
             let entered = self.inner.live.enter(agent, self.stopping());
-            self.activate(agent, &entered).await?;
+            match self.activate(agent, &entered).await {
+                // What it went by has changed meanwhile: it is read again.
+                Err(Error::Store(StoreError::NotInStatus { .. })) => continue,
+                done => done?,
+            }
             // Whoever was cut off has something new to read, and may have left it unread.
             if !entered.cut().is_cancelled() || self.stopping().is_cancelled() {
                 return Ok(());

@@ -35,8 +35,10 @@ impl House {
             let entered = self.inner.live.enter(id, self.stopping());
             let wakeups = claim.wakeups.iter().map(|wakeup| wakeup.id).collect();
             match Run::open(self, claim, &entered).delete(wakeups).await {
-                // Somebody else has taken the agent to do the same.
-                Err(StoreError::Fenced { .. }) => tokio::task::yield_now().await,
+                // Somebody else has taken the agent to do the same, or ended what it waits for.
+                Err(StoreError::Fenced { .. } | StoreError::NotInStatus { .. }) => {
+                    tokio::task::yield_now().await
+                }
                 done => return Ok(done?),
             }
         }

@@ -1,40 +1,57 @@
 //! A clock that stands still until the test moves it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use entourage_engine::Clock;
 use entourage_types::Time;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 /// A clock that stands still until the test moves it. Clones are the same clock.
 #[derive(Debug, Clone)]
 pub struct FakeClock {
-    now: Arc<watch::Sender<Time>>,
+    now: Arc<AtomicI64>,
+    /// Wakes sleepers in the order in which they lay down.
+    moved: Arc<Notify>,
 }
 
 impl Default for FakeClock {
     fn default() -> Self {
         // 2026-01-01T00:00:00Z
-        Self { now: Arc::new(watch::Sender::new(Time::from_micros(1_767_225_600_000_000))) }
+        Self { now: Arc::new(AtomicI64::new(1_767_225_600_000_000)), moved: Arc::default() }
     }
 }
 
 impl FakeClock {
     /// Moves the clock; whoever sleeps until then wakes.
     pub fn advance(&self, by: Duration) {
-        self.now.send_modify(|now| *now = *now + by);
+        let by = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
+        self.now.fetch_add(by, Ordering::SeqCst);
+        self.moved.notify_waiters();
     }
 }
 
 #[async_trait]
 impl Clock for FakeClock {
     fn now(&self) -> Time {
-        *self.now.borrow()
+        Time::from_micros(self.now.load(Ordering::SeqCst))
     }
 
     async fn sleep_until(&self, until: Time) {
-        // The sender lives in `self`, so the channel cannot close under us.
-        let _ = self.now.subscribe().wait_for(|now| *now >= until).await;
+        loop {
+            let moved = self.moved.notified();
+            tokio::pin!(moved);
+            moved.as_mut().enable();
+            if self.now() >= until {
+                return;
+            }
+            moved.await;
+        }
     }
 }

@@ -24,6 +24,23 @@ pub enum Act {
 }
 
 /// A story: what the model says, what the person does, with which tools and kinds.
+///
+/// ```
+/// use entourage_llm::Script;
+/// use entourage_testkit::{Story, TestTool};
+/// use entourage_tools::{Effect, Toolbox};
+/// use serde_json::json;
+///
+/// let story = Story::new(|request| match request.messages.len() {
+///     1 => Script::call("put", json!({"n": 1})),
+///     _ => Script::text("Done."),
+/// })
+/// .tools(|effects| Toolbox::new().with(TestTool::new("put", Effect::Idempotent, effects)))
+/// .kinds(entourage_engine::Kinds::none().with(entourage_types::Kind::bare("orchestrator")))
+/// .in_memory();
+/// let runtime = tokio::runtime::Runtime::new().unwrap();
+/// assert!(runtime.block_on(story.survives([1], 5)) > 3);
+/// ```
 #[derive(Clone)]
 pub struct Story {
     model: Arc<dyn Fn(&Request) -> Script + Send + Sync>,

@@ -1,7 +1,7 @@
 //! Typed identifiers: a prefix that names the noun, then a UUIDv7 in hex, so that ids of one noun
 //! sort by the time they were made and an id of another noun is refused at the door.
 
-use std::{fmt, str::FromStr};
+use std::{cell::Cell, fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
@@ -13,6 +13,33 @@ pub struct ParseIdError {
     given: String,
     noun: &'static str,
     prefix: &'static str,
+}
+
+thread_local! {
+    /// The seed that ids of this thread follow from, and how many there were.
+    static SEEDED: Cell<Option<(u64, u64)>> = const { Cell::new(None) };
+}
+
+/// Until what is returned is dropped, the ids made on this thread follow from the seed: the same
+/// program makes the same ones. For simulations.
+#[must_use]
+pub fn seeded_ids(seed: u64) -> impl Drop {
+    struct Seeded;
+    impl Drop for Seeded {
+        fn drop(&mut self) {
+            SEEDED.set(None);
+        }
+    }
+    SEEDED.set(Some((seed, 0)));
+    Seeded
+}
+
+fn fresh() -> Uuid {
+    let Some((seed, count)) = SEEDED.get() else { return Uuid::now_v7() };
+    SEEDED.set(Some((seed, count + 1)));
+    // A count in the place of the time keeps them in order.
+    let noise = (seed ^ count).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    Uuid::from_u64_pair((count << 16) | 0x7000, (noise >> 2) | (1 << 63))
 }
 
 macro_rules! id {
@@ -29,7 +56,7 @@ macro_rules! id {
             #[must_use]
             #[allow(clippy::new_without_default, reason = "a default that differs each time would mislead")]
             pub fn new() -> Self {
-                Self(Uuid::now_v7())
+                Self(fresh())
             }
 
             /// The id behind the prefix.

@@ -36,7 +36,7 @@ pub use entity::{Entity, EntityKind, Record};
 pub use event::{Event, EventBody};
 pub use id::{
     AgentId, CallId, InterventionId, LearningId, NoteId, ParseIdError, PostId, QuestionId, RunId, TaskId,
-    WakeupId,
+    WakeupId, seeded_ids,
 };
 pub use intervention::{Action, Intervention, InterventionStatus};
 pub use item::{Author, Decision, Item, ItemBody, Level, Message, Notice, Output, ToolCall, Turn};

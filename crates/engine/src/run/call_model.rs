@@ -108,6 +108,7 @@ impl Run<'_> {
                 return self.try_again(&key, &tries, due).await;
             }
             tokio::select! {
+                biased;
                 () = self.house.inner.clock.sleep_until(due) => {}
                 () = self.cut.cancelled() => return Err(Interrupt::Stopping),
             }

@@ -1,7 +1,7 @@
 //! The end of an activation: the run ends, or sleeps. Results go to whoever assigned the tasks, in
 //! the same commit.
 
-use entourage_store::{Commit, Error as StoreError, Write};
+use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
     EntityKind, ItemBody, Level, Notice, Post, PostBody, PostId, Question, QuestionStatus, Record, Scope,
     Status, StepState, StopReason, Task, TaskResult, Time, ToolCall, WaitingOn, Wakeup, WakeupId,
@@ -74,7 +74,8 @@ impl Run<'_> {
         writes.push(self.run_row(status, None));
         writes.push(self.agent_row(status, None, at));
         writes.extend(self.served.drain(..).map(Write::Woken));
-        let commit = Commit { writes, ..Commit::fenced(&self.agent, at) };
+        let expect = std::mem::take(&mut self.expecting);
+        let commit = Commit { writes, expect, ..Commit::fenced(&self.agent, at) };
         self.house.inner.store.commit(commit).await.map(|_| ())
     }
 
@@ -104,7 +105,8 @@ impl Run<'_> {
         }
         writes.push(self.agent_row(Status::Cancelled, None, at));
         writes.extend(self.served.drain(..).chain(wakeups).map(Write::Woken));
-        let commit = Commit { writes, ..Commit::fenced(&self.agent, at) };
+        let expect = std::mem::take(&mut self.expecting);
+        let commit = Commit { writes, expect, ..Commit::fenced(&self.agent, at) };
         self.house.inner.store.commit(commit).await.map(|_| ())
     }
 
@@ -147,13 +149,15 @@ impl Run<'_> {
     }
 
     /// A question whose run has ended is not asked any more.
-    async fn expire(&self, id: &str, writes: &mut Vec<Write>) -> Result<()> {
+    async fn expire(&mut self, id: &str, writes: &mut Vec<Write>) -> Result<()> {
         let scope = Scope::from(&self.agent.owner);
         let found = self.house.inner.store.entity(&scope, EntityKind::Question, id).await?;
         let Some(mut question) = found.map(|entity| Question::from_entity(&entity)).transpose()? else {
             return Ok(());
         };
         if question.status == QuestionStatus::Open {
+            let (kind, open) = (EntityKind::Question, QuestionStatus::Open.as_str());
+            self.expecting.push(Expect::Status(kind, id.to_owned(), open));
             question.status = QuestionStatus::Expired;
             question.updated = self.house.now();
             writes.push(Write::Question(question));
@@ -163,7 +167,7 @@ impl Run<'_> {
 
     /// Ends a task and tells its assigner.
     async fn report(
-        &self,
+        &mut self,
         id: entourage_types::TaskId,
         status: Status,
         result: &TaskResult,
@@ -178,6 +182,7 @@ impl Run<'_> {
         if task.status == Status::Cancelled {
             return Ok(());
         }
+        self.expecting.push(Expect::Status(EntityKind::Task, id.to_string(), task.status.as_str()));
         let at = self.house.now();
         let mut commit = Commit::new(at);
         let done = PostBody::Done {

@@ -1,6 +1,6 @@
 //! Interventions, met between two steps: whatever a person wants of the agent comes first.
 
-use entourage_store::{Commit, Error as StoreError, RunQuery, Write};
+use entourage_store::{Commit, Error as StoreError, Expect, RunQuery, Write};
 use entourage_types::{
     Action, Author, EntityKind, Intervention, InterventionId, InterventionStatus, Post, PostBody, PostId,
     Record, Run as Row, Scope, Status, StepState, Task, TaskResult, WaitingOn, WakeupId,
@@ -128,10 +128,12 @@ impl Run<'_> {
             }
         }
         tasks.retain(|task| !task.status.is_terminal());
+        tasks.sort_by_key(|task| task.id);
         Ok(tasks)
     }
 
-    fn drop_task(&self, task: Task, writes: &mut Vec<Write>) {
+    fn drop_task(&mut self, task: Task, writes: &mut Vec<Write>) {
+        self.expecting.push(Expect::Status(EntityKind::Task, task.id.to_string(), task.status.as_str()));
         let at = self.house.now();
         let deletion = Intervention {
             id: InterventionId::new(),

@@ -20,7 +20,7 @@ use std::{
     sync::Arc,
 };
 
-use entourage_store::{Claim, Commit, Error as StoreError, Write};
+use entourage_store::{Claim, Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
     Agent, CallId, Item, ItemBody, Kind, Post, Run as Record, RunId, Status, Step, StepState, StopReason,
     Time, WaitingOn, WakeupId,
@@ -102,6 +102,8 @@ pub struct Run<'h> {
     hurried: bool,
     /// Writes that ride along with the next commit: nothing can happen before it.
     riding: Vec<Write>,
+    /// What others may have changed since it was read; the next commit expects that they did not.
+    expecting: Vec<Expect>,
 }
 
 impl<'h> Run<'h> {
@@ -164,6 +166,7 @@ impl<'h> Run<'h> {
             paused,
             hurried: false,
             riding: Vec::new(),
+            expecting: Vec::new(),
         }
     }
 
@@ -215,7 +218,8 @@ impl<'h> Run<'h> {
 
     /// A commit of this activation, with what rides along.
     fn fenced(&mut self, at: Time) -> Commit {
-        Commit { writes: std::mem::take(&mut self.riding), ..Commit::fenced(&self.agent, at) }
+        let (writes, expect) = (std::mem::take(&mut self.riding), std::mem::take(&mut self.expecting));
+        Commit { writes, expect, ..Commit::fenced(&self.agent, at) }
     }
 
     async fn apply(&mut self, commit: Commit) -> Result<()> {
@@ -290,6 +294,10 @@ impl<'h> Run<'h> {
     async fn refresh(&mut self) -> Result<()> {
         if std::mem::take(&mut self.inbox_grew) {
             self.inbox = self.house.inner.store.inbox(self.agent.id).await?;
+            // What rides along has been read, and the store does not know it yet.
+            let riding = &self.riding;
+            let is_read = |post: &Post| riding.iter().any(|w| matches!(w, Write::Read(id) if *id == post.id));
+            self.inbox.retain(|post| !is_read(post));
         }
         Ok(())
     }

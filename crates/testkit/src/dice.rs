@@ -1,0 +1,54 @@
+//! Chance that can be had again: all of it follows from one seed.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// Dice of one seed. Clones are the same dice.
+#[derive(Debug, Clone)]
+pub struct Dice(Arc<AtomicU64>);
+
+impl Dice {
+    /// The dice of this seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self(Arc::new(AtomicU64::new(seed)))
+    }
+
+    /// The next number; all are equally likely. SplitMix64.
+    #[must_use]
+    pub fn roll(&self) -> u64 {
+        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mut z = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `end`, which is not 0.
+    #[must_use]
+    pub fn below(&self, end: usize) -> usize {
+        // What is uneven about this is far below what anybody notices.
+        usize::try_from(self.roll() % end as u64).unwrap_or_default()
+    }
+
+    /// Whether what happens so many times in a hundred happens.
+    #[must_use]
+    pub fn chance(&self, of_hundred: usize) -> bool {
+        self.below(100) < of_hundred
+    }
+
+    /// One of these; none when there are none.
+    #[must_use]
+    pub fn pick<'a, T>(&self, of: &'a [T]) -> Option<&'a T> {
+        if of.is_empty() { None } else { of.get(self.below(of.len())) }
+    }
+
+    /// Lets others go first, a few times or not at all.
+    pub async fn linger(&self) {
+        for _ in 0..self.below(4) {
+            tokio::task::yield_now().await;
+        }
+    }
+}

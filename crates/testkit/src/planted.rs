@@ -1,0 +1,215 @@
+//! Bugs to be caught: what a faulty store, tool or model would do. Who says that faults are found must
+//! find these; an audit that misses one is itself at fault.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use async_trait::async_trait;
+use entourage_store::{Claim, Commit, Committed, Error, Fence, Result, Store, Write};
+use entourage_types::{
+    AgentId, Event, ItemBody, Owner, PostBody, QuestionStatus, Scope, Status, StepState, Usage, WakeupId,
+};
+
+use crate::Between;
+
+macro_rules! bugs {
+    ($($(#[$doc:meta])* $bug:ident => $says:literal),+ $(,)?) => {
+        /// A bug that may be planted.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Bug {
+            $(#[doc = $says] $bug),+
+        }
+
+        impl Bug {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$bug),+];
+
+            /// What goes wrong.
+            #[must_use]
+            pub const fn says(self) -> &'static str {
+                match self { $(Self::$bug => $says),+ }
+            }
+        }
+    };
+}
+
+bugs! {
+    WakeupLost => "a wake-up is not written with its cause",
+    WakeupStays => "a served wake-up stays",
+    WakeupServedEarly => "a wake-up is gone when its activation begins instead of when it ends",
+    PostLost => "a post is not written, its wake-up is",
+    PostReadTwice => "a post that was read stays in the inbox",
+    AnswerLost => "a question is answered, and the answer not sent",
+    ResultLost => "a task ends, and its result is not sent",
+    ResultAstray => "a result goes to who worked instead of who asked",
+    MessageGarbled => "a message loses its end on the way into the transcript",
+    OutputTwice => "an output is appended twice",
+    IntentLost => "the intent of a call is not on record",
+    WaitLost => "what a call waits for is not on record",
+    FenceIgnored => "a commit under an old epoch is taken",
+    EpochNotRaised => "a claim does not raise the epoch",
+    HalfCommit => "the second half of a commit is lost",
+    EventSkipped => "an event is left out",
+    EventTwice => "an event is told twice",
+    OwnerIgnored => "a read does not ask whose the rows are",
+    OwnerMixed => "a question is kept under another owner",
+    UsageDropped => "a run forgets what it used",
+    QuestionReopened => "an answered question is open again",
+    TaskReopened => "a task that ended runs again",
+    RunLeftOpen => "an agent ends, and its run does not",
+    ChildOutlives => "a deleted child lives on",
+    DeletedComesBack => "a deleted agent is as new",
+    ToolActsTwice => "a tool has its effect twice in one call",
+    EmptyAnswerTaken => "a model's broken answer is taken for an empty one",
+    CallIdsRepeat => "a model's own call ids, which repeat, are taken for ours",
+}
+
+/// A store with a bug; those of tools and models are planted elsewhere.
+pub struct Planted {
+    bug: Bug,
+    count: AtomicU64,
+}
+
+impl Planted {
+    /// The bug of a store; it shows now and then, as bugs do.
+    #[must_use]
+    pub fn new(bug: Bug) -> Self {
+        Self { bug, count: AtomicU64::new(0) }
+    }
+
+    /// Whether it shows this time.
+    fn shows(&self) -> bool {
+        self.count.fetch_add(1, Ordering::Relaxed) % 3 == 1
+    }
+
+    /// What becomes of one write.
+    fn distort(&self, write: Write) -> Option<Write> {
+        let hit = match (self.bug, &write) {
+            (Bug::WakeupStays, Write::Woken(_)) => true,
+            (Bug::WakeupLost, Write::Wake(_))
+            | (Bug::PostLost, Write::Post(_))
+            | (Bug::PostReadTwice, Write::Read(_)) => self.shows(),
+            (Bug::AnswerLost, Write::Post(post)) => matches!(post.body, PostBody::Answer { .. }),
+            (Bug::ResultLost, Write::Post(post)) => matches!(post.body, PostBody::Done { .. }),
+            (Bug::IntentLost, Write::Step(step)) => step.state == StepState::Started,
+            (Bug::WaitLost, Write::Step(step)) => step.state == StepState::Open,
+            (Bug::RunLeftOpen, Write::Run(run)) => run.status.is_terminal() && self.shows(),
+            _ => return Some(self.change(write)),
+        };
+        (!hit).then_some(write)
+    }
+
+    fn change(&self, mut write: Write) -> Write {
+        match (self.bug, &mut write) {
+            (Bug::ResultAstray, Write::Post(post)) => {
+                if let PostBody::Done { from, .. } = post.body {
+                    post.agent = from;
+                }
+            }
+            (Bug::MessageGarbled, Write::Item(item)) => {
+                if let ItemBody::Message(message) = &mut item.body {
+                    message.text.pop();
+                }
+            }
+            (Bug::OwnerMixed, Write::Question(question)) => question.owner = Owner::new("somebody"),
+            (Bug::UsageDropped, Write::Run(run)) if self.shows() => run.usage = Usage::default(),
+            (Bug::QuestionReopened, Write::Question(question)) => question.status = QuestionStatus::Open,
+            (Bug::ChildOutlives, Write::Agent(agent))
+                if agent.status == Status::Cancelled && agent.parent.is_some() =>
+            {
+                agent.status = Status::Succeeded;
+            }
+            (Bug::DeletedComesBack, Write::Agent(agent)) if agent.status == Status::Cancelled => {
+                agent.status = Status::Idle;
+            }
+            _ => {}
+        }
+        write
+    }
+
+    /// What is written beside what was asked for.
+    fn add(&self, commit: &mut Commit) {
+        match self.bug {
+            Bug::TaskReopened => {
+                let ended = commit.writes.iter().find_map(|write| match write {
+                    Write::Task(task) if task.status.is_terminal() => Some(task.clone()),
+                    _ => None,
+                });
+                commit.writes.extend(ended.map(|mut task| {
+                    task.status = Status::Running;
+                    Write::Task(task)
+                }));
+            }
+            Bug::OutputTwice => {
+                let last = commit.writes.iter().rev().find_map(|write| match write {
+                    Write::Item(item) if matches!(item.body, ItemBody::Output(_)) => Some(item.clone()),
+                    _ => None,
+                });
+                if let Some(mut item) = last.filter(|_| self.shows()) {
+                    item.seq += 1;
+                    commit.writes.push(Write::Item(item));
+                }
+            }
+            Bug::HalfCommit if commit.writes.len() > 3 && self.shows() => {
+                commit.writes.truncate(commit.writes.len() / 2);
+            }
+            _ => {}
+        }
+    }
+
+    /// The fence of whoever holds the agent by now.
+    async fn refenced(store: &Arc<dyn Store>, commit: &Commit) -> Result<Option<Fence>> {
+        let Some(fence) = commit.fence else { return Ok(None) };
+        let agent = store.agent(&Scope::House, fence.agent).await?;
+        Ok(agent.map(|agent| Fence { agent: agent.id, epoch: agent.epoch }))
+    }
+}
+
+#[async_trait]
+impl Between for Planted {
+    fn scope(&self, scope: &Scope) -> Scope {
+        if self.bug == Bug::OwnerIgnored { Scope::House } else { scope.clone() }
+    }
+
+    fn events(&self, mut events: Vec<Event>) -> Vec<Event> {
+        if events.len() > 2 && self.bug == Bug::EventSkipped {
+            events.remove(1);
+        }
+        if events.len() > 2 && self.bug == Bug::EventTwice {
+            events.insert(1, events[1].clone());
+        }
+        events
+    }
+
+    async fn claim(&self, store: &Arc<dyn Store>, agent: AgentId, from: u64) -> Result<Option<Claim>> {
+        let Some(mut claim) = store.claim(agent, from).await? else { return Ok(None) };
+        if self.bug == Bug::WakeupServedEarly {
+            let mut commit = Commit::fenced(&claim.agent, claim.agent.updated);
+            let served: Vec<WakeupId> = claim.wakeups.iter().map(|wakeup| wakeup.id).collect();
+            commit.writes.extend(served.into_iter().map(Write::Woken));
+            store.commit(commit).await?;
+        }
+        if self.bug == Bug::EpochNotRaised {
+            claim.agent.epoch = 1;
+        }
+        Ok(Some(claim))
+    }
+
+    async fn commit(&self, store: &Arc<dyn Store>, mut commit: Commit) -> Result<Committed> {
+        let writes = std::mem::take(&mut commit.writes);
+        commit.writes = writes.into_iter().filter_map(|write| self.distort(write)).collect();
+        self.add(&mut commit);
+        if self.bug == Bug::EpochNotRaised {
+            commit.fence = Self::refenced(store, &commit).await?;
+        }
+        match store.commit(commit.clone()).await {
+            Err(Error::Fenced { .. }) if self.bug == Bug::FenceIgnored => {
+                commit.fence = Self::refenced(store, &commit).await?;
+                store.commit(commit).await
+            }
+            done => done,
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! One life of the house: its nodes, what is delivered to them, and how it ends.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use entourage_engine::{Client, House};
+use entourage_llm::Model;
+use entourage_store::{Commit, Committed, Result, Store};
+use entourage_tools::Toolbox;
+use entourage_types::{AgentId, Owner};
+use tokio::task::{Id, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::cast;
+use crate::{Between, Dice, FakeClock, Fault, Faults, Through};
+
+/// Lets others go first now and then, so that activations meet each other anywhere.
+#[derive(Clone)]
+struct Lingering(Dice);
+
+#[async_trait]
+impl Between for Lingering {
+    async fn pass(&self) -> Result<()> {
+        self.0.linger().await;
+        Ok(())
+    }
+
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
+        let committed = store.commit(commit).await;
+        self.0.linger().await;
+        committed
+    }
+}
+
+/// What outlives each life.
+#[derive(Clone)]
+pub(super) struct Stage {
+    pub(super) dice: Dice,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: FakeClock,
+    pub(super) model: Arc<dyn Model>,
+    pub(super) tools: Toolbox,
+    /// Houses on the same store, each unaware of the others.
+    pub(super) nodes: usize,
+}
+
+/// One life.
+pub(super) struct Life {
+    dice: Dice,
+    nodes: Vec<House>,
+    faults: Faults,
+    stop: CancellationToken,
+    working: JoinSet<()>,
+    at_work: BTreeMap<Id, (usize, AgentId)>,
+}
+
+impl Life {
+    pub(super) fn new(stage: &Stage, calm: bool) -> Self {
+        let dice = stage.dice.clone();
+        let faults = if calm || dice.chance(25) {
+            Faults::none()
+        } else {
+            let faults = [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch];
+            let fault = faults[dice.below(3)];
+            Faults::at(1 + dice.below(25) as u64, fault)
+        };
+        let stop = CancellationToken::new();
+        let house = |faults: Option<&Faults>| {
+            let store: Arc<dyn Store> =
+                Arc::new(Through::new(Arc::clone(&stage.store), Lingering(dice.clone())));
+            let store = match faults {
+                Some(faults) => Arc::new(Through::new(store, faults.clone())),
+                None => store,
+            };
+            House::builder(store, Arc::clone(&stage.model))
+                .tools(stage.tools.clone())
+                .kinds(cast::kinds())
+                .clock(Arc::new(stage.clock.clone()))
+                .stopping(stop.clone())
+                .build()
+        };
+        let nodes = (0..stage.nodes).map(|_| house(Some(&faults))).collect();
+        let mut working = JoinSet::new();
+        let (rival, lost) = (house(None), faults.clone());
+        working.spawn(async move {
+            // What fails is delivered again.
+            let _ = rival.advance(lost.lost().await).await;
+        });
+        Self { dice, nodes, faults, stop, working, at_work: BTreeMap::new() }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.faults.dead()
+    }
+
+    /// Whether this life lost an agent to another one.
+    pub(super) fn kill(&self) {
+        self.faults.kill();
+    }
+
+    /// What a person sees and does, at any of the nodes.
+    pub(super) fn client(&self, owner: &Owner) -> Client {
+        self.nodes[self.dice.below(self.nodes.len())].client(owner.clone())
+    }
+
+    /// Delivers a wake-up to any node; to one where the agent is at work it is delivered later.
+    pub(super) fn deliver(&mut self, agent: AgentId) {
+        let node = self.dice.below(self.nodes.len());
+        if self.at_work.values().any(|at_work| *at_work == (node, agent)) {
+            return;
+        }
+        let house = self.nodes[node].clone();
+        let task = self.working.spawn(async move {
+            // What fails is delivered again.
+            let _ = house.advance(agent).await;
+        });
+        self.at_work.insert(task.id(), (node, agent));
+    }
+
+    /// Lets go of activations that have ended. Whoever crashed is told by the runtime.
+    pub(super) fn tidy_up(&mut self) {
+        while let Some(ended) = self.working.try_join_next_with_id() {
+            let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
+            self.at_work.remove(&id);
+        }
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        !self.at_work.is_empty()
+    }
+
+    /// The process ends here and now.
+    pub(super) async fn end(mut self) {
+        self.faults.kill();
+        self.stop.cancel();
+        self.working.shutdown().await;
+    }
+}

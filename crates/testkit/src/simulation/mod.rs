@@ -1,0 +1,248 @@
+//! The whole house, simulated: random trees of agents, random people, several nodes on one store,
+//! deaths and restarts, late, doubled and reordered deliveries, models and tools in trouble, and a
+//! clock that jumps. All of it follows from one seed, and so does the history: whoever has the seed
+//! has the failure.
+
+mod cast;
+mod life;
+mod people;
+
+use std::{
+    fmt,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+    time::Duration,
+};
+
+use entourage_engine::Clock;
+use entourage_store::{AgentQuery, MemoryStore, Page, Store};
+use entourage_types::{Agent, Scope, Time};
+
+use crate::{Bug, Dice, Effects, FakeClock, Invariant, Planted, Through, Violation, Witness, audit};
+use cast::{Improviser, Mood};
+use life::{Life, Stage};
+use people::People;
+
+/// How many rounds of calm there are until all that is left is called stuck.
+const ROUNDS: usize = 300;
+
+/// A simulation of one seed.
+#[derive(Debug, Clone, Copy)]
+pub struct Simulation {
+    seed: u64,
+    acts: Option<usize>,
+    bug: Option<Bug>,
+}
+
+/// How a simulation came out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// What is not as it always must be.
+    pub violations: Vec<Violation>,
+    /// A digest of all events of all trees: the same for the same seed.
+    pub history: u64,
+    /// How many acts there were.
+    pub acts: usize,
+    /// How many facts a witness saw.
+    pub facts: usize,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for violation in &self.violations {
+            writeln!(f, "  {violation}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Simulation {
+    /// The simulation of this seed.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
+        Self { seed, acts: None, bug: None }
+    }
+
+    /// Only so many of its acts; then calm.
+    #[must_use]
+    pub const fn acts(self, acts: usize) -> Self {
+        Self { acts: Some(acts), ..self }
+    }
+
+    /// With a bug planted.
+    #[must_use]
+    pub const fn planted(self, bug: Bug) -> Self {
+        Self { bug: Some(bug), ..self }
+    }
+
+    /// Runs it until all is quiet, and audits what is left.
+    ///
+    /// # Panics
+    /// When the machine gives no runtime.
+    #[must_use]
+    pub fn run(&self) -> Outcome {
+        let _same_ids = entourage_types::seeded_ids(self.seed);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        match runtime {
+            Ok(runtime) => runtime.block_on(self.play()),
+            Err(error) => panic!("no runtime: {error}"),
+        }
+    }
+
+    /// Runs it, and where it fails finds out how few of its acts are enough to fail.
+    ///
+    /// # Errors
+    /// What fails, and how to see it again.
+    pub fn check(&self) -> Result<Outcome, String> {
+        let outcome = self.run();
+        if outcome.violations.is_empty() {
+            return Ok(outcome);
+        }
+        let fails = |acts: &usize| !self.acts(*acts).run().violations.is_empty();
+        let acts = (1..outcome.acts).find(fails).unwrap_or(outcome.acts);
+        let least = self.acts(acts).run();
+        Err(format!(
+            "seed {}, {acts} acts:\n{least}run it again with SEED={} ACTS={acts}",
+            self.seed, self.seed
+        ))
+    }
+
+    async fn play(&self) -> Outcome {
+        let dice = Dice::new(self.seed);
+        let witness = Witness::default();
+        let kept: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let kept: Arc<dyn Store> = match self.bug {
+            Some(bug) => Arc::new(Through::new(kept, Planted::new(bug))),
+            None => kept,
+        };
+        let mood = Mood::new(dice.clone(), self.bug);
+        let stage = Stage {
+            store: Arc::new(Through::new(kept, witness.clone())),
+            clock: FakeClock::default(),
+            model: Arc::new(Improviser(mood.clone())),
+            tools: cast::tools(&Effects::seen_by(&witness), &mood),
+            nodes: 1 + dice.below(3),
+            dice: dice.clone(),
+        };
+        let mut people = People::new(dice.clone(), witness.clone(), stage.nodes == 1);
+        let all = 20 + dice.below(40);
+        let acts = self.acts.unwrap_or(all);
+        let mut life = Life::new(&stage, false);
+        for _ in 0..acts {
+            life = act(&stage, life, &mut people).await;
+        }
+        life.end().await;
+        mood.calm_down();
+        let mut life = Life::new(&stage, true);
+        let quiet = calm(&stage, &mut life, &mut people).await;
+        let mut violations = match audit(&*stage.store, Some(&witness)).await {
+            Ok(violations) => violations,
+            Err(error) => vec![stuck(format!("the store cannot be read: {error}"))],
+        };
+        violations.extend((!quiet).then(|| stuck(format!("it is not quiet after {ROUNDS} rounds"))));
+        if violations.is_empty() {
+            violations.extend(again(&stage, &mut life).await);
+            match people.complain(&life).await {
+                Ok(found) => violations.extend(found),
+                Err(error) => violations.push(stuck(format!("people get no answer: {error}"))),
+            }
+        }
+        let history = digest(&stage).await;
+        life.end().await;
+        Outcome { violations, history, acts, facts: witness.facts().len() }
+    }
+}
+
+fn stuck(what: String) -> Violation {
+    Violation { invariant: Invariant::NothingStuck, agent: None, what }
+}
+
+/// One thing happens.
+async fn act(stage: &Stage, mut life: Life, people: &mut People) -> Life {
+    let dice = &stage.dice;
+    match dice.below(100) {
+        // Whoever is not picked is delivered later; whoever is picked twice, twice.
+        0..=44 => {
+            let due = stage.store.due(stage.clock.now(), None, 100).await.unwrap_or_default();
+            for _ in 0..=dice.below(3) {
+                dice.pick(&due).into_iter().for_each(|wakeup| life.deliver(wakeup.agent));
+            }
+        }
+        45..=49 => {
+            let agents = agents(stage).await;
+            dice.pick(&agents).into_iter().for_each(|agent| life.deliver(agent.id));
+        }
+        50..=74 => people.act(&life).await,
+        75..=82 => stage.clock.advance(Duration::from_secs(1 + dice.below(200) as u64)),
+        83 => stage.clock.advance(Duration::from_secs(86_400)),
+        84..=87 => life.kill(),
+        _ => tokio::time::sleep(Duration::from_secs(dice.below(60) as u64)).await,
+    }
+    for _ in 0..dice.below(30) {
+        tokio::task::yield_now().await;
+    }
+    life.tidy_up();
+    if life.is_over() {
+        life.end().await;
+        return Life::new(stage, false);
+    }
+    life
+}
+
+async fn agents(stage: &Stage) -> Vec<Agent> {
+    let page = Page { limit: u32::MAX, ..Page::default() };
+    let query = AgentQuery { page, ..AgentQuery::default() };
+    stage.store.agents(&Scope::House, query).await.unwrap_or_default()
+}
+
+/// Delivers all that is due, at its time, until nothing is left to be done.
+async fn calm(stage: &Stage, life: &mut Life, people: &mut People) -> bool {
+    for _ in 0..ROUNDS {
+        let held_up = people.let_go(life).await;
+        let wakeups = stage.store.due(Time::from_micros(i64::MAX), None, 1000).await.unwrap_or_default();
+        match wakeups.first() {
+            None if !held_up => return true,
+            Some(first) if first.due > stage.clock.now() && !held_up => {
+                stage.clock.advance(first.due.since(stage.clock.now()));
+            }
+            _ => {}
+        }
+        let now = stage.clock.now();
+        wakeups.iter().filter(|wakeup| wakeup.due <= now).for_each(|wakeup| life.deliver(wakeup.agent));
+        settle(stage, life).await;
+    }
+    false
+}
+
+/// Waits until every activation has ended. Some wait for the house's clock.
+async fn settle(stage: &Stage, life: &mut Life) {
+    for _ in 0..ROUNDS {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        life.tidy_up();
+        if !life.is_busy() {
+            return;
+        }
+        stage.clock.advance(Duration::from_secs(1));
+    }
+}
+
+/// Delivering everything once more changes nothing.
+async fn again(stage: &Stage, life: &mut Life) -> Option<Violation> {
+    let before = digest(stage).await;
+    for agent in agents(stage).await {
+        life.deliver(agent.id);
+    }
+    settle(stage, life).await;
+    let what = "delivering a wake-up again changed something".to_owned();
+    (digest(stage).await != before).then_some(Violation { invariant: Invariant::Messages, agent: None, what })
+}
+
+/// All events of all trees.
+async fn digest(stage: &Stage) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for root in agents(stage).await.iter().filter(|agent| agent.parent.is_none()) {
+        let events = stage.store.events(&Scope::House, root.id, 0, u32::MAX).await.unwrap_or_default();
+        format!("{events:?}").hash(&mut hasher);
+    }
+    hasher.finish()
+}

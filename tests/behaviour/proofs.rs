@@ -1,0 +1,66 @@
+//! What always holds, over random histories; and that a bug in any of it would be seen.
+
+use entourage_testkit::{Bug, Simulation};
+
+/// A number from the environment.
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name)
+        .ok()
+        .map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
+}
+
+/// Runs these seeds on all cores; fails with the least failure of the first seed that fails.
+fn run_all(seeds: std::ops::Range<u64>) {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let part = |thread| seeds.clone().skip(thread as usize).step_by(threads as usize);
+        let threads: Vec<_> = (0..threads)
+            .map(|thread| {
+                scope.spawn(move || part(thread).find_map(|seed| Simulation::new(seed).check().err()))
+            })
+            .collect();
+        threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn the_invariants_hold_in_every_simulated_house() {
+    match (number("SEED"), number("ACTS")) {
+        (Some(seed), acts) => {
+            let simulation = Simulation::new(seed);
+            let simulation = acts.map_or(simulation, |acts| simulation.acts(acts as usize));
+            let outcome = simulation.run();
+            assert!(outcome.violations.is_empty(), "seed {seed}:\n{outcome}");
+        }
+        (None, _) => run_all(0..number("SEEDS").unwrap_or(150)),
+    }
+}
+
+#[test]
+fn the_same_seed_is_the_same_history() {
+    for seed in 0..15 {
+        let (once, again) = (Simulation::new(seed).run(), Simulation::new(seed).run());
+        assert_eq!(once, again, "seed {seed}");
+        assert!(once.facts > 10, "hardly anything happens: {once:?}");
+    }
+}
+
+#[test]
+fn every_planted_bug_is_caught() {
+    let page = include_str!("../../docs/reliability.md");
+    let caught = |bug: Bug| {
+        (0..300)
+            .map(|seed| Simulation::new(seed).planted(bug).run())
+            .find(|outcome| !outcome.violations.is_empty())
+    };
+    let mut missed = Vec::new();
+    for bug in Bug::ALL {
+        assert!(page.contains(bug.says()), "docs/reliability.md does not list: {}", bug.says());
+        match caught(*bug) {
+            Some(outcome) => println!("{bug:?} ({}): {}", bug.says(), outcome.violations[0]),
+            None => missed.push(bug),
+        }
+    }
+    assert!(missed.is_empty(), "not caught: {missed:?}");
+}
