@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 use entourage_store::{Claim, Commit, Store, Write};
 use entourage_types::{
-    Agent, Author, CallId, Cost, Item, ItemBody, Message, Output, Owner, Question, QuestionId,
+    About, Agent, Author, CallId, Cost, Item, ItemBody, Message, Output, Owner, Question, QuestionId,
     QuestionStatus, Run, RunId, Status, Step, StepState, Time, ToolCall, Turn, Usage, WaitingOn,
 };
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -69,8 +69,12 @@ async fn waiting(store: &dyn Store) -> Result<()> {
         run: run.id,
         call: call.id,
         task: None,
+        about: About::Information,
         text: "Which Oslo: the one in Norway, or the one in Minnesota?".into(),
         options: Vec::new(),
+        proposal: None,
+        due: None,
+        otherwise: None,
         status: QuestionStatus::Open,
         answer: None,
         created: now,
@@ -80,7 +84,7 @@ async fn waiting(store: &dyn Store) -> Result<()> {
         run: run.id,
         key: format!("tool/{}", call.id),
         state: StepState::Open,
-        value: json!({ "question": question.id, "about": {} }),
+        value: json!({ "question": question.id, "about": About::Information }),
         attempt: 1,
         used: None,
         started: now,

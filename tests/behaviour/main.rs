@@ -1,10 +1,12 @@
 //! What the house does, by name. One binary for all of it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test ends by panicking")]
 
+mod approvals;
 mod conversation;
 mod crash;
 mod delegation;
 mod dispatch;
+mod effects;
 mod gate;
 mod interventions;
 mod kill;

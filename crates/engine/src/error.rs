@@ -1,6 +1,6 @@
 //! What can go wrong at the house's door and inside it.
 
-use entourage_types::{AgentId, QuestionId, QuestionStatus};
+use entourage_types::{AgentId, Question, QuestionId, QuestionStatus};
 
 /// What can go wrong. Variants say what the caller can do about it.
 #[derive(Debug, thiserror::Error)]
@@ -26,13 +26,20 @@ pub enum Error {
         known: String,
     },
     /// The question is not open any more.
-    #[error("question {id} is {status} already")]
+    #[error("question {id} is {status} already: {how}")]
     NotOpen {
         /// Which question.
         id: QuestionId,
         /// Where it stands.
         status: QuestionStatus,
+        /// Who closed it, when and with which words.
+        how: String,
     },
+    /// The answer is for other arguments than those that the question is about.
+    #[error(
+        "the answer is for another call than the one that question {0} is about; read the question again"
+    )]
+    OtherCall(QuestionId),
     /// The agent has ended for good.
     #[error("agent {0} was cancelled and takes no more messages")]
     Gone(AgentId),
@@ -65,6 +72,17 @@ impl From<serde_json::Error> for Error {
 }
 
 impl Error {
+    /// A question that was closed before.
+    pub(crate) fn not_open(question: &Question) -> Self {
+        let Question { id, status, owner, updated, .. } = question;
+        let what = question.answer.as_deref().map(|answer| format!("`{answer}`, ")).unwrap_or_default();
+        let who = match status {
+            QuestionStatus::Expired => "by nobody".to_owned(),
+            _ => format!("by {owner}"),
+        };
+        Self::NotOpen { id: *id, status: *status, how: format!("{what}{who}, at {updated}") }
+    }
+
     /// A missing row, named by its noun.
     pub(crate) fn not_found(noun: &'static str, id: impl ToString) -> Self {
         Self::NotFound { noun, id: id.to_string() }

@@ -4,9 +4,11 @@
 //! wake-ups. The loop itself stands in [`programs`] and fits on a screen.
 
 mod advance;
+mod approval;
 mod budget;
 mod client;
 mod clock;
+mod digest;
 pub mod dispatch;
 mod error;
 mod feed;

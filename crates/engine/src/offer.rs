@@ -5,10 +5,15 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use entourage_tools::{Caller, Checker, Tool, Toolbox};
-use entourage_types::{Kind, ToolSpec};
+use entourage_tools::{Caller, Checker, Error as ToolError, Tool, Toolbox};
+use entourage_types::{ApprovalRule, Effect, Kind, ToolSpec};
+use serde_json::Value;
 
-use crate::Kinds;
+use crate::{
+    Kinds,
+    approval::{concerns, holds},
+    kinds::pattern,
+};
 
 /// The tools of the house and the offers made of them.
 pub(crate) struct Offers {
@@ -20,7 +25,19 @@ pub(crate) struct Offers {
 pub(crate) struct Offer {
     /// As the model sees it, in the order of the names.
     pub(crate) specs: Arc<[ToolSpec]>,
-    tools: HashMap<String, (Arc<dyn Tool>, Checker)>,
+    tools: HashMap<String, Offered>,
+}
+
+/// One tool on offer.
+pub(crate) struct Offered {
+    pub(crate) tool: Arc<dyn Tool>,
+    /// What its calls do to the world, as the kind says, or else the tool.
+    pub(crate) effect: Effect,
+    /// The JSON schema of its arguments.
+    pub(crate) parameters: Value,
+    checker: Checker,
+    /// The kind's rules that may hold a call back.
+    rules: Vec<Arc<ApprovalRule>>,
 }
 
 impl Offers {
@@ -38,13 +55,23 @@ impl Offers {
     fn make(&self, kind: &Arc<Kind>, is_root: bool, kinds: &Kinds) -> Offer {
         let peers: Vec<Arc<Kind>> = kind.peers.iter().filter_map(|name| kinds.get(name)).collect();
         let caller = Caller { kind, peers: &peers, is_root };
+        let rules: Vec<Arc<ApprovalRule>> = kind.approval.iter().cloned().map(Arc::new).collect();
         let mut specs = Vec::new();
         let mut tools = HashMap::new();
         for tool in self.tools.iter().filter(|tool| wants(kind, tool.name())) {
             let Some(spec) = tool.offer(&caller) else { continue };
             match Checker::new(&spec) {
                 Ok(checker) => {
-                    tools.insert(spec.name.clone(), (Arc::clone(tool), checker));
+                    let effect = effect_of(kind, &**tool);
+                    let concerned = rules.iter().filter(|rule| concerns(rule, &spec.name, effect));
+                    let offered = Offered {
+                        tool: Arc::clone(tool),
+                        effect,
+                        parameters: spec.parameters.clone(),
+                        checker,
+                        rules: concerned.cloned().collect(),
+                    };
+                    tools.insert(spec.name.clone(), offered);
                     specs.push(spec);
                 }
                 Err(error) => tracing::warn!(tool = tool.name(), %error, "a tool is left out"),
@@ -55,8 +82,18 @@ impl Offers {
 }
 
 impl Offer {
-    pub(crate) fn get(&self, name: &str) -> Option<(&Arc<dyn Tool>, &Checker)> {
-        self.tools.get(name).map(|(tool, checker)| (tool, checker))
+    /// The tool that a call names, when it is on offer and the arguments fit.
+    pub(crate) fn allowed(&self, tool: &str, arguments: &Value) -> Result<&Offered, ToolError> {
+        let offered = self.tools.get(tool).ok_or_else(|| {
+            ToolError::NotAllowed(format!("there is no tool `{tool}`; there are: {}", self.names()))
+        })?;
+        offered.checker.check(arguments)?;
+        Ok(offered)
+    }
+
+    /// The JSON schema of a tool's arguments; anything, where the tool is not on offer.
+    pub(crate) fn parameters(&self, tool: &str) -> Value {
+        self.tools.get(tool).map_or_else(|| true.into(), |offered| offered.parameters.clone())
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
@@ -68,15 +105,20 @@ impl Offer {
     }
 }
 
-/// Whether a kind lists a tool: by name, by `mcp` for every tool of a connected server, or by
-/// `mcp__server` for every tool of one.
+impl Offered {
+    /// The rules that hold back a call with these arguments.
+    pub(crate) fn rules(&self, arguments: &Value) -> impl Iterator<Item = &Arc<ApprovalRule>> {
+        self.rules.iter().filter(|rule| holds(rule, arguments))
+    }
+}
+
+/// Whether a kind lists a tool.
 fn wants(kind: &Kind, tool: &str) -> bool {
-    let Some(listed) = &kind.tools else { return true };
-    listed.iter().any(|name| {
-        name == tool
-            || (name == "mcp" && tool.contains("__"))
-            || name.strip_prefix("mcp__").is_some_and(|server| {
-                tool == server || tool.strip_prefix(server).is_some_and(|rest| rest.starts_with("__"))
-            })
-    })
+    kind.tools.as_ref().is_none_or(|listed| listed.iter().any(|name| pattern::names(name, tool)))
+}
+
+fn effect_of(kind: &Kind, tool: &dyn Tool) -> Effect {
+    let named = |names: &[String]| names.iter().any(|name| pattern::names(name, tool.name()));
+    let said = kind.effects.listed().into_iter().find(|(_, names)| named(names));
+    said.map_or_else(|| tool.effect(), |(effect, _)| effect)
 }

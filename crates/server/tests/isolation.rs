@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use entourage_store::{Commit, Write};
+use entourage_types::{Grant, GrantId, GrantStatus, Scope};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -17,7 +19,30 @@ async fn things(site: &Site) -> BTreeMap<&'static str, String> {
     let id = |list: Value| list["data"][0]["id"].as_str().expect("an id").to_owned();
     let run = id(site.get(&format!("/v1/agents/{agent}/runs")).await.expect(200));
     let task = id(site.get("/v1/tasks").await.expect(200));
-    BTreeMap::from([("AgentId", agent), ("QuestionId", question), ("RunId", run), ("TaskId", task)])
+    let grant = granted(site, &agent, &question).await;
+    let (question, grant) = (("QuestionId", question), ("GrantId", grant));
+    BTreeMap::from([("AgentId", agent), question, ("RunId", run), ("TaskId", task), grant])
+}
+
+/// A grant for an agent, as an answer to a question makes one.
+async fn granted(site: &Site, agent: &str, question: &str) -> String {
+    let agent = site.house.store().agent(&Scope::House, agent.parse().unwrap()).await.unwrap().unwrap();
+    let grant = Grant {
+        id: GrantId::new(),
+        owner: agent.owner,
+        root: agent.root,
+        agent: agent.id,
+        tool: "ask_user".into(),
+        rule: "ask_user".into(),
+        question: question.parse().unwrap(),
+        status: GrantStatus::Standing,
+        created: agent.created,
+        updated: agent.created,
+    };
+    let id = grant.id.to_string();
+    let commit = Commit::new(agent.created).write(Write::Grant(grant));
+    site.house.store().commit(commit).await.unwrap();
+    id
 }
 
 /// A body that the operation takes.

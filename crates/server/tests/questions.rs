@@ -1,6 +1,7 @@
 //! Questions: asked at any depth, answered once.
 
-use entourage_types::{Question, QuestionStatus};
+use entourage_engine::Kinds;
+use entourage_types::{Grant, GrantStatus, Question, QuestionStatus};
 use serde_json::json;
 
 use crate::site::Site;
@@ -18,7 +19,8 @@ async fn a_question_from_below_is_listed_answered_once_and_the_tree_goes_on() {
     let answered: Question = site.post(&format!("{path}/answer"), &json!({"answer": "blue"})).await.read();
     assert_eq!((answered.status, answered.answer.as_deref()), (QuestionStatus::Answered, Some("blue")));
     let again = site.post(&format!("{path}/answer"), &json!({"answer": "red"})).await;
-    assert!(again.problem(409, "question-not-open").detail.contains("answered already"));
+    let told = again.problem(409, "question-not-open").detail;
+    assert!(told.contains("answered already: `blue`, by local, at "), "{told}");
 
     site.follow(&id, 0).await.until(|frame| frame.is_status_of(&id, "succeeded")).await;
     let open = site.get("/v1/questions?status=open").await.expect(200);
@@ -40,8 +42,55 @@ async fn an_answer_is_a_text_or_a_refusal_not_both_and_not_neither() {
     let site = Site::open().await;
     let (_, question) = site.asked("ask").await;
     let path = format!("/v1/questions/{question}/answer");
-    for body in [json!({}), json!({"answer": "blue", "decline": true}), json!({"decline": false})] {
+    for body in [
+        json!({}),
+        json!({"answer": "blue", "decline": true}),
+        json!({"decline": false}),
+        json!({"answer": "blue", "verdict": "retry"}),
+        json!({"verdict": "perhaps"}),
+    ] {
         site.post(&path, &body).await.problem(422, "invalid-body");
     }
+    let refused = site.post(&path, &json!({"verdict": "retry"})).await.problem(422, "invalid-request");
+    assert!(refused.detail.contains("which is about information"), "{refused:?}");
     site.post(&path, &json!({"answer": "  "})).await.problem(422, "invalid-request");
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_leave_is_judged_over_http_and_a_grant_is_taken_back() {
+    let front = "name: orchestrator\napproval:\n  - tools: create_note";
+    let (kind, findings) = entourage_engine::kinds::parse("k.md", &format!("---\n{front}\n---\nNote it."));
+    let kind = kind.unwrap_or_else(|| panic!("{findings:?}"));
+    let site = Site::of_kinds(Kinds::none().with(kind)).await;
+    let (id, question) = site.asked("note").await;
+    let path = format!("/v1/questions/{question}");
+    let asked = site.get(&path).await.expect(200);
+    let proposal = &asked["proposal"];
+    assert_eq!((&asked["about"], &proposal["tool"]), (&json!("approval"), &json!("create_note")));
+    assert_eq!(proposal["parameters"]["type"], "object");
+    let to = format!("{path}/answer");
+    let judge = async |body: serde_json::Value| site.post(&to, &body).await;
+    judge(json!({"verdict": "approve", "reason": "why not"})).await.problem(422, "invalid-body");
+    judge(json!({"verdict": "reject", "arguments": {}})).await.problem(422, "invalid-body");
+    judge(json!({"answer": "no", "reason": "why"})).await.problem(422, "invalid-body");
+    judge(json!({"verdict": "give_up"})).await.problem(422, "invalid-request");
+    judge(json!({"verdict": "approve", "arguments": {"title": 1}})).await.problem(422, "invalid-request");
+    judge(json!({"verdict": "approve", "digest": "another"})).await.problem(409, "other-call");
+
+    let edited = json!({"title": "Found", "content": "It is green."});
+    let body = json!({"verdict": "approve_always", "arguments": edited, "digest": proposal["digest"]});
+    assert_eq!(judge(body).await.expect(200)["status"], "answered");
+    let late = judge(json!({"verdict": "reject"})).await.problem(409, "question-not-open").detail;
+    assert!(late.contains("`approve always with {"), "{late}");
+    site.follow(&id, 0).await.until(|frame| frame.is_status_of(&id, "succeeded")).await;
+    let notes = site.get(&format!("/v1/notes?root={id}")).await.expect(200);
+    assert_eq!(notes["data"][0]["content"], "It is green.");
+
+    let grants = site.get(&format!("/v1/grants?agent={id}&status=standing")).await.expect(200);
+    let grant: Grant = serde_json::from_value(grants["data"][0].clone()).unwrap();
+    assert_eq!((grant.tool.as_str(), grant.rule.as_str()), ("create_note", "create_note"));
+    let revoked = site.delete(&format!("/v1/grants/{}", grant.id)).await;
+    assert_eq!(revoked.read::<Grant>().status, GrantStatus::Revoked);
+    let standing = site.get("/v1/grants?status=standing").await.expect(200);
+    assert_eq!(standing["data"], json!([]));
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use entourage_engine::{
-    House,
+    House, Kinds,
     dispatch::{Dispatcher, Embedded},
 };
 use entourage_llm::{Message, Request, Script, ScriptedModel};
@@ -62,9 +62,13 @@ fn speak(request: &Request) -> Script {
 
 /// A house with a scripted model and the built-in kinds and tools.
 pub(crate) fn house(store: Arc<dyn Store>) -> House {
+    house_of(store, Kinds::builtin())
+}
+
+fn house_of(store: Arc<dyn Store>, kinds: Kinds) -> House {
     let model = ScriptedModel::deciding(|request| Some(Ok(speak(request))));
     let tools = entourage_tools::builtin(entourage_tools::Settings::default());
-    House::builder(store, Arc::new(model)).tools(tools).build()
+    House::builder(store, Arc::new(model)).tools(tools).kinds(kinds).build()
 }
 
 impl Site {
@@ -88,8 +92,19 @@ impl Site {
 
     /// A house over this store in which nobody works.
     pub(crate) async fn at_rest(store: Arc<dyn Store>, settings: Settings) -> Self {
+        Self::serving(house(store), settings).await
+    }
+
+    /// A house with these kinds.
+    pub(crate) async fn of_kinds(kinds: Kinds) -> Self {
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("a store"));
+        let site = Self::serving(house_of(store, kinds), Settings::default()).await;
+        site.work();
+        site
+    }
+
+    async fn serving(house: House, settings: Settings) -> Self {
         entourage_llm::install_tls();
-        let house = house(store);
         let stop = CancellationToken::new();
         let listener = entourage_server::bind(([127, 0, 0, 1], 0).into()).await.expect("a free port");
         let address = listener.local_addr().expect("an address");
@@ -140,6 +155,11 @@ impl Site {
     /// A POST with a body.
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         send(self.request(Method::POST, path).json(body)).await
+    }
+
+    /// A DELETE.
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
+        send(self.request(Method::DELETE, path)).await
     }
 
     /// Makes an agent with a first message, and returns its id.

@@ -47,7 +47,14 @@ pub(crate) fn commit(
             (Write::Forget(wakeup), _) => inbox::woken(connection, wakeup.agent, wakeup.id)?,
             // An outsider's are refused by the check.
             (Write::Agent(_) | Write::Read(_) | Write::Woken(_), None) => {}
-            (Write::Task(_) | Write::Question(_) | Write::Intervention(_) | Write::Entity(_), _) => {
+            (
+                Write::Task(_)
+                | Write::Question(_)
+                | Write::Grant(_)
+                | Write::Intervention(_)
+                | Write::Entity(_),
+                _,
+            ) => {
                 if let Some(entity) = write.entity()? {
                     entities::upsert(connection, &entity)?;
                 }

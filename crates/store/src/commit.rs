@@ -1,8 +1,8 @@
 //! Everything that changes at once: a fence, expectations, writes.
 
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Intervention, Item, Post, PostId, Question, Record, Run, Step, Task,
-    Time, Wakeup, WakeupId,
+    Agent, AgentId, Entity, EntityKind, Grant, Intervention, Item, Post, PostId, Question, Record, Run, Step,
+    Task, Time, Wakeup, WakeupId,
 };
 
 /// Everything that changes at once.
@@ -68,6 +68,8 @@ pub enum Write {
     Task(Task),
     /// A question, new or changed.
     Question(Question),
+    /// A grant, new or changed.
+    Grant(Grant),
     /// An intervention, new or changed.
     Intervention(Intervention),
     /// Any other entity, new or changed.
@@ -134,6 +136,7 @@ impl Write {
         Ok(match self {
             Self::Task(task) => Some(task.entity()?),
             Self::Question(question) => Some(question.entity()?),
+            Self::Grant(grant) => Some(grant.entity()?),
             Self::Intervention(intervention) => Some(intervention.entity()?),
             Self::Entity(entity) => Some(entity.clone()),
             _ => None,

@@ -74,6 +74,9 @@ pub fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, AgentId,
                 let body = EventBody::Question { question: Box::new(question.clone()) };
                 events.push((question.root, question.agent, body));
             }
+            Write::Grant(grant) => {
+                events.push((grant.root, grant.agent, EventBody::Grant { grant: Box::new(grant.clone()) }));
+            }
             Write::Intervention(done) => {
                 let body = EventBody::Intervention { intervention: Box::new(done.clone()) };
                 events.push((done.root, done.agent, body));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use entourage_types::{AgentId, CallId, Kind, Learning, Note, Owner, Time};
+use entourage_types::{AgentId, CallId, Effect, Kind, Learning, Note, Owner, Time};
 use tokio_util::sync::CancellationToken;
 
 use crate::Result;
@@ -13,6 +13,8 @@ use crate::Result;
 pub struct Context {
     /// The call; also the key under which an idempotent effect happens once.
     pub call: CallId,
+    /// What the house takes the call's effect for: the kind's word, otherwise the tool's own.
+    pub effect: Effect,
     /// The calling agent.
     pub agent: AgentId,
     /// The top of its tree.

@@ -21,13 +21,14 @@ pub use agents::{AskUser, SendMessage, SpawnAgent, Wait};
 pub use all::{Settings, builtin};
 pub use arguments::{Checker, parse, schema_of, spec_of};
 pub use context::{Context, Memory, Notes};
+pub use entourage_types::Effect;
 pub use error::Error;
 pub use files::{Files, ListFiles, ReadFile};
 pub use mcp::{McpServer, McpSettings, McpTransport, Problem, connect_all};
 pub use memory::{RetireLearning, SaveLearning, UpdateLearning};
 pub use notes::{CreateNote, SearchNotes};
 pub use outcome::{Ask, Delegate, Done, Outcome, Target};
-pub use tool::{Caller, Effect, Tool, Toolbox};
+pub use tool::{Caller, Tool, Toolbox};
 pub use web::{AllowedHost, FetchSettings, FetchUrl, SearchBackend, SearchSettings, WebSearch};
 
 /// What every call returns.

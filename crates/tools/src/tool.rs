@@ -3,21 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use entourage_types::{Kind, ToolSpec};
+use entourage_types::{Effect, Kind, ToolSpec};
 use serde_json::Value;
 
 use crate::{Context, Outcome, Result};
-
-/// What a call does to the world, and so what a crash in the middle of it means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
-    /// Reads, or writes only through its outcome: run again without a thought.
-    Pure,
-    /// Its effect happens once per key, and the call's id is the key: run again with the same id.
-    Idempotent,
-    /// Anything else. Never silently run again.
-    Unsafe,
-}
 
 /// An ability that a model may use.
 #[async_trait]
@@ -29,7 +18,8 @@ pub trait Tool: Send + Sync + 'static {
     /// no sense for the caller. The same caller always gets the same offer.
     fn offer(&self, caller: &Caller<'_>) -> Option<ToolSpec>;
 
-    /// What a call does to the world. Unsafe unless said otherwise.
+    /// What a call does to the world. Unsafe unless said otherwise; a kind may know better, and
+    /// [`Context::effect`] says what holds.
     fn effect(&self) -> Effect {
         Effect::Unsafe
     }

@@ -53,7 +53,8 @@ impl ServerHandler for Everything {
             tool("refuse", plain()),
             tool("life", plain().read_only(true)),
             tool("variable", plain()),
-            tool("die", plain().idempotent(true)),
+            tool("die", plain().idempotent(true).destructive(true)),
+            tool("key", plain().idempotent(true)),
             tool("die once", plain().read_only(true)),
             tool("spawn", plain()),
             tool("hang", plain()),
@@ -86,6 +87,10 @@ impl ServerHandler for Everything {
             "refuse" => return Err(ErrorData::invalid_params("no such thing", None)),
             "life" => says(std::process::id().to_string()),
             "variable" => says(std::env::var(text).unwrap_or_else(|_| "[unset]".to_owned())),
+            "key" => {
+                let key = context.meta.get("entourage/idempotency-key").and_then(Value::as_str);
+                says(key.unwrap_or("[none]").to_owned())
+            }
             "die" => std::process::exit(1),
             "die once" => match fs::File::create_new(text) {
                 Ok(_) => std::process::exit(1),

@@ -13,7 +13,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::support::{call, done, fails, kind, offered};
+use crate::support::{call, call_in, context, done, fails, kind, offered};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -58,8 +58,17 @@ async fn a_servers_tools_become_tools_and_a_broken_one_is_named() {
     let bare = offered(named(&tools, "all__nothing"), &kind("x", &[]), true).unwrap();
     assert_eq!(bare.parameters, json!({ "type": "object", "properties": {} }));
     assert_eq!(echo.effect(), Effect::Pure, "read-only");
-    assert_eq!(named(&tools, "all__die").effect(), Effect::Unsafe, "idempotent has no key");
+    assert_eq!(named(&tools, "all__die").effect(), Effect::Unsafe, "idempotent, but it destroys");
+    assert_eq!(named(&tools, "all__key").effect(), Effect::Idempotent);
     assert_eq!(named(&tools, "all__fail").effect(), Effect::Unsafe, "nothing said");
+}
+
+#[tokio::test]
+async fn a_server_is_told_the_key_under_which_a_call_is_one() {
+    let tools = connected().await;
+    let context = context(kind("x", &[]), true);
+    let told = call_in(&context, named(&tools, "all__key"), json!({})).await.unwrap();
+    assert_eq!(told, Outcome::text(context.call.to_string()));
 }
 
 #[tokio::test]

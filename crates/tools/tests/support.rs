@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use entourage_tools::{Caller, Checker, Context, Done, Error, Memory, Notes, Outcome, Result, Tool};
+use entourage_tools::{Caller, Checker, Context, Done, Effect, Error, Memory, Notes, Outcome, Result, Tool};
 use entourage_types::{AgentId, CallId, Kind, Learning, Note, Owner, Reply, Time, ToolSpec};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -45,6 +45,7 @@ pub(crate) fn context(kind: Kind, is_root: bool) -> Context {
     let agent = AgentId::new();
     Context {
         call: CallId::new(),
+        effect: Effect::Unsafe,
         agent,
         root: agent,
         is_root,
@@ -66,7 +67,7 @@ pub(crate) fn offered(tool: &dyn Tool, kind: &Kind, is_root: bool) -> Option<Too
 pub(crate) async fn call_in(context: &Context, tool: &dyn Tool, arguments: Value) -> Result<Outcome> {
     let spec = offered(tool, &context.kind, context.is_root).expect("the tool is not offered");
     Checker::new(&spec)?.check(&arguments)?;
-    tool.call(context, arguments).await
+    tool.call(&Context { effect: tool.effect(), ..context.clone() }, arguments).await
 }
 
 pub(crate) async fn call(tool: &dyn Tool, arguments: Value) -> Result<Outcome> {

@@ -11,6 +11,8 @@ words! {
         Task => "task",
         /// A question.
         Question => "question",
+        /// A standing leave.
+        Grant => "grant",
         /// What a person did to an agent.
         Intervention => "intervention",
         /// A note.

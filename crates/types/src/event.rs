@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Cost, Intervention, Item, Question, RunId, Status, StepState, StopReason, Task, Time, Usage,
-    WaitingOn,
+    AgentId, Cost, Grant, Intervention, Item, Question, RunId, Status, StepState, StopReason, Task, Time,
+    Usage, WaitingOn,
 };
 
 /// One numbered fact. Numbers are gap-free per root agent; the number is the SSE id.
@@ -100,6 +100,11 @@ pub enum EventBody {
         /// The intervention as of then.
         intervention: Box<Intervention>,
     },
+    /// A person gave an agent a standing leave, or took it back.
+    Grant {
+        /// The grant as of then.
+        grant: Box<Grant>,
+    },
     /// A question was asked, answered, declined or expired.
     Question {
         /// The question as of then.
@@ -119,6 +124,7 @@ impl EventBody {
             Self::Item { .. } => "item",
             Self::Task { .. } => "task",
             Self::Intervention { .. } => "intervention",
+            Self::Grant { .. } => "grant",
             Self::Question { .. } => "question",
         }
     }

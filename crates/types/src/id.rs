@@ -131,6 +131,10 @@ id!(
     InterventionId, "intervention", "int"
 );
 id!(
+    /// A standing leave.
+    GrantId, "grant", "grt"
+);
+id!(
     /// A post in an agent's inbox.
     PostId, "post", "pst"
 );

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ContextPolicy, Limits, status::words};
+use crate::{ApprovalRule, ContextPolicy, EffectClasses, Limits, Verdict, status::words};
 
 /// What sort of agent this is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,6 +22,15 @@ pub struct Kind {
     /// The tools it is offered; none given means all that need no setting up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
+    /// What it says of its tools' effects, where that is not what the tools say.
+    #[serde(skip_serializing_if = "EffectClasses::is_empty", default)]
+    pub effects: EffectClasses,
+    /// Which of its calls wait for a person's leave: those that any of these holds back.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub approval: Vec<ApprovalRule>,
+    /// What becomes of its calls that were interrupted and may have taken effect.
+    #[serde(default)]
+    pub in_doubt: InDoubt,
     /// The program it runs.
     pub program: Program,
     /// The kinds it may write to and make.
@@ -58,6 +67,9 @@ impl Kind {
             model: None,
             fallback: Vec::new(),
             tools: None,
+            effects: EffectClasses::default(),
+            approval: Vec::new(),
+            in_doubt: InDoubt::default(),
             program: Program::React,
             peers: Vec::new(),
             conversational: false,
@@ -70,6 +82,23 @@ impl Kind {
             instructions: String::new(),
             version: String::new(),
         }
+    }
+}
+
+/// What becomes of an unsafe call that was interrupted, when nobody says whether it happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct InDoubt {
+    /// Seconds that a person has to say; as long as for any question when not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_seconds: Option<u64>,
+    /// What is done then: `retry` or `give_up`.
+    pub otherwise: Verdict,
+}
+
+impl Default for InDoubt {
+    fn default() -> Self {
+        Self { answer_seconds: None, otherwise: Verdict::GiveUp }
     }
 }
 

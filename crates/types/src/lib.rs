@@ -4,10 +4,12 @@
 //! and shows; nothing here does anything.
 
 mod agent;
+mod approval;
 mod context;
 mod day;
 mod entity;
 mod event;
+mod grant;
 mod id;
 mod intervention;
 mod item;
@@ -30,29 +32,31 @@ mod usage;
 mod wakeup;
 
 pub use agent::Agent;
+pub use approval::{ApprovalRule, Comparison, Condition};
 pub use context::{ContextPolicy, Section};
 pub use day::Day;
 pub use entity::{Entity, EntityKind, Record};
 pub use event::{Event, EventBody};
+pub use grant::{Grant, GrantStatus};
 pub use id::{
-    AgentId, CallId, InterventionId, LearningId, NoteId, ParseIdError, PostId, QuestionId, RunId, TaskId,
-    WakeupId, seeded_ids,
+    AgentId, CallId, GrantId, InterventionId, LearningId, NoteId, ParseIdError, PostId, QuestionId, RunId,
+    TaskId, WakeupId, seeded_ids,
 };
 pub use intervention::{Action, Intervention, InterventionStatus};
 pub use item::{Author, Decision, Item, ItemBody, Level, Message, Notice, Output, ToolCall, Turn};
-pub use kind::{Input, Kind, Program, Reply};
+pub use kind::{InDoubt, Input, Kind, Program, Reply};
 pub use learning::{Learning, LearningStatus};
 pub use limits::Limits;
 pub use note::Note;
 pub use owner::{Owner, Scope};
 pub use post::{Post, PostBody};
-pub use question::{Answer, Question, QuestionStatus};
+pub use question::{About, Answer, Proposal, Question, QuestionStatus, Verdict};
 pub use report::{UsageBy, UsageRow};
 pub use round::Round;
 pub use run::{Run, Step, StepState, StopReason};
 pub use status::{Status, WaitingOn};
 pub use task::{Task, TaskResult};
 pub use time::Time;
-pub use tool::ToolSpec;
+pub use tool::{Effect, EffectClasses, ToolSpec};
 pub use usage::{Cost, ModelUse, Spent, Tally, Usage};
 pub use wakeup::Wakeup;

@@ -32,6 +32,10 @@ pub struct Limits {
     pub max_attempts: u32,
     /// Seconds that one tool call may take.
     pub tool_seconds: u64,
+    /// Seconds that a person has to answer a question, after which the agent goes on without; for
+    /// ever when not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_seconds: Option<u64>,
 }
 
 impl Default for Limits {
@@ -48,6 +52,7 @@ impl Default for Limits {
             max_output_chars: 24_000,
             max_attempts: 8,
             tool_seconds: 120,
+            answer_seconds: None,
         }
     }
 }

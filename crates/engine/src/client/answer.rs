@@ -1,52 +1,130 @@
 //! Answering a question. It is answered once, by whoever is first.
 
-use entourage_store::{Commit, Error as StoreError, Expect};
+use entourage_store::{Commit, Error as StoreError, Expect, Write};
+use entourage_tools::Checker;
 use entourage_types::{
-    Answer, EntityKind, Post, PostBody, PostId, Question, QuestionId, QuestionStatus, WakeupId,
+    Answer, EntityKind, Grant, GrantId, GrantStatus, Post, PostBody, PostId, Proposal, Question, QuestionId,
+    QuestionStatus, Time, ToolSpec, Verdict, WakeupId,
 };
 
 use super::{Client, checked_text};
 use crate::{Error, Result};
 
 impl Client {
-    /// Answers an open question, or declines to; the asking agent goes on with it.
+    /// Answers an open question, or declines to; the asking agent goes on with it. One of the
+    /// question's options, given as text, is that option.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::NotOpen`] when somebody was faster, [`Error::Invalid`] for an empty text.
+    /// [`Error::NotFound`], [`Error::NotOpen`] when somebody was faster, [`Error::OtherCall`] when
+    /// the answer is for other arguments, [`Error::Invalid`] for an empty text, for an answer that
+    /// such a question does not take, and for arguments that the tool does not take.
     pub async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question> {
-        if let Answer::Text(text) = &answer {
-            checked_text(text)?;
-        }
-        let mut question = self.question(id).await?;
+        let question = self.question(id).await?;
+        let answer = fitting(&question, answer)?;
         if question.status != QuestionStatus::Open {
-            return Err(Error::NotOpen { id, status: question.status });
+            return Err(Error::not_open(&question));
         }
-        let now = self.house.now();
-        question.updated = now;
-        (question.status, question.answer) = match &answer {
-            Answer::Text(text) => (QuestionStatus::Answered, Some(text.clone())),
-            Answer::Declined => (QuestionStatus::Declined, None),
-            Answer::Expired => (QuestionStatus::Expired, None),
-        };
-        let open = QuestionStatus::Open.as_str();
-        let mut commit = Commit::new(now)
-            .expect(Expect::Status(EntityKind::Question, id.to_string(), open))
-            .write(entourage_store::Write::Question(question.clone()));
-        let post = Post {
-            id: PostId::new(),
-            agent: question.agent,
-            at: now,
-            wakeup: WakeupId::new(),
-            body: PostBody::Answer { question: id, call: question.call, answer },
-        };
-        commit.post(post, &self.owner);
+        let (commit, closed) = closing(question, answer, Commit::new(self.house.now()));
         match self.house.store().commit(commit).await {
-            Ok(_) => Ok(question),
-            Err(StoreError::NotInStatus { .. }) => {
-                let status = self.question(id).await?.status;
-                Err(Error::NotOpen { id, status })
-            }
+            Ok(_) => Ok(closed),
+            Err(StoreError::NotInStatus { .. }) => Err(Error::not_open(&self.question(id).await?)),
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Adds to a commit that an open question is closed with this answer; returns the question as it
+/// stands then.
+pub(crate) fn closing(question: Question, answer: Answer, commit: Commit) -> (Commit, Question) {
+    let at = commit.at;
+    let closed = Question {
+        status: match &answer {
+            Answer::Declined => QuestionStatus::Declined,
+            Answer::Expired => QuestionStatus::Expired,
+            _ => QuestionStatus::Answered,
+        },
+        answer: in_words(&question, &answer),
+        updated: at,
+        ..question
+    };
+    let open = Expect::Status(EntityKind::Question, closed.id.to_string(), QuestionStatus::Open.as_str());
+    let mut commit = commit.expect(open).write(Write::Question(closed.clone()));
+    if let (Answer::Approve { always: true, .. }, Some(proposal)) = (&answer, &closed.proposal) {
+        commit.push(Write::Grant(grant(&closed, proposal, at)));
+    }
+    let body = PostBody::Answer { question: closed.id, call: closed.call, answer };
+    let (id, agent, wakeup) = (PostId::new(), closed.agent, WakeupId::new());
+    commit.post(Post { id, agent, at, wakeup, body }, &closed.owner);
+    (commit, closed)
+}
+
+/// An answer as people read it; of one that never came what is done instead.
+fn in_words(question: &Question, answer: &Answer) -> Option<String> {
+    let verdict = answer.verdict().map(Verdict::in_words);
+    match answer {
+        Answer::Text(text) => Some(text.clone()),
+        Answer::Approve { arguments: Some(arguments), .. } => {
+            verdict.map(|verdict| format!("{verdict} with {arguments}"))
+        }
+        Answer::Reject { reason: Some(reason) } => verdict.map(|verdict| format!("{verdict}: {reason}")),
+        Answer::Expired => question.otherwise.map(Verdict::in_words),
+        _ => verdict,
+    }
+}
+
+fn grant(question: &Question, proposal: &Proposal, at: Time) -> Grant {
+    Grant {
+        id: GrantId::new(),
+        owner: question.owner.clone(),
+        root: question.root,
+        agent: question.agent,
+        tool: proposal.tool.clone(),
+        rule: proposal.rule.clone().unwrap_or_default(),
+        question: question.id,
+        status: GrantStatus::Standing,
+        created: at,
+        updated: at,
+    }
+}
+
+/// The answer as such a question takes it.
+fn fitting(question: &Question, answer: Answer) -> Result<Answer> {
+    let verdicts = question.about.verdicts();
+    match &answer {
+        Answer::Text(text) => {
+            checked_text(text)?;
+            let is_chosen = |verdict: &&Verdict| text.trim().eq_ignore_ascii_case(&verdict.in_words());
+            return Ok(verdicts.iter().find(is_chosen).map_or(answer, |verdict| (*verdict).into()));
+        }
+        Answer::Expired => return Err(Error::Invalid("only the house lets a question expire".into())),
+        Answer::Approve { arguments, digest, .. } => {
+            if let Some(proposal) = &question.proposal {
+                let is_other = digest.as_ref().is_some_and(|digest| *digest != proposal.digest);
+                if is_other {
+                    return Err(Error::OtherCall(question.id));
+                }
+                arguments.as_ref().map_or(Ok(()), |arguments| checked(proposal, arguments))?;
+            }
+        }
+        Answer::Reject { reason } => reason.as_deref().map_or(Ok(()), checked_text)?,
+        Answer::Declined | Answer::Retry | Answer::GiveUp => {}
+    }
+    match answer.verdict().filter(|verdict| !verdicts.contains(verdict)) {
+        None => Ok(answer),
+        Some(verdict) => {
+            let choice: String = verdicts.iter().map(|verdict| format!("`{verdict}`, ")).collect();
+            Err(Error::Invalid(format!(
+                "`{verdict}` is no answer to question {}, which is about {}: give {choice}words, or decline",
+                question.id, question.about
+            )))
+        }
+    }
+}
+
+/// Refuses arguments that the tool would refuse.
+fn checked(proposal: &Proposal, arguments: &serde_json::Value) -> Result<()> {
+    let Proposal { tool, parameters, .. } = proposal;
+    let spec = ToolSpec { name: tool.clone(), description: String::new(), parameters: parameters.clone() };
+    let fits = Checker::new(&spec).and_then(|checker| checker.check(arguments));
+    fits.map_err(|error| Error::Invalid(error.to_string()))
 }

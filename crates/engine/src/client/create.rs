@@ -5,7 +5,7 @@ use entourage_types::{Agent, Author, Entity, EntityKind, Post, PostBody, PostId,
 use serde::{Deserialize, Serialize};
 
 use super::{Client, checked_text};
-use crate::{Error, Result};
+use crate::{Error, Result, digest::digest};
 
 /// What to make.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -106,11 +106,6 @@ impl Client {
 struct Request {
     request: String,
     answer: String,
-}
-
-fn digest(text: &str) -> String {
-    use sha2::{Digest, Sha256};
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A person's message for an agent, with the wake-up it brings.

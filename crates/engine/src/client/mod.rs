@@ -1,10 +1,11 @@
 //! What one owner may see and do. A foreign id reads as if it did not exist.
 //!
-//! One file per thing that can be asked: create, send, answer, intervene, memory, read, steps, transcript,
-//! usage.
+//! One file per thing that can be asked: create, send, answer, grants, intervene, memory, read, steps,
+//! transcript, usage.
 
 mod answer;
 mod create;
+mod grants;
 mod intervene;
 mod memory;
 mod read;
@@ -21,6 +22,7 @@ pub use create::NewAgent;
 pub use send::Posted;
 pub use transcript::{Entry, Role};
 
+pub(crate) use answer::closing;
 pub(crate) use create::title_of;
 pub(crate) use intervene::post_of;
 pub(crate) use transcript::said;

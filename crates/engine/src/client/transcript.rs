@@ -3,7 +3,7 @@
 
 use entourage_store::Page;
 use entourage_types::{
-    AgentId, Author, Item, ItemBody, Level, Question, QuestionId, QuestionStatus, Reply, TaskId, Time,
+    About, AgentId, Author, Item, ItemBody, Level, Question, QuestionId, QuestionStatus, Reply, TaskId, Time,
 };
 use serde::Serialize;
 
@@ -93,7 +93,7 @@ pub(crate) fn said(output: &entourage_types::Output) -> Option<&str> {
 
 fn asked(question: Question) -> Entry {
     let text = match question.status {
-        QuestionStatus::Open if question.agent != question.root => {
+        QuestionStatus::Open if question.about == About::Information && question.agent != question.root => {
             format!("The {} needs more information: {}", capitalised(&question.kind), question.text)
         }
         _ => question.text,

@@ -5,6 +5,8 @@ use std::{collections::HashSet, fmt, sync::Arc};
 use entourage_types::Kind;
 use serde::Serialize;
 
+use super::pattern;
+
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -63,11 +65,33 @@ pub(super) fn references<'a>(
             let text = format!("peer `{peer}` is no kind of this house; messages to it will be refused");
             findings.push(Finding::remark(&kind.name, 0, text));
         }
+        let of_effects = kind
+            .effects
+            .listed()
+            .into_iter()
+            .flat_map(|(_, names)| names.iter().map(|name| ("effects", name)));
+        let of_approval =
+            kind.approval.iter().flat_map(|rule| rule.tools.iter().map(|name| ("approval", name)));
+        for (key, name) in of_effects.chain(of_approval) {
+            if !tools.iter().any(|tool| pattern::names(name, tool)) && !is_of_server(name) {
+                let text =
+                    format!("`{key}` names `{name}`, which is no tool of this house; it has no effect");
+                findings.push(Finding::remark(&kind.name, 0, text));
+            }
+        }
         let listed = kind.tools.iter().flatten();
-        for tool in listed.filter(|tool| !tools.contains(&tool.as_str()) && !tool.starts_with("mcp")) {
+        for tool in listed
+            .filter(|tool| !tools.iter().any(|known| pattern::names(tool, known)) && !is_of_server(tool))
+        {
             let text = format!("tool `{tool}` is not set up in this house; the kind works without it");
             findings.push(Finding::remark(&kind.name, 0, text));
         }
     }
     findings
+}
+
+/// Whether a name is of a tool of a connected server: which tools those have is known only once they
+/// are connected.
+fn is_of_server(name: &str) -> bool {
+    name.starts_with("mcp") || name.contains("__")
 }

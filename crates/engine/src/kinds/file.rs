@@ -4,12 +4,12 @@
 //! for their sub-agent files: such a file loads as it is. Keys and values that mean something only
 //! there are remarked upon, not refused.
 
-use entourage_types::{ContextPolicy, Input, Kind, Limits, Program, Reply};
+use entourage_types::{ContextPolicy, EffectClasses, InDoubt, Input, Kind, Limits, Program, Reply, Verdict};
 use serde::Deserialize;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
-use super::Finding;
+use super::{Finding, approval};
+use crate::digest::digest;
 
 /// Tools of coding agents by the names of ours.
 const TOOLS_ELSEWHERE: [(&str, &str); 7] = [
@@ -23,12 +23,15 @@ const TOOLS_ELSEWHERE: [(&str, &str); 7] = [
 ];
 
 /// Keys of this house; any other is remarked upon.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 17] = [
     "name",
     "description",
     "model",
     "fallback",
     "tools",
+    "effects",
+    "approval",
+    "in_doubt",
     "program",
     "peers",
     "conversational",
@@ -49,6 +52,12 @@ struct FrontMatter {
     #[serde(default)]
     fallback: Names,
     tools: Option<Names>,
+    #[serde(default)]
+    effects: Effects,
+    #[serde(default)]
+    approval: Vec<approval::Written>,
+    #[serde(default)]
+    in_doubt: InDoubt,
     program: Option<Program>,
     #[serde(default)]
     peers: Names,
@@ -64,10 +73,19 @@ struct FrontMatter {
     output_schema: Option<Value>,
 }
 
+/// What the kind says of its tools' effects.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Effects {
+    pure: Names,
+    idempotent: Names,
+    r#unsafe: Names,
+}
+
 /// Names as a list, or on one line with commas.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Names {
+pub(super) enum Names {
     List(Vec<String>),
     Line(String),
 }
@@ -79,7 +97,7 @@ impl Default for Names {
 }
 
 impl Names {
-    fn into_vec(self) -> Vec<String> {
+    pub(super) fn into_vec(self) -> Vec<String> {
         let trimmed = |name: &str| name.trim().to_owned();
         match self {
             Self::List(names) => names.iter().map(|name| trimmed(name)).collect(),
@@ -121,6 +139,18 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
         let why = format!("fallback `{nameless}` is not of the form `provider::name`");
         findings.push(Finding::mistake(file, line_of(front, "fallback"), why));
     }
+    let answer_seconds = matter.limits.answer_seconds;
+    let mut rules = Vec::new();
+    for written in matter.approval {
+        match written.read(answer_seconds) {
+            Ok(rule) => rules.push(rule),
+            Err(why) => findings.push(Finding::mistake(file, line_of(front, "approval"), why)),
+        }
+    }
+    if !matches!(matter.in_doubt.otherwise, Verdict::Retry | Verdict::GiveUp) {
+        let why = "`otherwise` is `retry` or `give_up` here";
+        findings.push(Finding::mistake(file, line_of(front, "in_doubt"), why));
+    }
     if findings.iter().any(|finding| finding.severity == super::Severity::Mistake) {
         return (None, findings);
     }
@@ -129,6 +159,13 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
         model,
         fallback,
         tools,
+        effects: EffectClasses {
+            pure: matter.effects.pure.into_vec(),
+            idempotent: matter.effects.idempotent.into_vec(),
+            r#unsafe: matter.effects.r#unsafe.into_vec(),
+        },
+        approval: rules,
+        in_doubt: matter.in_doubt,
         program: matter.program.unwrap_or(Program::React),
         peers: matter.peers.into_vec(),
         conversational: matter.conversational,
@@ -224,7 +261,7 @@ fn model_here(model: Option<String>, file: &str, line: usize, findings: &mut Vec
 }
 
 fn version(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    digest(text).chars().take(16).collect()
 }
 
 #[cfg(test)]
@@ -264,6 +301,16 @@ mod tests {
         assert!(only("---\nname: a\nlimits:\n  max_stepz: 3\n---\nDo.").text.contains("max_stepz"));
         assert!(only("---\nname: a\ncontext: {sections: [tme]}\n---\nDo.").text.contains("learnings"));
         assert_eq!(only("---\nname: a\nfallback: [gpt]\n---\nDo.").line, 3);
+        let rule = |rule: &str| only(&format!("---\nname: a\napproval:\n  - {rule}\n---\nDo."));
+        assert_eq!(rule("{ tools: pay, when: amount > much }").line, 3);
+        assert!(rule("{ tools: pay, when: amount > much }").text.contains("`much` is no number"));
+        assert!(rule("{ when: amount > 1 }").text.contains("says which calls wait"));
+        assert!(rule("{ effect: dangerous }").text.contains("pure, idempotent, unsafe"));
+        assert!(rule("{ tools: pay, otherwise: approve }").text.contains("answer_seconds"));
+        assert!(rule("{ tools: pay, answer_seconds: 1, otherwise: retry }").text.contains("not `retry`"));
+        assert!(rule("{ tool: pay }").text.contains("tool"));
+        assert!(only("---\nname: a\nin_doubt: { otherwise: approve }\n---\nDo.").text.contains("give_up"));
+        assert!(only("---\nname: a\neffects: { safe: pay }\n---\nDo.").text.contains("safe"));
         assert!(only("---\ndescription: nameless\n---\nDo.").text.contains("name"));
     }
 }

@@ -1,7 +1,9 @@
 //! Kinds are Markdown files: the built-in ones, and a directory of the user's that adds or overrides.
 
+mod approval;
 mod check;
 mod file;
+pub(crate) mod pattern;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 

@@ -1,31 +1,70 @@
 //! Questions: a call that only a person can answer. It waits on disk; the root's user is asked,
 //! however deep the asking agent stands.
 
+use std::time::Duration;
+
 use entourage_store::Write;
 use entourage_types::{
-    Answer, Output, Post, PostBody, Question, QuestionId, QuestionStatus, Step, StepState, TaskResult,
-    ToolCall,
+    About, Proposal, Question, QuestionId, QuestionStatus, Step, StepState, Time, ToolCall, Verdict, Wakeup,
+    WakeupId,
 };
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
-use super::{
-    Result, Run,
-    call_tools::{key, output},
-};
+use super::{Result, Run};
+use crate::digest::digest;
 
-const RETRY: &str = "retry";
-const GIVE_UP: &str = "give up";
+/// What to ask.
+pub(super) struct Wanted {
+    pub(super) about: About,
+    pub(super) text: String,
+    pub(super) options: Vec<String>,
+    pub(super) proposal: Option<Proposal>,
+    /// How long a person has; as long as the kind gives for any question when none is given.
+    pub(super) seconds: Option<u64>,
+    pub(super) otherwise: Option<Verdict>,
+}
+
+/// What the step of a call keeps while a person is asked.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Asked {
+    pub(super) question: QuestionId,
+    pub(super) about: About,
+    /// What an answer holds for.
+    #[serde(default)]
+    pub(super) holds_for: String,
+    /// When it expires, and the wake-up that comes then.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) due: Option<(Time, WakeupId)>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) otherwise: Option<Verdict>,
+}
+
+impl Asked {
+    /// What a step keeps, if a person is asked about its call.
+    pub(super) fn of(step: &Step) -> Option<Self> {
+        serde_json::from_value(step.value.clone()).ok().filter(|_| step.state == StepState::Open)
+    }
+}
+
+impl Wanted {
+    /// A question of the agent's own.
+    pub(super) fn information(text: String, options: Vec<String>) -> Self {
+        let about = About::Information;
+        Self { about, text, options, proposal: None, seconds: None, otherwise: None }
+    }
+}
 
 impl Run<'_> {
-    /// Opens a question for a call. `about` says what else the waiting step must know.
+    /// Opens a question for a call, in one commit with these writes.
     pub(super) async fn ask(
         &mut self,
         call: &ToolCall,
-        text: String,
-        options: Vec<String>,
-        about: Value,
+        wanted: Wanted,
+        mut writes: Vec<Write>,
     ) -> Result<()> {
         let at = self.house.now();
+        let seconds = wanted.seconds.or(self.kind.limits.answer_seconds);
+        let due = seconds.map(|seconds| (at + Duration::from_secs(seconds), WakeupId::new()));
         let question = Question {
             id: QuestionId::new(),
             owner: self.agent.owner.clone(),
@@ -35,51 +74,59 @@ impl Run<'_> {
             run: self.record.id,
             call: call.id,
             task: self.record.tasks.last().copied(),
-            text,
-            options,
+            about: wanted.about,
+            text: wanted.text,
+            options: wanted.options,
+            proposal: wanted.proposal.map(Box::new),
+            due: due.map(|(due, _)| due),
+            otherwise: wanted.otherwise.filter(|_| due.is_some()),
             status: QuestionStatus::Open,
             answer: None,
             created: at,
             updated: at,
         };
-        let value = json!({ "question": question.id, "about": about });
-        let step = self.step(&key(call), StepState::Open, value, at);
-        self.commit(vec![Write::Question(question), Write::Step(step)]).await
+        let (about, otherwise) = (question.about, question.otherwise);
+        let asked = Asked { question: question.id, about, holds_for: self.binding(call), due, otherwise };
+        writes.push(Write::Step(self.call_step(call, StepState::Open, serde_json::to_value(asked)?, at)));
+        writes.push(Write::Question(question));
+        if let Some((due, id)) = due {
+            let (agent, owner) = (self.agent.id, self.agent.owner.clone());
+            writes.push(Write::Wake(Wakeup { id, agent, owner, due }));
+        }
+        self.commit(writes).await
     }
 
     /// A call whose effect may have happened when the process died: only a person can say.
     pub(super) async fn ask_whether_it_happened(&mut self, call: &ToolCall) -> Result<()> {
+        let proposal = self.proposal(call);
         let text = format!(
-            "The call of `{}` was interrupted and may or may not have taken effect. Its arguments: {}. \
-             Answer `{RETRY}` to call it again, `{GIVE_UP}` to go on without it, or give its result in your own \
-             words to treat it as done.",
-            call.tool, call.arguments,
+            "The {}'s call of `{}` was interrupted and may or may not have taken effect. Its arguments: {}. \
+             Call it again, give it up, or say what it returned to treat it as done.",
+            self.kind.name, call.tool, proposal.arguments,
         );
-        self.ask(call, text, vec![RETRY.into(), GIVE_UP.into()], json!("interrupted")).await
+        let in_doubt = self.kind.in_doubt.clone();
+        let wanted = Wanted {
+            about: About::Doubt,
+            text,
+            options: About::Doubt.options(),
+            proposal: Some(proposal),
+            seconds: in_doubt.answer_seconds,
+            otherwise: Some(in_doubt.otherwise),
+        };
+        self.ask(call, wanted, vec![]).await
     }
 
-    /// The output that a post brings for an open call; none when the call shall run again.
-    pub(super) fn reply_of(&self, call: &ToolCall, step: &Step, post: &Post) -> Option<Output> {
-        let interrupted = step.value["about"] == "interrupted";
-        let (text, error) = match &post.body {
-            PostBody::Answer { answer: Answer::Text(text), .. } if interrupted && text.trim() == RETRY => {
-                return None;
-            }
-            PostBody::Answer { answer: Answer::Text(text), .. } if interrupted && text.trim() == GIVE_UP => {
-                ("The call was interrupted and given up; it may have taken effect.".to_owned(), true)
-            }
-            PostBody::Answer { answer: Answer::Text(text), .. } => (text.clone(), false),
-            PostBody::Answer { answer: Answer::Declined, .. } => (
-                "The user declined to answer. Go on without, or end with what there is.".to_owned(),
-                interrupted,
-            ),
-            PostBody::Answer { answer: Answer::Expired, .. } => {
-                ("Nobody answered in time. Go on without, or end with what there is.".to_owned(), interrupted)
-            }
-            PostBody::Done { result: TaskResult::Text(text), .. } => (text.clone(), false),
-            PostBody::Done { result: TaskResult::Error(text), .. } => (text.clone(), true),
-            PostBody::Message { .. } | PostBody::Intervention { .. } => return None,
-        };
-        Some(output(call, text, error))
+    /// The call as a person sees it.
+    pub(super) fn proposal(&self, call: &ToolCall) -> Proposal {
+        let arguments = self.arguments(call);
+        let parameters = self.offer.parameters(&call.tool);
+        Proposal {
+            tool: call.tool.clone(),
+            digest: digest(&format!("{}\n{arguments}", call.tool)),
+            arguments,
+            parameters,
+            kind_version: self.kind.version.clone(),
+            rule: None,
+        }
     }
 }

@@ -6,14 +6,20 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use entourage_store::Write;
 use entourage_tools::{Context, Effect, Error as ToolError, Outcome, Tool};
 use entourage_types::{
-    CallId, ItemBody, Output, Post, Record, Status, StepState, Time, ToolCall, WaitingOn, Wakeup, WakeupId,
+    CallId, ItemBody, Output, Post, Record, Status, Step, StepState, Time, ToolCall, WaitingOn, Wakeup,
+    WakeupId,
 };
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Interrupt, Result, Run};
-use crate::{client::said, offer::Offer};
+use super::{
+    Interrupt, Result, Run,
+    approve::EDITED,
+    ask::{Asked, Wanted},
+    reply::Reply,
+};
+use crate::client::said;
 
 type Ran = (usize, Result<Outcome, ToolError>);
 /// Calls under way, as part of the activation: whatever ends it ends them.
@@ -30,8 +36,8 @@ impl Run<'_> {
             self.heed().await?;
         }
         if !self.all_answered(calls) {
-            let again = self.take_posts(calls).await?;
-            let mut running = self.dispatch(calls, &again).await?;
+            let begun = self.take_posts(calls).await?;
+            let mut running = self.dispatch(calls, &begun).await?;
             let cut = self.cut.clone();
             loop {
                 let ran = tokio::select! {
@@ -50,9 +56,10 @@ impl Run<'_> {
     }
 
     /// Gives the posts in the inbox to the calls that wait for them. Returns the calls that a
-    /// person wants run again.
+    /// person let begin, or begin again.
     async fn take_posts(&mut self, calls: &[ToolCall]) -> Result<Vec<CallId>> {
-        let mut again = Vec::new();
+        self.expire_overdue(calls).await?;
+        let mut begun = Vec::new();
         for (index, call) in calls.iter().enumerate() {
             let Some(step) = self.steps.get(&key(call)).filter(|step| step.state == StepState::Open) else {
                 continue;
@@ -73,22 +80,40 @@ impl Run<'_> {
                 continue;
             };
             let post: Post = self.inbox.remove(at);
-            let read = self.read(&post);
+            let mut writes = vec![self.read(&post)];
+            // The wake-up for when nobody answers is of no use any more.
+            let asked = Asked::of(&step);
+            let limit = asked.as_ref().and_then(|asked| asked.due);
+            writes.extend(limit.map(|(_, wakeup)| Write::Woken(wakeup)));
             match self.reply_of(call, &step, &post) {
-                Some(output) => self.finish(calls, index, output, vec![read]).await?,
-                None => {
-                    let started = self.step(&key(call), StepState::Started, Value::Null, self.house.now());
-                    self.commit(vec![read, Write::Step(started)]).await?;
-                    again.push(call.id);
-                }
+                Reply::Output(output) => self.finish(calls, index, output, writes).await?,
+                Reply::Begin(arguments) => match self.must_ask_again(call, asked.as_ref()).await? {
+                    Some(rule) => self.ask_for_leave(call, &rule, writes).await?,
+                    None => {
+                        self.begin(call, arguments, writes).await?;
+                        begun.push(call.id);
+                    }
+                },
             }
         }
-        Ok(again)
+        Ok(begun)
+    }
+
+    /// A call that waited is under way: the intent, and that the agent is at work again.
+    async fn begin(&mut self, call: &ToolCall, edited: Option<Value>, mut writes: Vec<Write>) -> Result<()> {
+        let at = self.house.now();
+        let value = edited.map_or(Value::Null, |arguments| json!({ EDITED: arguments }));
+        writes.push(Write::Step(self.call_step(call, StepState::Started, value, at)));
+        if self.record.status != Status::Running {
+            writes.push(self.run_row(Status::Running, None));
+        }
+        writes.extend(self.awake(at));
+        self.commit(writes).await
     }
 
     /// Starts the calls that nobody has begun, and those begun ones that may be begun again. The
     /// intent of a call that is not pure is on record before the call starts.
-    async fn dispatch(&mut self, calls: &[ToolCall], again: &[CallId]) -> Result<Running> {
+    async fn dispatch(&mut self, calls: &[ToolCall], begun: &[CallId]) -> Result<Running> {
         let offer = Arc::clone(&self.offer);
         let at = self.house.now();
         let mut ready = Vec::new();
@@ -98,22 +123,29 @@ impl Run<'_> {
             if matches!(before, Some(StepState::Done | StepState::Open)) {
                 continue;
             }
-            let tool = match allowed(&offer, call) {
-                Ok(tool) => tool,
+            let arguments = self.arguments(call);
+            let offered = match offer.allowed(&call.tool, &arguments) {
+                Ok(offered) => offered,
                 Err(refusal) => {
                     self.settle(calls, index, Err(refusal)).await?;
                     continue;
                 }
             };
-            let effect = tool.effect();
-            if before == Some(StepState::Started) && effect == Effect::Unsafe && !again.contains(&call.id) {
+            let effect = offered.effect;
+            if before == Some(StepState::Started) && effect == Effect::Unsafe && !begun.contains(&call.id) {
                 self.ask_whether_it_happened(call).await?;
+                continue;
+            }
+            if before.is_none()
+                && let Some(rule) = self.held_back(offered, call).await?
+            {
+                self.ask_for_leave(call, &rule, vec![]).await?;
                 continue;
             }
             if effect != Effect::Pure && before.is_none() {
                 intents.push(Write::Step(self.step(&key(call), StepState::Started, Value::Null, at)));
             }
-            ready.push((index, Arc::clone(tool), self.context(call, at)));
+            ready.push((index, Arc::clone(&offered.tool), self.context(call, effect, at), arguments));
         }
         if !intents.is_empty() {
             self.commit(intents).await?;
@@ -121,8 +153,7 @@ impl Run<'_> {
         let running = Running::new();
         let alone = ready.len() == 1;
         let seconds = self.kind.limits.tool_seconds;
-        for (index, tool, context) in ready {
-            let arguments = calls[index].arguments.clone();
+        for (index, tool, context, arguments) in ready {
             let ran = async move { (index, run_tool(&*tool, &context, arguments, seconds).await) };
             running.push(if alone { ran.boxed() } else { beside_others(index, ran).boxed() });
         }
@@ -152,12 +183,12 @@ impl Run<'_> {
                 };
                 self.finish(calls, index, Output { details, ..output(call, done.text, false) }, kept).await
             }
-            Ok(Outcome::Ask(ask)) => self.ask(call, ask.text, ask.options, json!({})).await,
+            Ok(Outcome::Ask(ask)) => self.ask(call, Wanted::information(ask.text, ask.options), vec![]).await,
             Ok(Outcome::Delegate(delegate)) => self.delegate(calls, index, delegate).await,
             Ok(Outcome::Await(time)) => {
                 let at = self.house.now();
                 let due = at + time;
-                let step = self.step(&key(call), StepState::Open, json!({ "until": due.micros() }), at);
+                let step = self.call_step(call, StepState::Open, json!({ "until": due.micros() }), at);
                 let (agent, owner) = (self.agent.id, self.agent.owner.clone());
                 let wake = Write::Wake(Wakeup { id: WakeupId::new(), agent, owner, due });
                 self.commit(vec![Write::Step(step), wake]).await
@@ -172,10 +203,15 @@ impl Run<'_> {
         &mut self,
         calls: &[ToolCall],
         index: usize,
-        output: Output,
+        mut output: Output,
         mut writes: Vec<Write>,
     ) -> Result<()> {
         let at = self.house.now();
+        // The transcript keeps the call as the agent made it; the output says what became of it.
+        if let Some(arguments) = self.edited(&calls[index]) {
+            let text = &output.text;
+            output.text = format!("The user changed the arguments to {arguments}. With those:\n{text}");
+        }
         let is_done =
             |call: &ToolCall| self.steps.get(&key(call)).is_some_and(|step| step.state == StepState::Done);
         let last = calls.iter().enumerate().all(|(other, call)| other == index || is_done(call));
@@ -205,9 +241,28 @@ impl Run<'_> {
         self.commit(writes).await
     }
 
-    fn context(&self, call: &ToolCall, now: Time) -> Context {
+    /// The step of a call under way, in a new state. The arguments that a person gave stay with it.
+    pub(super) fn call_step(&self, call: &ToolCall, state: StepState, value: Value, at: Time) -> Step {
+        let value = match (value, self.edited(call)) {
+            (Value::Null, Some(arguments)) => json!({ EDITED: arguments }),
+            (Value::Object(mut value), Some(arguments)) => {
+                value.entry(EDITED).or_insert_with(|| arguments.clone());
+                Value::Object(value)
+            }
+            (value, _) => value,
+        };
+        self.step(&key(call), state, value, at)
+    }
+
+    /// The arguments that a call is made with: the agent's own, unless a person gave others.
+    pub(super) fn arguments(&self, call: &ToolCall) -> Value {
+        self.edited(call).unwrap_or(&call.arguments).clone()
+    }
+
+    fn context(&self, call: &ToolCall, effect: Effect, now: Time) -> Context {
         Context {
             call: call.id,
+            effect,
             agent: self.agent.id,
             root: self.agent.root,
             is_root: self.agent.parent.is_none(),
@@ -246,15 +301,6 @@ impl Run<'_> {
             _ => None,
         })
     }
-}
-
-/// The tool that a call names, when it is on offer and the arguments fit.
-fn allowed<'a>(offer: &'a Offer, call: &ToolCall) -> Result<&'a Arc<dyn Tool>, ToolError> {
-    let (tool, checker) = offer.get(&call.tool).ok_or_else(|| {
-        ToolError::NotAllowed(format!("there is no tool `{}`; there are: {}", call.tool, offer.names()))
-    })?;
-    checker.check(&call.arguments)?;
-    Ok(tool)
 }
 
 /// Runs a tool within its time; a crash of the tool is an error of the call, not of the house.

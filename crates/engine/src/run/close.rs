@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::{
     Interrupt, Run,
+    ask::Asked,
     call_tools::{key, output},
 };
 
@@ -132,8 +133,8 @@ impl Run<'_> {
             last.unwrap_or_default().into_iter().filter(|call| !self.answered.contains(&call.id)).collect();
         for call in open {
             let step = self.steps.get(&key(&call)).cloned();
-            if let Some(id) = step.as_ref().and_then(|step| step.value["question"].as_str()) {
-                self.expire(id, writes).await?;
+            if let Some(asked) = step.as_ref().and_then(Asked::of) {
+                self.withdraw(asked, writes).await?;
             }
             let begun = step.as_ref().is_some_and(|step| step.state == StepState::Started);
             let in_doubt = if begun { "; it may have taken effect" } else { "" };
@@ -149,19 +150,14 @@ impl Run<'_> {
     }
 
     /// A question whose run has ended is not asked any more.
-    async fn expire(&mut self, id: &str, writes: &mut Vec<Write>) -> Result<()> {
-        let scope = Scope::from(&self.agent.owner);
-        let found = self.house.inner.store.entity(&scope, EntityKind::Question, id).await?;
-        let Some(mut question) = found.map(|entity| Question::from_entity(&entity)).transpose()? else {
-            return Ok(());
-        };
-        if question.status == QuestionStatus::Open {
+    async fn withdraw(&mut self, asked: Asked, writes: &mut Vec<Write>) -> Result<()> {
+        if let Some(question) = self.question(asked.question).await? {
             let (kind, open) = (EntityKind::Question, QuestionStatus::Open.as_str());
-            self.expecting.push(Expect::Status(kind, id.to_owned(), open));
-            question.status = QuestionStatus::Expired;
-            question.updated = self.house.now();
-            writes.push(Write::Question(question));
+            self.expecting.push(Expect::Status(kind, question.id.to_string(), open));
+            let (status, updated) = (QuestionStatus::Expired, self.house.now());
+            writes.push(Write::Question(Question { status, updated, ..question }));
         }
+        writes.extend(asked.due.map(|(_, wakeup)| Write::Woken(wakeup)));
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{
     Interrupt, Result, Run,
-    call_tools::{handed_over, key, output},
+    call_tools::{handed_over, output},
 };
 use crate::client::title_of;
 
@@ -65,7 +65,7 @@ impl Run<'_> {
             true => json!({ "task": task.id }),
             false => json!({ "task": task.id, "handed_to": worker }),
         };
-        commit.push(Write::Step(self.step(&key(call), StepState::Open, value, at)));
+        commit.push(Write::Step(self.call_step(call, StepState::Open, value, at)));
         match self.apply(commit).await {
             Err(Interrupt::Store(full @ StoreError::TreeFull { .. })) => {
                 self.finish(calls, index, output(call, full.to_string(), true), vec![]).await

@@ -2,17 +2,20 @@
 //! it has not committed never happened.
 //!
 //! One file per thing that can happen: [`receive`], [`call_model`], [`call_tools`], [`delegate`],
-//! [`ask`], [`heed`], [`close`], [`limits`], [`context`], [`spend`].
+//! [`approve`], [`ask`], [`reply`], [`expire`], [`heed`], [`close`], [`limits`], [`context`], [`spend`].
 
+mod approve;
 mod ask;
 mod call_model;
 mod call_tools;
 mod close;
 mod context;
 mod delegate;
+mod expire;
 mod heed;
 mod limits;
 mod receive;
+mod reply;
 mod spend;
 
 use std::{

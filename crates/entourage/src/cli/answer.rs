@@ -1,10 +1,11 @@
 //! `entourage answer`: what an agent waits for.
 
 use clap::Args;
-use entourage_types::{Answer as Given, QuestionId};
+use entourage_types::{Answer as Reply, QuestionId};
+use serde_json::Value;
 
 use super::{
-    backend::{self, Purpose, Result},
+    backend::{self, Purpose},
     failure::Exit,
     globals::Globals,
     out,
@@ -13,9 +14,16 @@ use super::{
 const AFTER_HELP: &str = "\
 Examples:
   entourage answer qst_0199… \"The one in Lisbon\"
-  entourage answer qst_0199… --decline        the agent goes on without
+  entourage answer qst_0199… --decline            the agent goes on without
+  entourage answer qst_0199… --approve            a call that waits for leave is made
+  entourage answer qst_0199… --approve --arguments '{\"amount\": 50}'
+  entourage answer qst_0199… --always             and the rule asks this agent no more about this tool
+  entourage answer qst_0199… --reject \"too dear\"
+  entourage answer qst_0199… --give-up            a call that may have taken effect is left (or --retry)
 
-`entourage tree` shows open questions. Each is answered once, by whoever is first.";
+Words for a call that waits for leave are what the agent reads instead of its result; words for one
+that may have taken effect are its result. `entourage tree` shows open questions. Each is answered
+once, by whoever is first.";
 
 /// Answer a question that an agent asked
 #[derive(Debug, Args)]
@@ -23,19 +31,65 @@ Examples:
 pub(crate) struct Answer {
     /// The question
     question: QuestionId,
+    #[command(flatten)]
+    given: Given,
+    /// With --approve or --always: the arguments to call with, instead of the agent's own, as JSON
+    #[arg(long, value_name = "JSON", value_parser = arguments, conflicts_with_all = ["text", "decline", "reject", "retry", "give_up"])]
+    arguments: Option<Value>,
+}
+
+/// One way to answer.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Given {
     /// The answer
-    #[arg(required_unless_present = "decline", conflicts_with = "decline")]
     text: Option<String>,
     /// Rather not say
     #[arg(long)]
     decline: bool,
+    /// Let the call be made
+    #[arg(long)]
+    approve: bool,
+    /// Let it be made, and do not ask this agent again what this rule asks about this tool
+    #[arg(long)]
+    always: bool,
+    /// Do not let it be made, and why not
+    #[arg(long, value_name = "REASON", num_args = 0..=1)]
+    reject: Option<Option<String>>,
+    /// Make the call in doubt again
+    #[arg(long)]
+    retry: bool,
+    /// Go on without the call in doubt
+    #[arg(long)]
+    give_up: bool,
+}
+
+impl Given {
+    fn answer(self, arguments: Option<Value>) -> Reply {
+        match self {
+            Self { text: Some(text), .. } => Reply::Text(text),
+            Self { approve, always, .. } if approve || always => {
+                Reply::Approve { arguments, always, digest: None }
+            }
+            Self { reject: Some(reason), .. } => Reply::Reject { reason },
+            Self { retry: true, .. } => Reply::Retry,
+            Self { give_up: true, .. } => Reply::GiveUp,
+            _ => Reply::Declined,
+        }
+    }
+}
+
+/// Arguments as they are typed.
+pub(super) fn arguments(text: &str) -> Result<Value, String> {
+    let wrong = |why: &str| format!("{why}. Give an object, such as {{\"amount\": 50}}");
+    let value: Value = serde_json::from_str(text).map_err(|error| wrong(&format!("not JSON: {error}")))?;
+    if value.is_object() { Ok(value) } else { Err(wrong("no object")) }
 }
 
 impl Answer {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn obey(self, globals: &Globals) -> backend::Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
-        let given = self.text.map_or(Given::Declined, Given::Text);
-        let question = backend.answer(self.question, given).await?;
+        let question = backend.answer(self.question, self.given.answer(self.arguments)).await?;
         if globals.json {
             out::json(&question)?;
         } else if !globals.quiet {

@@ -97,6 +97,9 @@ impl From<entourage_engine::Error> for Failure {
             Error::NotFound { noun: "question", .. } => {
                 Self::usage(format!("{text}. `entourage tree` shows the open ones"))
             }
+            Error::NotFound { noun: "grant", .. } => {
+                Self::usage(format!("{text}. `entourage grants` lists those that stand"))
+            }
             Error::UnknownKind { .. } => {
                 Self::usage(format!("{text}. `entourage kinds list` describes them"))
             }

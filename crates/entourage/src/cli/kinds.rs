@@ -112,6 +112,9 @@ fn write(kind: &Kind) -> Result<()> {
         ("model", kind.model.clone().unwrap_or_else(|| "the house's".into())),
         ("fallback", names(&kind.fallback)),
         ("tools", kind.tools.as_deref().map_or_else(|| "all".into(), names)),
+        ("effects", effects(kind)),
+        ("approval", approval(kind)),
+        ("in doubt", in_doubt(kind)),
         ("peers", names(&kind.peers)),
         ("program", kind.program.to_string()),
         ("reply", kind.reply.to_string()),
@@ -133,4 +136,27 @@ fn write(kind: &Kind) -> Result<()> {
         out::result(&format!("  {} {text}", paint.dim(&format!("{what:8}"))))?;
     }
     out::result(&format!("\n{}", kind.instructions))
+}
+
+/// What a kind says of its tools' effects.
+fn effects(kind: &Kind) -> String {
+    let said = kind.effects.listed().into_iter().filter(|(_, names)| !names.is_empty());
+    let said: Vec<String> = said.map(|(effect, names)| format!("{effect}: {}", names.join(", "))).collect();
+    if said.is_empty() { "as the tools say".into() } else { said.join("; ") }
+}
+
+/// Which calls of a kind wait for leave.
+fn approval(kind: &Kind) -> String {
+    let rules: Vec<String> = kind.approval.iter().map(ToString::to_string).collect();
+    if rules.is_empty() { "never asked for".into() } else { rules.join("; ") }
+}
+
+/// What becomes of a call that may have taken effect.
+fn in_doubt(kind: &Kind) -> String {
+    match kind.in_doubt.answer_seconds.or(kind.limits.answer_seconds) {
+        Some(seconds) => {
+            format!("a person is asked; {} after {seconds} s", kind.in_doubt.otherwise.in_words())
+        }
+        None => "a person is asked".into(),
+    }
 }

@@ -8,6 +8,7 @@ mod completions;
 mod doctor;
 mod failure;
 mod globals;
+mod grants;
 mod input;
 mod interrupt;
 mod intervene;
@@ -65,6 +66,8 @@ enum Command {
     Tree(tree::Tree),
     Tail(tail::Tail),
     Answer(answer::Answer),
+    Grants(grants::Grants),
+    Revoke(grants::Revoke),
     /// Let an agent begin nothing new until it is resumed
     #[command(after_help = "Example:\n  entourage pause agt_0199… --reason \"until Monday\"")]
     Pause(intervene::Plain),
@@ -126,6 +129,8 @@ async fn obey(cli: Cli) -> Result<Exit, Failure> {
         Command::Tree(tree) => tree.obey(&globals).await,
         Command::Tail(tail) => tail.obey(&globals).await,
         Command::Answer(answer) => answer.obey(&globals).await,
+        Command::Grants(grants) => grants.obey(&globals).await,
+        Command::Revoke(revoke) => revoke.obey(&globals).await,
         Command::Pause(plain) => plain.obey(Action::Pause, &globals).await,
         Command::Resume(plain) => plain.obey(Action::Resume, &globals).await,
         Command::Comment(worded) => worded.obey(Action::Comment, &globals).await,

@@ -175,6 +175,7 @@ impl Progress {
             }
             EventBody::Item { item: None, .. }
             | EventBody::Step { due: None, .. }
+            | EventBody::Grant { .. }
             | EventBody::Intervention { .. } => {}
             EventBody::Task { task } => {
                 self.tasks.insert(task.id, (**task).clone());

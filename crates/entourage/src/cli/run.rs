@@ -148,6 +148,9 @@ impl Run {
             for option in &question.options {
                 out::note(&format!("  - {option}"));
             }
+            if let Some(limit) = words::limit(question) {
+                out::note(&format!("  {limit}"));
+            }
             out::note(&format!("  answer with: entourage answer {} \"…\"{again}", question.id));
         }
         out::note(&format!("  then go on:  {}", self.resume_command(globals, root)));

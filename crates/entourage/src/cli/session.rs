@@ -4,15 +4,17 @@
 use std::{collections::HashSet, time::Duration};
 
 use entourage_engine::Signal;
-use entourage_types::{AgentId, Answer, Question, QuestionId, Status};
+use entourage_types::{About, AgentId, Answer, Question, QuestionId, Status};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    answer,
     backend::{Backend, Follow, Result},
     input::Lines,
     out,
     progress::{Progress, Rest},
     view::View,
+    words,
 };
 
 /// How often the terminal is drawn again while nothing happens.
@@ -145,9 +147,10 @@ impl<'a> Session<'a> {
                     self.view.event(&event, &self.progress)?;
                 }
                 let open = |id: QuestionId| self.progress.open_questions().any(|question| question.id == id);
-                if self.asking.as_ref().is_some_and(|question| !open(question.id)) {
-                    self.asking = None;
-                    out::note(&out::stderr().dim("(it was answered elsewhere)"));
+                if let Some(question) = self.asking.take_if(|question| !open(question.id)) {
+                    let late = question.due.is_some_and(|due| due <= event.at);
+                    let why = if late { "(nobody answered in time)" } else { "(it was answered elsewhere)" };
+                    out::note(&out::stderr().dim(why));
                 }
             }
             Signal::Delta(delta) => {
@@ -175,11 +178,14 @@ impl<'a> Session<'a> {
         for (number, option) in (1..).zip(&question.options) {
             text.push_str(&format!("  {} {option}\n", paint.dim(&format!("{number})"))));
         }
-        let hint = if question.options.is_empty() {
-            "/decline to decline"
-        } else {
-            "a number, your own words, or /decline"
+        let hint = match question.about {
+            About::Approval => "a number, /edit {…}, /reject why, or what the agent shall read instead",
+            _ if question.options.is_empty() => "/decline to decline",
+            _ => "a number, your own words, or /decline",
         };
+        if let Some(limit) = words::limit(&question) {
+            text.push_str(&format!("  {}\n", paint.dim(&limit)));
+        }
         text.push_str(&format!("{} ", paint.dim(&format!("({hint}) >"))));
         out::aside(&text);
         self.asked.insert(question.id);
@@ -198,11 +204,15 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         let id = question.id;
-        match self.backend.answer(id, chosen(question, line)).await {
+        let answered = match chosen(question, line) {
+            Ok(answer) => self.backend.answer(id, answer).await.map_err(|failure| failure.text().to_owned()),
+            Err(why) => Err(why),
+        };
+        match answered {
             Ok(_) => self.progress.answered(id),
             // It is asked again, unless it turns out that somebody was faster.
-            Err(failure) => {
-                out::note(&out::stderr().yellow(&format!("note: {}", failure.text())));
+            Err(why) => {
+                out::note(&out::stderr().yellow(&format!("note: {why}")));
                 self.asked.remove(&id);
             }
         }
@@ -211,14 +221,22 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The answer that a line gives: an option by its number, or the person's words.
-fn chosen(question: &Question, line: &str) -> Answer {
-    if line == "/decline" {
-        return Answer::Declined;
+/// The answer that a line gives: an option by its number, a command, or the person's words.
+fn chosen(question: &Question, line: &str) -> Result<Answer, String> {
+    let (command, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let rest = rest.trim();
+    match command {
+        "/decline" => return Ok(Answer::Declined),
+        "/reject" => return Ok(Answer::Reject { reason: (!rest.is_empty()).then(|| rest.to_owned()) }),
+        "/edit" => {
+            let arguments = Some(answer::arguments(rest)?);
+            return Ok(Answer::Approve { arguments, always: false, digest: None });
+        }
+        _ => {}
     }
     let number = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
     let option = number.and_then(|index| question.options.get(index));
-    Answer::Text(option.map_or(line, String::as_str).to_owned())
+    Ok(Answer::Text(option.map_or(line, String::as_str).to_owned()))
 }
 
 /// The next line; never, where nobody types.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use entourage_types::{
-    Agent, AgentId, Author, Cost, Event, EventBody, ItemBody, Status, StepState, ToolCall, Usage, WaitingOn,
+    Agent, AgentId, Author, Cost, Event, EventBody, ItemBody, Question, Status, StepState, Time, ToolCall,
+    Usage, WaitingOn,
 };
 use serde_json::Value;
 
@@ -101,6 +102,13 @@ pub(crate) fn again(left: Duration, error: &str) -> String {
     if error.is_empty() { left } else { format!("{left} ({})", short(error)) }
 }
 
+/// Until when a question can be answered, and what is done then.
+pub(crate) fn limit(question: &Question) -> Option<String> {
+    let left = question.due?.since(Time::now());
+    let then = question.otherwise.map(|verdict| format!(", then: {}", verdict.in_words()));
+    Some(format!("open for {}{}", duration(left), then.unwrap_or_default()))
+}
+
 /// What an event tells, without who and when; none when it is of no interest to a person.
 pub(crate) fn event(event: &Event) -> Option<String> {
     Some(match &event.body {
@@ -119,6 +127,9 @@ pub(crate) fn event(event: &Event) -> Option<String> {
             let text =
                 intervention.text.as_deref().map(|text| format!(": {}", short(text))).unwrap_or_default();
             format!("{} {}{text}", intervention.action, intervention.status)
+        }
+        EventBody::Grant { grant } => {
+            format!("grant {} {}: {} although {}", grant.id, grant.status, grant.tool, grant.rule)
         }
         EventBody::Question { question } => {
             let answer = question.answer.as_deref().map(|answer| format!(": {}", short(answer)));

@@ -22,6 +22,8 @@ fn every_command_shows_an_example_of_itself() {
             "tree",
             "tail",
             "answer",
+            "grants",
+            "revoke",
             "pause",
             "resume",
             "comment",

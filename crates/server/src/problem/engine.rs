@@ -12,6 +12,7 @@ impl From<Error> for Problem {
             Error::UnknownKind { .. } => Self::unknown_kind(text),
             Error::Invalid(_) => Self::invalid(text),
             Error::NotOpen { .. } => Self::not_open(text),
+            Error::OtherCall(_) => Self::other_call(text),
             Error::Gone(_) => Self::gone(text),
             Error::NotNow { .. } | Error::Busy(_) => Self::not_now(text),
             Error::KeyReused => Self::key_reused(text),

@@ -67,6 +67,7 @@ problems! {
     invalid             "invalid-request"      "The request makes no sense as it is"     UNPROCESSABLE_ENTITY;
     key_reused          "key-reused"           "The idempotency key stands for another request" UNPROCESSABLE_ENTITY;
     not_open            "question-not-open"    "The question is not open"                CONFLICT;
+    other_call          "other-call"           "The answer is for another call"          CONFLICT;
     not_now             "not-now"              "The agent is not where this can be done"  CONFLICT;
     gone                "agent-cancelled"      "The agent was cancelled"                 CONFLICT;
     disk_full           "disk-full"            "The disk is full"                        SERVICE_UNAVAILABLE;

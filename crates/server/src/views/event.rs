@@ -5,7 +5,7 @@ use entourage_types::{AgentId, Event, EventBody, RunId, Status, StepState, StopR
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{InterventionView, ItemView, QuestionView, TaskView, UsageView, schema};
+use super::{GrantView, InterventionView, ItemView, QuestionView, TaskView, UsageView, schema};
 
 /// One numbered fact about a tree. Numbers have no gaps; the number is the SSE id.
 #[derive(Debug, Serialize, ToSchema)]
@@ -117,6 +117,11 @@ enum EventBodyView {
         /// The intervention as of then.
         intervention: Box<InterventionView>,
     },
+    /// A person gave an agent a standing leave, or took it back.
+    Grant {
+        /// The grant as of then.
+        grant: Box<GrantView>,
+    },
     /// A question was asked, answered, declined or expired.
     Question {
         /// The question as of then.
@@ -147,6 +152,7 @@ impl From<EventBody> for EventBodyView {
             EventBody::Intervention { intervention } => {
                 Self::Intervention { intervention: Box::new((*intervention).into()) }
             }
+            EventBody::Grant { grant } => Self::Grant { grant: Box::new((*grant).into()) },
             EventBody::Question { question } => Self::Question { question: Box::new((*question).into()) },
         }
     }

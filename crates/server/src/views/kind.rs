@@ -22,6 +22,8 @@ pub(crate) struct KindView {
     /// The tools it is offered; null for all that need no setting up.
     #[schema(required)]
     tools: Option<Vec<String>>,
+    /// Which of its calls wait for a person's leave, each rule in its words.
+    approval: Vec<String>,
     /// The program it runs.
     #[schema(value_type = schema::Program)]
     program: Program,
@@ -45,6 +47,7 @@ impl From<&Kind> for KindView {
             model: kind.model.clone(),
             fallback: kind.fallback.clone(),
             tools: kind.tools.clone(),
+            approval: kind.approval.iter().map(ToString::to_string).collect(),
             program: kind.program,
             peers: kind.peers.clone(),
             reply: kind.reply,

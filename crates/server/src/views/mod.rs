@@ -6,6 +6,7 @@
 mod agent;
 mod entry;
 mod event;
+mod grant;
 mod intervention;
 mod item;
 mod kind;
@@ -21,6 +22,7 @@ mod usage;
 pub(crate) use agent::AgentView;
 pub(crate) use entry::{EntryView, PostedView};
 pub(crate) use event::{DeltaView, EventView};
+pub(crate) use grant::GrantView;
 pub(crate) use intervention::InterventionView;
 pub(crate) use item::ItemView;
 pub(crate) use kind::KindView;

@@ -1,7 +1,11 @@
 //! A question, as the API shows it.
 
-use entourage_types::{AgentId, CallId, Owner, Question, QuestionId, QuestionStatus, RunId, TaskId, Time};
+use entourage_types::{
+    About, AgentId, CallId, Owner, Proposal, Question, QuestionId, QuestionStatus, RunId, TaskId, Time,
+    Verdict,
+};
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::schema;
@@ -34,16 +38,32 @@ pub(crate) struct QuestionView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::TaskId>)]
     task: Option<TaskId>,
+    /// What it is about, and so how it can be answered: `information` by words; `approval` by a
+    /// verdict, or by words, which the agent reads instead of the call's result; `doubt` by a verdict,
+    /// or by words, which are the call's result.
+    #[schema(value_type = schema::About)]
+    about: About,
     /// The question.
     text: String,
     /// Suggested answers, left out when there are none; any other text is fine too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     options: Vec<String>,
+    /// The call in question, unless the agent only wants to know something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proposal: Option<ProposalView>,
+    /// When it expires; left out where it never does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::Time>)]
+    due: Option<Time>,
+    /// What is done when it expires.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::Verdict>)]
+    otherwise: Option<Verdict>,
     /// Where it stands.
     #[schema(value_type = schema::QuestionStatus)]
     status: QuestionStatus,
-    /// What was answered.
+    /// What was answered, in words; of an expired one what was done instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<String>,
     /// When it was asked.
@@ -52,6 +72,32 @@ pub(crate) struct QuestionView {
     /// When it last changed.
     #[schema(value_type = schema::Time)]
     updated: Time,
+}
+
+/// A call that somebody is asked about.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Proposal)]
+pub(crate) struct ProposalView {
+    /// The tool.
+    tool: String,
+    /// Its arguments.
+    arguments: Value,
+    /// The JSON schema of the arguments.
+    parameters: Value,
+    /// SHA-256 of tool and arguments, in hex: an answer holds for these and no others.
+    digest: String,
+    /// The version of the kind under which it was asked: an answer holds for this and no other.
+    kind_version: String,
+    /// The rule that holds the call back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
+}
+
+impl From<Proposal> for ProposalView {
+    fn from(proposal: Proposal) -> Self {
+        let Proposal { tool, arguments, parameters, digest, kind_version, rule } = proposal;
+        Self { tool, arguments, parameters, digest, kind_version, rule }
+    }
 }
 
 impl From<Question> for QuestionView {
@@ -65,8 +111,12 @@ impl From<Question> for QuestionView {
             run,
             call,
             task,
+            about,
             text,
             options,
+            proposal,
+            due,
+            otherwise,
             status,
             answer,
             created,
@@ -81,8 +131,12 @@ impl From<Question> for QuestionView {
             run,
             call,
             task,
+            about,
             text,
             options,
+            proposal: proposal.map(|proposal| (*proposal).into()),
+            due,
+            otherwise,
             status,
             answer,
             created,

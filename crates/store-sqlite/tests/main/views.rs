@@ -3,9 +3,9 @@
 use entourage_store::{Commit, Store, Write};
 use entourage_store_sqlite::{Settings, SqliteStore};
 use entourage_types::{
-    Agent, Author, CallId, Cost, Item, ItemBody, Message, ModelUse, Note, NoteId, Output, Owner, Question,
-    QuestionId, QuestionStatus, Record, Run, RunId, Status, StopReason, Task, TaskId, TaskResult, Time,
-    ToolCall, Turn, Usage,
+    About, Agent, Author, CallId, Cost, Item, ItemBody, Message, ModelUse, Note, NoteId, Output, Owner,
+    Question, QuestionId, QuestionStatus, Record, Run, RunId, Status, StopReason, Task, TaskId, TaskResult,
+    Time, ToolCall, Turn, Usage,
 };
 use rusqlite::{Connection, types::Value};
 use serde_json::json;
@@ -110,8 +110,12 @@ async fn every_view_reads_as_people_do() {
         run: run.id,
         call,
         task: None,
+        about: About::Information,
         text: "how deep?".to_owned(),
         options: Vec::new(),
+        proposal: None,
+        due: None,
+        otherwise: None,
         status: QuestionStatus::Answered,
         answer: Some("1 m".to_owned()),
         created: AT,

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use entourage_types::{
-    Agent, AgentId, Author, CallId, Cost, Entity, EntityKind, Item, ItemBody, Message, Note, NoteId, Owner,
-    Post, PostBody, PostId, Question, QuestionId, QuestionStatus, Run, RunId, Status, Step, StepState, Task,
-    TaskId, Time, Usage, Wakeup, WakeupId,
+    About, Agent, AgentId, Author, CallId, Cost, Entity, EntityKind, Item, ItemBody, Message, Note, NoteId,
+    Owner, Post, PostBody, PostId, Question, QuestionId, QuestionStatus, Run, RunId, Status, Step, StepState,
+    Task, TaskId, Time, Usage, Wakeup, WakeupId,
 };
 use serde_json::json;
 
@@ -127,8 +127,12 @@ pub(crate) fn question(agent: &Agent) -> Question {
         run: RunId::new(),
         call: CallId::new(),
         task: None,
+        about: About::Information,
         text: "how deep?".to_owned(),
         options: vec!["1 m".to_owned()],
+        proposal: None,
+        due: None,
+        otherwise: None,
         status: QuestionStatus::Open,
         answer: None,
         created: at(1),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use entourage_types::CallId;
 use rmcp::{
     Peer, RoleClient,
     model::{CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject},
@@ -16,6 +17,9 @@ use super::{
     tool::{McpTool, Naming},
 };
 use crate::{Checker, Error, McpSettings, Result, Tool};
+
+/// Under which name a call tells its key, for servers that do the same thing once per key.
+const KEY: &str = "entourage/idempotency-key";
 
 /// One MCP server. Dropping it ends its process, if it is one of ours.
 pub struct McpServer {
@@ -79,9 +83,11 @@ impl McpServer {
         &self,
         tool: &str,
         arguments: JsonObject,
+        key: CallId,
         repeatable: bool,
     ) -> Result<CallToolResult> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        params.meta.get_or_insert_default().insert(KEY.to_owned(), key.to_string().into());
         let mut again = false;
         loop {
             let (peer, number) = self.peer().await?;

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use entourage_types::ToolSpec;
+use rmcp::model::ToolAnnotations;
 use serde_json::{Value, json};
 
 use super::{result::outcome, server::McpServer};
@@ -24,10 +25,7 @@ pub(super) struct McpTool {
 impl McpTool {
     pub(super) fn new(server: Arc<McpServer>, name: String, listed: rmcp::model::Tool) -> Self {
         let hints = listed.annotations.unwrap_or_default();
-        // Read-only is taken at the server's word: the operator chose the server. Idempotent is
-        // not enough to repeat a call: it says that the same call twice is harmless, not that it
-        // still is after something else has happened in between.
-        let effect = if hints.read_only_hint == Some(true) { Effect::Pure } else { Effect::Unsafe };
+        let effect = class_of(&hints);
         let description = listed.description.or(listed.title.map(Into::into)).unwrap_or_default();
         let mut parameters = listed.input_schema.as_ref().clone();
         // A server may leave it out, but some providers refuse a schema without.
@@ -56,10 +54,21 @@ impl Tool for McpTool {
         self.effect
     }
 
-    async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {
+    async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {
         let arguments = parse(&self.spec.name, arguments)?;
-        let repeatable = self.effect == Effect::Pure;
-        outcome(self.server.call(&self.remote, arguments, repeatable).await?)
+        let repeatable = context.effect != Effect::Unsafe;
+        outcome(self.server.call(&self.remote, arguments, context.call, repeatable).await?)
+    }
+}
+
+/// What a server says of its tool, taken at its word: the operator chose the server. Nothing said is
+/// unsafe. Of a tool that is idempotent and destroys, only the first is not enough: calling it twice
+/// is harmless, but not if somebody has made anew in between what it destroys.
+fn class_of(hints: &ToolAnnotations) -> Effect {
+    match (hints.read_only_hint, hints.idempotent_hint, hints.destructive_hint) {
+        (Some(true), _, _) => Effect::Pure,
+        (_, Some(true), None | Some(false)) => Effect::Idempotent,
+        _ => Effect::Unsafe,
     }
 }
 
@@ -94,6 +103,21 @@ impl Naming {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_said_is_unsafe_and_what_destroys_is_no_less() {
+        let class = |read_only, idempotent, destructive| {
+            let mut hints = ToolAnnotations::default();
+            (hints.read_only_hint, hints.idempotent_hint, hints.destructive_hint) =
+                (read_only, idempotent, destructive);
+            class_of(&hints)
+        };
+        let (yes, no) = (Some(true), Some(false));
+        assert_eq!(class(None, None, None), Effect::Unsafe);
+        assert_eq!(class(yes, None, None), Effect::Pure);
+        assert_eq!([class(no, yes, None), class(None, yes, no)], [Effect::Idempotent; 2]);
+        assert_eq!([class(None, yes, yes), class(no, no, no), class(None, None, no)], [Effect::Unsafe; 3]);
+    }
 
     #[test]
     fn names_fit_every_provider_and_none_is_given_twice() {

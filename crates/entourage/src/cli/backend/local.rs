@@ -7,8 +7,8 @@ use entourage::{Client, Entourage, Entry, House, NewAgent, Settings, Signal, Wat
 use entourage_engine::{UsageQuery, dispatch::Advance};
 use entourage_store::{AgentQuery, Page};
 use entourage_types::{
-    Action, Agent, AgentId, Answer, Cost, Event, Intervention, PostBody, Question, QuestionId,
-    QuestionStatus, Scope, Status, Time, UsageRow,
+    Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, GrantStatus, Intervention, PostBody,
+    Question, QuestionId, QuestionStatus, Scope, Status, Time, UsageRow,
 };
 use tokio::{
     sync::{Mutex, watch},
@@ -173,6 +173,15 @@ impl Backend for Local {
 
     async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question> {
         Ok(self.client.answer(id, answer).await?)
+    }
+
+    async fn grants(&self, agent: Option<AgentId>) -> Result<Vec<Grant>> {
+        let page = Page { limit: PAGE, newest_first: true, ..Page::default() };
+        Ok(self.client.grants(None, agent, Some(GrantStatus::Standing), page).await?)
+    }
+
+    async fn revoke(&self, id: GrantId) -> Result<Grant> {
+        Ok(self.client.revoke(id).await?)
     }
 
     async fn intervene(&self, agent: AgentId, action: Action, text: Option<&str>) -> Result<Intervention> {

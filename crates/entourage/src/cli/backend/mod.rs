@@ -12,7 +12,8 @@ use async_trait::async_trait;
 use entourage_engine::{Entry, Signal, UsageQuery};
 use entourage_llm::MODEL_VARIABLE;
 use entourage_types::{
-    Action, Agent, AgentId, Answer, Cost, Event, Intervention, Owner, Question, QuestionId, Usage, UsageRow,
+    Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, Intervention, Owner, Question, QuestionId,
+    Usage, UsageRow,
 };
 
 use super::{failure::Failure, globals::Globals, out};
@@ -65,6 +66,12 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Answers a question.
     async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question>;
+
+    /// Grants that stand, of one agent or of all, newest first.
+    async fn grants(&self, agent: Option<AgentId>) -> Result<Vec<Grant>>;
+
+    /// Takes a grant back.
+    async fn revoke(&self, id: GrantId) -> Result<Grant>;
 
     /// Does something to an agent.
     async fn intervene(&self, agent: AgentId, action: Action, text: Option<&str>) -> Result<Intervention>;

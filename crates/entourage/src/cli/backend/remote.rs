@@ -7,8 +7,8 @@ use entourage::Settings;
 use entourage_engine::{Entry, Role, Signal, UsageQuery};
 use entourage_server::Problem;
 use entourage_types::{
-    Action, Agent, AgentId, Answer, Cost, Event, Intervention, Question, QuestionId, QuestionStatus, Status,
-    TaskId, Time, Usage, UsageRow,
+    Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, GrantStatus, Intervention, Question,
+    QuestionId, QuestionStatus, Status, TaskId, Time, Usage, UsageRow,
 };
 use reqwest::{Client, Method, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
@@ -242,11 +242,27 @@ impl Backend for Remote {
     }
 
     async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question> {
+        let verdict = answer.verdict();
         let body = match answer {
             Answer::Text(text) => json!({ "answer": text }),
             Answer::Declined | Answer::Expired => json!({ "decline": true }),
+            Answer::Approve { arguments, digest, .. } => {
+                json!({ "verdict": verdict, "arguments": arguments, "digest": digest })
+            }
+            Answer::Reject { reason } => json!({ "verdict": verdict, "reason": reason }),
+            Answer::Retry | Answer::GiveUp => json!({ "verdict": verdict }),
         };
         self.post(&format!("questions/{id}/answer"), body).await
+    }
+
+    async fn grants(&self, agent: Option<AgentId>) -> Result<Vec<Grant>> {
+        let of = agent.map(|agent| format!("&agent={agent}")).unwrap_or_default();
+        let standing = GrantStatus::Standing;
+        Ok(self.get::<List<Grant>>(&format!("grants?status={standing}&limit={PAGE}{of}")).await?.data)
+    }
+
+    async fn revoke(&self, id: GrantId) -> Result<Grant> {
+        read(self.ask(Method::DELETE, &format!("grants/{id}"), None).await?).await
     }
 
     async fn intervene(&self, agent: AgentId, action: Action, text: Option<&str>) -> Result<Intervention> {

@@ -14,7 +14,7 @@ impl Lines {
             // Open ones are told with how to answer them, once everybody waits.
             EventBody::Question { question } => question.status != QuestionStatus::Open,
             EventBody::AgentStatus { status, .. } => status.is_terminal() && *status != Status::Succeeded,
-            EventBody::Step { .. } | EventBody::Intervention { .. } => true,
+            EventBody::Step { .. } | EventBody::Intervention { .. } | EventBody::Grant { .. } => true,
             EventBody::Item { item: Some(item), .. } => match &item.body {
                 ItemBody::Turn(turn) => !turn.calls.is_empty(),
                 ItemBody::Output(output) => output.error,

@@ -3,6 +3,7 @@
 
 mod agents;
 mod events;
+mod grants;
 mod interventions;
 mod kinds;
 mod memory;
@@ -30,6 +31,7 @@ pub(crate) fn routes() -> OpenApiRouter<Served> {
         .merge(runs::routes())
         .merge(usage::routes())
         .merge(questions::routes())
+        .merge(grants::routes())
         .merge(work::routes())
         .merge(memory::routes())
         .merge(kinds::routes())

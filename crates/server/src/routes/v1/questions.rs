@@ -1,8 +1,9 @@
 //! Questions: see what waits for a person, and answer it.
 
 use axum::Json;
-use entourage_types::{AgentId, Answer as Given, QuestionId, QuestionStatus};
+use entourage_types::{AgentId, Answer as Given, QuestionId, QuestionStatus, Verdict};
 use serde::Deserialize;
+use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -59,16 +60,52 @@ async fn get(caller: Caller, Id(id): Id<QuestionId>) -> Answer<QuestionView> {
     Ok(Json(caller.client.question(id).await?.into()))
 }
 
-/// An answer, or that there will be none: one of the two.
+/// One of: an answer, a verdict on the call in question, or that there will be none.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct AnswerQuestion {
-    /// The answer, in the person's words.
+    /// The answer, in the person's words; what the agent reads instead of the call's result.
     answer: Option<String>,
+    /// What becomes of the call in question: `approve`, `approve_always` (the rule asks this agent no
+    /// more about this tool) or `reject` of one that waits for leave, `retry` or `give_up` of one in
+    /// doubt.
+    #[schema(value_type = Option<schema::Verdict>)]
+    verdict: Option<Verdict>,
+    /// With an approval: the arguments to call with, instead of the agent's own.
+    #[schema(value_type = Option<Object>)]
+    arguments: Option<Value>,
+    /// With an approval: the `digest` of the proposal that the person saw; one of another is refused.
+    digest: Option<String>,
+    /// With `reject`: why, for the agent.
+    reason: Option<String>,
     /// `true` when the person would rather not say.
     #[serde(default)]
     #[schema(required = false)]
     decline: bool,
+}
+
+impl AnswerQuestion {
+    fn given(self) -> Result<Given, Problem> {
+        let Self { answer, verdict, arguments, digest, reason, decline } = self;
+        let plain = arguments.is_none() && digest.is_none();
+        match (answer, verdict, decline) {
+            (Some(text), None, false) if plain && reason.is_none() => Ok(Given::Text(text)),
+            (None, None, true) if plain && reason.is_none() => Ok(Given::Declined),
+            (None, Some(verdict), false) => match Given::from(verdict) {
+                Given::Approve { always, .. } if reason.is_none() => {
+                    Ok(Given::Approve { arguments, always, digest })
+                }
+                Given::Reject { .. } if plain => Ok(Given::Reject { reason }),
+                other if plain && reason.is_none() => Ok(other),
+                _ => Err(Problem::bad_body(
+                    "`arguments` and `digest` go with an approval, and `reason` with `reject`",
+                )),
+            },
+            _ => Err(Problem::bad_body(
+                r#"give one of `"answer": "…"`, `"verdict": "…"` and `"decline": true`"#,
+            )),
+        }
+    }
 }
 
 /// Answer an open question, or decline to; the asking agent goes on with it
@@ -87,10 +124,5 @@ async fn answer(
     Id(id): Id<QuestionId>,
     Body(given): Body<AnswerQuestion>,
 ) -> Answer<QuestionView> {
-    let given = match given {
-        AnswerQuestion { answer: Some(text), decline: false } => Given::Text(text),
-        AnswerQuestion { answer: None, decline: true } => Given::Declined,
-        _ => return Err(Problem::bad_body(r#"give either `"answer": "…"` or `"decline": true`"#)),
-    };
-    Ok(Json(caller.client.answer(id, given).await?.into()))
+    Ok(Json(caller.client.answer(id, given.given()?).await?.into()))
 }

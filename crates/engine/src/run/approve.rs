@@ -1,0 +1,95 @@
+//! Leave: a call that a rule of the kind holds back is made only once a person has said so. The
+//! question comes before the intent: nothing of the call has happened while it is open.
+
+use std::{collections::HashSet, sync::Arc};
+
+use entourage_store::{EntityQuery, Error as StoreError, Page, Write};
+use entourage_types::{
+    About, ApprovalRule, EntityKind, Grant, GrantStatus, Proposal, Record, Scope, ToolCall,
+};
+use serde_json::Value;
+
+use super::{
+    Result, Run,
+    ask::{Asked, Wanted},
+};
+use crate::{digest::digest, offer::Offered};
+
+impl Run<'_> {
+    /// The rule that holds a call back, unless a person has granted what it asks about.
+    pub(super) async fn held_back(
+        &self,
+        offered: &Offered,
+        call: &ToolCall,
+    ) -> Result<Option<Arc<ApprovalRule>>> {
+        let mut rules = offered.rules(&call.arguments).peekable();
+        if rules.peek().is_none() {
+            return Ok(None);
+        }
+        let granted = self.granted(&call.tool).await?;
+        Ok(rules.find(|rule| !granted.contains(&rule.to_string())).cloned())
+    }
+
+    /// The words of the rules that ask no more about this agent's calls of a tool.
+    async fn granted(&self, tool: &str) -> Result<HashSet<String>, StoreError> {
+        let query = EntityQuery {
+            parent: Some(self.agent.id),
+            status: Some(GrantStatus::Standing.as_str().into()),
+            page: Page { limit: u32::MAX, ..Page::default() },
+            ..EntityQuery::of(EntityKind::Grant)
+        };
+        let found = self.house.inner.store.entities(&Scope::from(&self.agent.owner), query).await?;
+        let grants = found.iter().map(Grant::from_entity).collect::<Result<Vec<_>, _>>()?;
+        Ok(grants.into_iter().filter(|grant| grant.tool == tool).map(|grant| grant.rule).collect())
+    }
+
+    /// Asks for leave to make a call.
+    pub(super) async fn ask_for_leave(
+        &mut self,
+        call: &ToolCall,
+        rule: &ApprovalRule,
+        writes: Vec<Write>,
+    ) -> Result<()> {
+        let (kind, tool, arguments) = (&self.kind.name, &call.tool, &call.arguments);
+        let text = format!("May the {kind} call `{tool}` with {arguments}? A rule asks: {rule}.");
+        let wanted = Wanted {
+            about: About::Approval,
+            text,
+            options: About::Approval.options(),
+            proposal: Some(Proposal { rule: Some(rule.to_string()), ..self.proposal(call) }),
+            seconds: rule.answer_seconds,
+            otherwise: Some(rule.otherwise),
+        };
+        self.ask(call, wanted, writes).await
+    }
+
+    /// The rule under which an approved call must be asked about again: what was approved are these
+    /// arguments under that version of the kind.
+    pub(super) async fn must_ask_again(
+        &self,
+        call: &ToolCall,
+        asked: Option<&Asked>,
+    ) -> Result<Option<Arc<ApprovalRule>>> {
+        if asked.is_none_or(|asked| asked.about != About::Approval || asked.holds_for == self.binding(call)) {
+            return Ok(None);
+        }
+        // One that is not on offer any more is refused when it is made.
+        match self.offer.allowed(&call.tool, &call.arguments) {
+            Ok(offered) => self.held_back(offered, call).await,
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// What an answer about a call holds for.
+    pub(super) fn binding(&self, call: &ToolCall) -> String {
+        digest(&format!("{}\n{}\n{}", call.tool, call.arguments, self.kind.version))
+    }
+
+    /// The arguments that a person gave a call.
+    pub(super) fn edited(&self, call: &ToolCall) -> Option<&Value> {
+        self.steps.get(&super::call_tools::key(call))?.value.get(EDITED)
+    }
+}
+
+/// Where the step of a call keeps the arguments that a person gave it.
+pub(super) const EDITED: &str = "edited";

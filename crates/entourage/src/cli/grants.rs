@@ -1,0 +1,72 @@
+//! `entourage grants` and `entourage revoke`: what agents may do without asking again.
+
+use clap::Args;
+use entourage_types::{AgentId, GrantId};
+
+use super::{
+    backend::{self, Purpose, Result},
+    failure::Exit,
+    globals::Globals,
+    out,
+};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage grants                all that stand
+  entourage grants agt_0199…      those of one agent
+  entourage revoke grt_0199…      takes one back
+
+A grant is made by answering a question with --always. It is for one agent, one tool and one rule; a
+rule that changes asks again.";
+
+/// List what agents may do without asking again
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Grants {
+    /// Only grants for this agent
+    agent: Option<AgentId>,
+}
+
+/// Take a grant back: what it covered is asked about again
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  entourage revoke grt_0199…      `entourage grants` lists them")]
+pub(crate) struct Revoke {
+    /// The grant
+    grant: GrantId,
+}
+
+impl Grants {
+    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+        let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+        let grants = backend.grants(self.agent).await?;
+        let paint = out::stdout();
+        for grant in &grants {
+            if globals.json {
+                out::json(grant)?;
+            } else {
+                let (id, agent) = (paint.dim(&grant.id.to_string()), paint.dim(&grant.agent.to_string()));
+                out::result(&format!("{id}  {} although: {}  {agent}", paint.bold(&grant.tool), grant.rule))?;
+            }
+        }
+        if grants.is_empty() && !globals.json && !globals.quiet {
+            out::note("no grant stands: every call that a rule holds back is asked about");
+        }
+        Ok(Exit::Done)
+    }
+}
+
+impl Revoke {
+    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+        let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+        let grant = backend.revoke(self.grant).await?;
+        if globals.json {
+            out::json(&grant)?;
+        } else if !globals.quiet {
+            out::note(&format!(
+                "{}: calls of `{}` that its rule holds back are asked about again",
+                grant.status, grant.tool
+            ));
+        }
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,62 @@
+//! Grants: what agents may do without asking again, and how to take that back.
+
+use axum::Json;
+use entourage_types::{AgentId, GrantId, GrantStatus};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Answer, Failures};
+use crate::{
+    extract::{Caller, Filter, Id},
+    page::{Page, Paging},
+    state::Served,
+    views::{GrantView, schema},
+};
+
+type GrantPage = Page<GrantView>;
+
+pub(super) fn routes() -> OpenApiRouter<Served> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(revoke))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Grants {
+    /// Only grants in the tree with this root.
+    #[param(value_type = Option<schema::AgentId>)]
+    root: Option<AgentId>,
+    /// Only grants for this agent.
+    #[param(value_type = Option<schema::AgentId>)]
+    agent: Option<AgentId>,
+    /// Only grants in this status.
+    #[param(value_type = Option<schema::GrantStatus>)]
+    status: Option<GrantStatus>,
+    /// How many; 50 unless given.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// List grants, newest first. One is made by answering a question with `approve_always`
+#[utoipa::path(
+    get, path = "/v1/grants", tag = "questions", operation_id = "listGrants", params(Grants),
+    responses((status = 200, description = "A page of grants.", body = GrantPage), Failures)
+)]
+async fn list(caller: Caller, Filter(query): Filter<Grants>) -> Answer<GrantPage> {
+    let paging = Paging::new(query.limit, query.cursor.as_deref())?;
+    let found = caller.client.grants(query.root, query.agent, query.status, paging.query()).await?;
+    Ok(Json(paging.page(found, |grant| grant.id.to_string())))
+}
+
+/// Take a grant back: the next call that its rule holds back is asked about again
+#[utoipa::path(
+    delete, path = "/v1/grants/{id}", tag = "questions", operation_id = "revokeGrant",
+    params(("id" = schema::GrantId, Path, description = "The grant.")),
+    responses((status = 200, description = "The grant, revoked.", body = GrantView), Failures)
+)]
+async fn revoke(caller: Caller, Id(id): Id<GrantId>) -> Answer<GrantView> {
+    Ok(Json(caller.client.revoke(id).await?.into()))
+}

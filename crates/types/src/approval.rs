@@ -1,0 +1,171 @@
+//! Which calls wait for a person's leave: rules on tools, effects and arguments.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Effect, Verdict, status::words};
+
+/// Calls that wait until a person has said what becomes of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ApprovalRule {
+    /// Calls of these tools, named as in [`crate::Kind::tools`].
+    pub tools: Vec<String>,
+    /// Only calls of these effects; of any when none is given.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub effects: Vec<Effect>,
+    /// Only calls for which all of these hold.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub when: Vec<Condition>,
+    /// Seconds that a person has to say; as long as for any question when not given.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub answer_seconds: Option<u64>,
+    /// What is done then: `approve` or `reject`.
+    pub otherwise: Verdict,
+}
+
+/// Something that an argument must be, in one line: `amount > 100`, `to !~ *@example.com`.
+///
+/// The argument may lie deeper (`order.total`). Of a list, one entry is enough. One that is missing
+/// or cannot be compared counts as met: doubt is for a person.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Condition {
+    /// The argument, with dots before what lies in it.
+    pub argument: String,
+    /// How it is compared.
+    pub comparison: Comparison,
+    /// With what: a number, a word, or a text in which `*` stands for any characters.
+    pub value: Value,
+}
+
+words! {
+    /// How an argument is compared.
+    Comparison, "comparison" {
+        /// It is the same.
+        Equal => "==",
+        /// It is another.
+        Different => "!=",
+        /// It is a smaller number.
+        Less => "<",
+        /// It is a smaller number, or the same.
+        AtMost => "<=",
+        /// It is a greater number.
+        Greater => ">",
+        /// It is a greater number, or the same.
+        AtLeast => ">=",
+        /// It is a text like the pattern.
+        Like => "~",
+        /// It is a text unlike the pattern.
+        Unlike => "!~",
+    }
+}
+
+impl Comparison {
+    /// Whether it compares numbers.
+    #[must_use]
+    pub const fn is_of_numbers(self) -> bool {
+        matches!(self, Self::Less | Self::AtMost | Self::Greater | Self::AtLeast)
+    }
+}
+
+impl FromStr for Condition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut words = text.trim().splitn(3, char::is_whitespace);
+        let mut word = || words.next().unwrap_or_default().trim();
+        let (argument, comparison, value) = (word(), word(), word());
+        let is_path = !argument.is_empty() && argument.split('.').all(|part| !part.is_empty());
+        let unreadable = |why: &str| {
+            let words = Comparison::WORDS.join(" ");
+            format!(
+                "`{text}` is no condition: {why}. Write `argument comparison value`, such as `amount > 100` \
+                     or `to !~ *@example.com`; comparisons: {words}"
+            )
+        };
+        if !is_path || value.is_empty() {
+            return Err(unreadable("a part is missing"));
+        }
+        let comparison: Comparison = comparison.parse().map_err(|error: String| unreadable(&error))?;
+        let literal = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+        let value = match (comparison, literal) {
+            (Comparison::Like | Comparison::Unlike, Value::String(text)) => Value::String(text),
+            (Comparison::Like | Comparison::Unlike, _) => Value::String(value.to_owned()),
+            (_, literal) if comparison.is_of_numbers() && !literal.is_number() => {
+                return Err(unreadable(&format!("`{value}` is no number")));
+            }
+            (_, literal) => literal,
+        };
+        Ok(Self { argument: argument.to_owned(), comparison, value })
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ", self.argument, self.comparison)?;
+        match &self.value {
+            Value::String(text) => f.write_str(text),
+            value => write!(f, "{value}"),
+        }
+    }
+}
+
+impl TryFrom<String> for Condition {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Condition> for String {
+    fn from(condition: Condition) -> Self {
+        condition.to_string()
+    }
+}
+
+/// The rule in words. Two rules with the same words hold back the same calls.
+impl fmt::Display for ApprovalRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joined = |words: Vec<String>, between: &str| words.join(between);
+        if !self.effects.is_empty() {
+            let effects = self.effects.iter().map(ToString::to_string).collect();
+            write!(f, "{} calls of ", joined(effects, " or "))?;
+        }
+        f.write_str(&self.tools.join(", "))?;
+        if !self.when.is_empty() {
+            write!(f, " when {}", joined(self.when.iter().map(ToString::to_string).collect(), " and "))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_condition_is_a_line_that_reads_back() {
+        for (text, argument, comparison, value) in [
+            ("amount > 100", "amount", Comparison::Greater, json!(100)),
+            ("to !~ *@example.com", "to", Comparison::Unlike, json!("*@example.com")),
+            ("order.currency == EUR", "order.currency", Comparison::Equal, json!("EUR")),
+            ("path ~ /srv/my files/*", "path", Comparison::Like, json!("/srv/my files/*")),
+            ("force == true", "force", Comparison::Equal, json!(true)),
+            ("code ~ 12*", "code", Comparison::Like, json!("12*")),
+            ("code ~ 12", "code", Comparison::Like, json!("12")),
+        ] {
+            let condition: Condition = text.parse().unwrap();
+            assert_eq!(condition, Condition { argument: argument.into(), comparison, value }, "{text}");
+            assert_eq!(condition.to_string(), text);
+        }
+        for wrong in ["", "amount", "amount >", "amount > much", "amount is 3", ".a == 1", "a..b == 1"] {
+            let why = wrong.parse::<Condition>().unwrap_err();
+            assert!(why.contains("such as `amount > 100`"), "{why}");
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! Leave: a call that a rule holds back happens once a person has said so, with the arguments that
+//! person gave, or not at all; each call of a turn by itself.
+
+use std::{sync::Arc, time::Duration};
+
+use entourage_engine::{Error, House, Kinds, kinds::parse};
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_store::Page;
+use entourage_testkit::{Effects, Faults, TestTool, World};
+use entourage_tests::{first_tools, plain, well_formed};
+use entourage_tools::{Effect, Toolbox};
+use entourage_types::{
+    About, Agent, Answer, EventBody, GrantStatus, Kind, Question, QuestionStatus, Status, StepState, Verdict,
+};
+use serde_json::{Value, json};
+
+/// A kind as its file says.
+fn kind(name: &str, front: &str) -> Kind {
+    let (kind, findings) = parse("k.md", &format!("---\nname: {name}\n{front}\n---\nYou are the {name}."));
+    kind.unwrap_or_else(|| panic!("{findings:?}"))
+}
+
+/// A world with one kind that may read and pay.
+async fn world(front: &str, model: &ScriptedModel) -> (World, Effects) {
+    let happened = Effects::default();
+    let tools = Toolbox::new().with(TestTool::new("read", Effect::Pure, &happened)).with(TestTool::new(
+        "pay",
+        Effect::Unsafe,
+        &happened,
+    ));
+    let kinds = Kinds::none().with(kind("orchestrator", front));
+    (World::builder(model.clone()).tools(tools).kinds(kinds).start().await, happened)
+}
+
+const PAY: &str = "approval:\n  - tools: pay";
+
+fn pays() -> ScriptedModel {
+    ScriptedModel::new([Script::call("pay", json!({"n": 7})), Script::text("Done.")])
+}
+
+/// Waits until so many questions of a tree have been asked, and returns the last one.
+async fn asked(world: &World, root: &Agent, nth: usize) -> Question {
+    let is_asked = |body: &EventBody| match body {
+        EventBody::Question { question } => question.status == QuestionStatus::Open,
+        _ => false,
+    };
+    let seen = std::sync::atomic::AtomicUsize::new(0);
+    let events = world
+        .until(root.id, |event| {
+            is_asked(&event.body) && seen.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 == nth
+        })
+        .await;
+    match events.into_iter().next_back().map(|event| event.body) {
+        Some(EventBody::Question { question }) => *question,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn answer(world: &World, question: &Question, answer: Answer) {
+    world.client().answer(question.id, answer).await.unwrap();
+}
+
+fn approve() -> Answer {
+    Verdict::Approve.into()
+}
+
+async fn lines(world: &World, root: &Agent) -> Vec<String> {
+    let ended = world.ended(root.id).await;
+    let items = world.client().items(root.id, 0, 100).await.unwrap();
+    assert_eq!(ended.status, Status::Succeeded, "{:?}", plain(&items));
+    well_formed(&items).unwrap();
+    plain(&items)
+}
+
+/// What the model read last.
+fn read_last(model: &ScriptedModel) -> String {
+    match model.requests().last().and_then(|request| request.messages.last().cloned()) {
+        Some(Message::Output { text, .. }) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn each_way_to_answer_is_what_the_model_reads() {
+    let edited = Answer::Approve { arguments: Some(json!({"n": 3})), always: false, digest: None };
+    let reason = Answer::Reject { reason: Some("canary: too dear".into()) };
+    for (given, times, read) in [
+        (approve(), 1, "pay: {\"n\":7}"),
+        (Answer::Text(" Approve".into()), 1, "pay: {\"n\":7}"),
+        (edited, 1, "The user changed the arguments to {\"n\":3}. With those:\npay: {\"n\":3}"),
+        (reason, 0, "Error: The user rejected the call, and it was not made: canary: too dear"),
+        (Answer::Declined, 0, "Error: The user rejected the call, and it was not made. Go on without."),
+        (
+            Answer::Text("canary: I paid myself".into()),
+            0,
+            "The call was not made. The user answers instead: canary: I paid myself",
+        ),
+    ] {
+        let model = pays();
+        let (world, happened) = world(PAY, &model).await;
+        let root = world.ask("Pay.").await;
+        let question = world.question(root.id).await;
+        world.asleep(&root).await;
+        let proposal = question.proposal.as_ref().expect("it says which call");
+        assert_eq!((question.about, proposal.rule.as_deref()), (About::Approval, Some("pay")));
+        assert_eq!((proposal.tool.as_str(), &proposal.arguments), ("pay", &json!({"n": 7})));
+        let run = world.client().runs(root.id, Page::default()).await.unwrap()[0].id;
+        let steps = world.client().steps(run).await.unwrap();
+        assert_eq!(steps.last().unwrap().state, StepState::Open, "no intent before the leave");
+        assert_eq!(happened.per_call(), [0_u32; 0]);
+
+        answer(&world, &question, given).await;
+        let lines = lines(&world, &root).await;
+        assert_eq!(lines[1], "turn: [pay{\"n\":7}]", "the agent's call stays as it made it");
+        assert_eq!(read_last(&model), read);
+        assert_eq!(happened.per_call().iter().sum::<u32>(), times);
+    }
+}
+
+#[tokio::test]
+async fn only_calls_that_a_rule_speaks_of_wait() {
+    let front = "approval:\n  - tools: [p*]\n    when: n > 100\n  - effect: idempotent";
+    let model = ScriptedModel::new([
+        Script::call("pay", json!({"n": 100})).and_call("read", json!({"n": 500})),
+        Script::call("pay", json!({"n": 101})),
+        Script::text("Done."),
+    ]);
+    let (world, happened) = world(front, &model).await;
+    let root = world.ask("Pay.").await;
+    let question = world.question(root.id).await;
+    assert_eq!(happened.per_call(), [1, 1], "the cheap one and the reading were not held back");
+    assert_eq!(
+        question.text,
+        "May the orchestrator call `pay` with {\"n\":101}? A rule asks: p* when n > 100."
+    );
+    answer(&world, &question, approve()).await;
+    lines(&world, &root).await;
+    assert_eq!(happened.per_call(), [1, 1, 1]);
+}
+
+#[tokio::test]
+async fn each_call_of_a_turn_is_answered_by_itself_while_the_others_go_on() {
+    let model = ScriptedModel::new([
+        Script::call("pay", json!({"n": 1}))
+            .and_call("read", json!({"n": 2}))
+            .and_call("pay", json!({"n": 3})),
+        Script::text("Done."),
+    ]);
+    let (world, happened) = world(PAY, &model).await;
+    let root = world.ask("Pay.").await;
+    let second = asked(&world, &root, 2).await;
+    world.asleep(&root).await;
+    assert_eq!(happened.per_call(), [1], "the reading did not wait");
+    let world = world.reborn(Faults::none()).await;
+    // The later one first; its effect does not wait for the other answer.
+    answer(&world, &second, approve()).await;
+    world
+        .until(root.id, |event| {
+            let run = matches!(&event.body, EventBody::Run { status: Status::Waiting, .. });
+            run && happened.per_call().len() == 2
+        })
+        .await;
+    let first = world.question(root.id).await;
+    assert_eq!(world.client().question(first.id).await.unwrap().status, QuestionStatus::Open);
+    answer(&world, &first, Verdict::Reject.into()).await;
+    assert_eq!(
+        lines(&world, &root).await[2..5],
+        [
+            "output!: The user rejected the call, and it was not made. Go on without.",
+            "output: read: {\"n\":2}",
+            "output: pay: {\"n\":3}",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn where_nobody_answers_in_time_what_the_rule_declares_is_done() {
+    let no = "Error: Nobody approved the call in time, and it was not made. Go on without.";
+    for (otherwise, read, times) in [("reject", no, 0), ("approve", "pay: {\"n\":7}", 1)] {
+        let model = pays();
+        let (world, happened) =
+            world(&format!("{PAY}\n    answer_seconds: 60\n    otherwise: {otherwise}"), &model).await;
+        let root = world.ask("Pay.").await;
+        let question = world.question(root.id).await;
+        world.asleep(&root).await;
+        let world = world.reborn(Faults::none()).await;
+        world.clock().advance(Duration::from_secs(60));
+        lines(&world, &root).await;
+        assert_eq!((read_last(&model).as_str(), happened.per_call().len()), (read, times));
+        let expired = world.client().question(question.id).await.unwrap();
+        assert_eq!((expired.status, expired.answer.as_deref()), (QuestionStatus::Expired, Some(otherwise)));
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_answered_once_and_only_as_it_was_asked() {
+    let model = pays();
+    let (world, happened) = world(PAY, &model).await;
+    let root = world.ask("Pay.").await;
+    let question = world.question(root.id).await;
+    let client = world.client();
+    let with = |arguments: Option<Value>, digest: Option<&str>| Answer::Approve {
+        arguments,
+        always: false,
+        digest: digest.map(str::to_owned),
+    };
+    let wrong = client.answer(question.id, with(Some(json!({"n": "much"})), None)).await;
+    assert!(matches!(&wrong, Err(Error::Invalid(why)) if why.contains("/n")), "{wrong:?}");
+    let other = client.answer(question.id, with(None, Some("of something else"))).await;
+    assert!(matches!(other, Err(Error::OtherCall(_))), "{other:?}");
+    let doubt = client.answer(question.id, Answer::Retry).await;
+    assert!(matches!(&doubt, Err(Error::Invalid(why)) if why.contains("`approve_always`")), "{doubt:?}");
+    assert_eq!(client.question(question.id).await.unwrap(), question, "nothing has changed");
+
+    let digest = question.proposal.as_ref().unwrap().digest.clone();
+    let (one, two) = tokio::join!(
+        client.answer(question.id, with(None, Some(&digest))),
+        client.answer(question.id, Answer::Reject { reason: Some("no".into()) }),
+    );
+    let refused = match (one, two) {
+        (Ok(_), Err(late)) | (Err(late), Ok(_)) => late.to_string(),
+        both => panic!("{both:?}"),
+    };
+    let kept = client.question(question.id).await.unwrap().answer.unwrap();
+    assert!(refused.contains(&format!("is answered already: `{kept}`, by local, at 20")), "{refused}");
+    lines(&world, &root).await;
+    assert_eq!(happened.per_call().len(), usize::from(kept == "approve"));
+}
+
+#[tokio::test]
+async fn a_grant_stands_for_one_agent_and_one_rule_until_it_is_revoked() {
+    let front = "approval:\n  - tools: pay\n    when: n > 1\n  - tools: pay\n    when: n > 1000";
+    let amounts = [7, 8, 2000, 9];
+    let mut script: Vec<Script> = amounts.iter().map(|n| Script::call("pay", json!({"n": n}))).collect();
+    script.extend([Script::text("Done."), Script::call("pay", json!({"n": 7}))]);
+    let model = ScriptedModel::new(script);
+    let (world, happened) = world(front, &model).await;
+    let root = world.ask("Pay.").await;
+    let client = world.client();
+    answer(&world, &asked(&world, &root, 1).await, Verdict::ApproveAlways.into()).await;
+    // The eight is not asked about, the two thousand is: by the other rule.
+    let dear = asked(&world, &root, 2).await;
+    assert_eq!(dear.proposal.as_ref().unwrap().rule.as_deref(), Some("pay when n > 1000"));
+    assert_eq!(happened.per_call().len(), 2);
+    let grants = client.grants(None, Some(root.id), None, Page::default()).await.unwrap();
+    assert_eq!((grants.len(), grants[0].rule.as_str()), (1, "pay when n > 1"));
+    assert_eq!(
+        (grants[0].agent, grants[0].tool.as_str(), grants[0].status),
+        (root.id, "pay", GrantStatus::Standing)
+    );
+
+    let stranger = world.client_of(entourage_types::Owner::new("stranger"));
+    assert!(matches!(stranger.revoke(grants[0].id).await, Err(Error::NotFound { .. })));
+    assert_eq!(stranger.grants(None, None, None, Page::default()).await.unwrap(), []);
+    for _ in 0..2 {
+        assert_eq!(client.revoke(grants[0].id).await.unwrap().status, GrantStatus::Revoked);
+    }
+    answer(&world, &dear, approve()).await;
+    let again = asked(&world, &root, 3).await;
+    assert_eq!(again.proposal.as_ref().unwrap().arguments, json!({"n": 9}));
+    answer(&world, &again, Verdict::ApproveAlways.into()).await;
+    lines(&world, &root).await;
+    assert_eq!(happened.per_call(), [1; 4]);
+    let events = client.events(root.id, 0, 1000).await.unwrap();
+    let told = events.iter().filter_map(|event| match &event.body {
+        EventBody::Grant { grant } => Some(grant.status),
+        _ => None,
+    });
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [GrantStatus::Standing, GrantStatus::Revoked, GrantStatus::Standing]
+    );
+
+    // What stands for one agent does not for the next of its kind.
+    let other = world.ask("Pay.").await;
+    asked(&world, &other, 1).await;
+}
+
+#[tokio::test]
+async fn leave_given_under_one_version_of_a_kind_is_not_leave_under_another() {
+    let happened = Effects::default();
+    let store = World::builder(pays()).workers(0).start().await;
+    let model = Arc::new(pays());
+    let house = |front: &str| {
+        House::builder(Arc::clone(store.store()), Arc::<ScriptedModel>::clone(&model))
+            .tools(Toolbox::new().with(TestTool::new("pay", Effect::Unsafe, &happened)))
+            .kinds(Kinds::none().with(kind("orchestrator", front)))
+            .build()
+    };
+    let before = house(PAY);
+    let root = store.ask("Pay.").await;
+    before.advance(root.id).await.unwrap();
+    let first = store.question(root.id).await;
+    answer(&store, &first, approve()).await;
+
+    let after = house("description: More careful now.\napproval:\n  - tools: \"*\"");
+    after.advance(root.id).await.unwrap();
+    assert_eq!(happened.per_call(), [0_u32; 0]);
+    let second = asked(&store, &root, 2).await;
+    assert_ne!(first.proposal.unwrap().kind_version, second.proposal.clone().unwrap().kind_version);
+    answer(&store, &second, approve()).await;
+    after.advance(root.id).await.unwrap();
+    assert_eq!(happened.per_call(), [1]);
+    assert_eq!(lines(&store, &root).await[2], "output: pay: {\"n\":7}");
+}
+
+#[tokio::test]
+async fn handing_work_over_can_need_leave_and_asks_the_roots_user_from_below() {
+    let model = ScriptedModel::deciding(|request: &Request| {
+        let below = request.system.contains("You are the worker");
+        Some(Ok(match (below, request.messages.last()) {
+            (false, Some(Message::User(_))) => {
+                Script::call("send_message", json!({"recipient": "worker", "message": "note it"}))
+            }
+            (true, Some(Message::User(text))) => {
+                Script::call("create_note", json!({"title": "t", "content": text}))
+            }
+            (_, Some(Message::Output { text, .. })) => Script::text(format!("so: {text}")),
+            (_, other) => Script::text(format!("unexpected {other:?}")),
+        }))
+    });
+    let kinds = Kinds::none()
+        .with(kind("orchestrator", "peers: [worker]\napproval: [{ tools: send_message }]"))
+        .with(kind("worker", "approval: [{ tools: create_note }]"));
+    let world = World::builder(model).tools(first_tools()).kinds(kinds).start().await;
+    let root = world.ask("Go.").await;
+    let client = world.client();
+    let first = asked(&world, &root, 1).await;
+    assert_eq!(client.tree(root.id).await.unwrap().len(), 1, "nobody was made before the leave");
+    let arguments = Some(json!({"recipient": "worker", "message": "note that"}));
+    answer(&world, &first, Answer::Approve { arguments, always: false, digest: None }).await;
+
+    let second = asked(&world, &root, 2).await;
+    assert_eq!((second.root, second.kind.as_str()), (root.id, "worker"));
+    assert!(second.task.is_some_and(|_| second.agent != root.id));
+    let entries = client.transcript(root.id).await.unwrap();
+    assert!(entries.iter().any(|entry| entry.text.starts_with("May the worker call `create_note` with")));
+    let world = world.reborn(Faults::none()).await;
+    answer(&world, &second, Verdict::Approve.into()).await;
+    let output = lines(&world, &root).await[2].clone();
+    assert!(output.starts_with("output: The user changed the arguments to"), "{output}");
+    let notes = world.client().notes(Some(root.id), Page::default()).await.unwrap();
+    assert_eq!(notes[0].content, "note that");
+}

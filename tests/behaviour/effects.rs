@@ -1,0 +1,160 @@
+//! Effects: what a call does to the world is said by its tool or by the kind, the intent is on record
+//! before it starts, and one that may have happened is a person's to judge, for as long as the kind
+//! gives.
+
+use std::time::Duration;
+
+use entourage_engine::{Error, kinds::parse};
+use entourage_llm::{Script, ScriptedModel};
+use entourage_testkit::{Effects, Fault, Faults, TestTool, World};
+use entourage_tests::{first_tools, one_kind, plain, well_formed};
+use entourage_tools::{Effect, Toolbox};
+use entourage_types::{About, Agent, Answer, InDoubt, Kind, QuestionStatus, Status, Time, Verdict};
+use serde_json::json;
+
+/// A kind as its file says.
+fn kind_of(front: &str) -> Kind {
+    let (kind, findings) = parse("payer.md", &format!("---\nname: orchestrator\n{front}\n---\nPay."));
+    kind.unwrap_or_else(|| panic!("{findings:?}"))
+}
+
+/// A call of `pay` that had its effect before the process died; the output was not committed.
+async fn interrupted(effect: Effect, kind: Kind) -> (World, Agent, Effects) {
+    let happened = Effects::default();
+    let model = ScriptedModel::new([Script::call("pay", json!({"n": 1})), Script::text("Paid.")]);
+    let pure = match &kind.effects {
+        said if said.is_empty() => effect == Effect::Pure,
+        said => !said.pure.is_empty(),
+    };
+    // Commits of the agent: receive, model, intent unless it is pure, output.
+    let fault = Faults::at(if pure { 3 } else { 4 }, Fault::DieBefore);
+    let tools = Toolbox::new().with(TestTool::new("pay", effect, &happened));
+    let kinds = entourage_engine::Kinds::none().with(Kind { instructions: "Pay.".into(), ..kind });
+    let world = World::builder(model).tools(tools).kinds(kinds).start_with(fault).await;
+    let root = world.ask("Pay.").await;
+    world.died().await;
+    assert_eq!(happened.per_call(), [1]);
+    (world.reborn(Faults::none()).await, root, happened)
+}
+
+async fn lines(world: &World, root: &Agent) -> Vec<String> {
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let items = world.client().items(root.id, 0, 100).await.unwrap();
+    well_formed(&items).unwrap();
+    plain(&items)
+}
+
+/// Nothing is left that would wake anybody.
+async fn nothing_is_due(world: &World) {
+    let due = world.store().due(Time::from_micros(i64::MAX), None, 10).await.unwrap();
+    assert_eq!(due, []);
+}
+
+#[tokio::test]
+async fn a_person_judges_a_call_in_doubt() {
+    let given_up = "output!: The call was interrupted and given up; it may have taken effect.";
+    for (answer, output, times) in [
+        (Answer::Retry, "output: pay: {\"n\":1}", 2),
+        (Answer::Text("Retry".into()), "output: pay: {\"n\":1}", 2),
+        (Answer::GiveUp, given_up, 1),
+        (Answer::Declined, given_up, 1),
+        (Answer::Text("Paid, receipt 7.".into()), "output: Paid, receipt 7.", 1),
+    ] {
+        let (world, root, happened) = interrupted(Effect::Unsafe, Kind::bare("orchestrator")).await;
+        let question = world.question(root.id).await;
+        assert_eq!((question.about, question.due), (About::Doubt, None));
+        let proposal = question.proposal.expect("it says which call");
+        assert_eq!((proposal.tool.as_str(), &proposal.arguments), ("pay", &json!({"n": 1})));
+        world.client().answer(question.id, answer).await.unwrap();
+        assert_eq!(lines(&world, &root).await[2], output);
+        assert_eq!(happened.per_call(), [times]);
+    }
+}
+
+#[tokio::test]
+async fn where_nobody_judges_in_time_what_was_declared_is_done() {
+    for (otherwise, output, times) in [
+        (Verdict::Retry, "output: pay: {\"n\":1}", 2),
+        (Verdict::GiveUp, "output!: The call was interrupted, and nobody said in time whether it took", 1),
+    ] {
+        let in_doubt = InDoubt { answer_seconds: Some(60), otherwise };
+        let kind = Kind { in_doubt, ..Kind::bare("orchestrator") };
+        let (world, root, happened) = interrupted(Effect::Unsafe, kind).await;
+        let question = world.question(root.id).await;
+        assert_eq!(question.otherwise, Some(otherwise));
+        world.asleep(&root).await;
+        // Nobody is there either: the process ends, and time goes by.
+        let world = world.reborn(Faults::none()).await;
+        world.clock().advance(Duration::from_secs(59));
+        assert_eq!(world.client().question(question.id).await.unwrap().status, QuestionStatus::Open);
+        world.clock().advance(Duration::from_secs(1));
+        let line = lines(&world, &root).await[2].clone();
+        assert!(line.starts_with(output), "{line}");
+        assert_eq!(happened.per_call(), [times]);
+        let late = world.client().answer(question.id, Answer::Retry).await.unwrap_err().to_string();
+        assert!(late.contains("is expired already: `") && late.contains("by nobody"), "{late}");
+        nothing_is_due(&world).await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_in_time_leaves_no_wake_up_behind() {
+    let kind = kind_of("in_doubt:\n  answer_seconds: 60\n  otherwise: retry");
+    let (world, root, happened) = interrupted(Effect::Unsafe, kind).await;
+    let question = world.question(root.id).await;
+    assert_eq!(
+        (question.due.map(|due| due.since(question.created)), question.otherwise),
+        (Some(Duration::from_secs(60)), Some(Verdict::Retry))
+    );
+    world.client().answer(question.id, Answer::GiveUp).await.unwrap();
+    lines(&world, &root).await;
+    assert_eq!(happened.per_call(), [1]);
+    nothing_is_due(&world).await;
+}
+
+#[tokio::test]
+async fn a_kind_gives_people_so_much_time_for_any_question() {
+    let kinds = one_kind(|kind| kind.limits.answer_seconds = Some(60));
+    let model = ScriptedModel::new([
+        Script::call("ask_user", json!({"question": "Which?"})),
+        Script::text("Without, then."),
+    ]);
+    let world = World::builder(model).tools(first_tools()).kinds(kinds).start().await;
+    let root = world.ask("Go.").await;
+    let question = world.question(root.id).await;
+    world.asleep(&root).await;
+    world.clock().advance(Duration::from_secs(60));
+    assert_eq!(
+        lines(&world, &root).await[2],
+        "output: Nobody answered in time. Go on without, or end with what there is."
+    );
+    assert_eq!(world.client().question(question.id).await.unwrap().status, QuestionStatus::Expired);
+}
+
+#[tokio::test]
+async fn a_kind_knows_better_than_its_tools() {
+    for (said, own) in [("pure: pay", Effect::Unsafe), ("idempotent: [p*y]", Effect::Unsafe)] {
+        let (world, root, happened) = interrupted(own, kind_of(&format!("effects:\n  {said}"))).await;
+        lines(&world, &root).await;
+        assert_eq!(happened.per_call(), [2], "run again without asking: {said}");
+    }
+    // The more careful word counts.
+    let (world, root, happened) =
+        interrupted(Effect::Idempotent, kind_of("effects: { idempotent: pay, unsafe: \"*\" }")).await;
+    world.client().answer(world.question(root.id).await.id, Answer::GiveUp).await.unwrap();
+    lines(&world, &root).await;
+    assert_eq!(happened.per_call(), [1]);
+}
+
+#[tokio::test]
+async fn a_question_takes_only_answers_that_fit_it() {
+    let model = ScriptedModel::new([Script::call("ask_user", json!({"question": "Which?"}))]);
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Go.").await;
+    let question = world.question(root.id).await;
+    for wrong in [Answer::Retry, Answer::GiveUp, Answer::Expired] {
+        let refused = world.client().answer(question.id, wrong).await;
+        assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+    }
+    assert_eq!(world.client().question(question.id).await.unwrap(), question, "nothing has changed");
+}
