@@ -97,6 +97,7 @@ async fn watched(bed: &Bed) -> Result<Seen> {
                     return Ok(seen);
                 }
             }
+            Signal::CaughtUp(_) => {}
         }
     }
 }

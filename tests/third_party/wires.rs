@@ -81,6 +81,7 @@ async fn speaks(provider: Provider, path: &str, counts: bool) {
                 EventBody::AgentStatus { status, .. } if status.is_terminal() => break,
                 _ => {}
             },
+            Signal::CaughtUp(_) => {}
         }
     }
     let seen = client.transcript(agent.id).await.unwrap();

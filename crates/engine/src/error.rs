@@ -57,6 +57,31 @@ pub enum Error {
     /// The idempotency key was used for another request.
     #[error("the idempotency key was used before for another request")]
     KeyReused,
+    /// Events were asked for from a number on that is not kept any more.
+    #[error(
+        "the events of tree {root} behind number {after} are not kept any more, up to number {}. Read the \
+         transcript, and go on after number {}",
+        .first - 1, .first - 1
+    )]
+    CursorGone {
+        /// The top of the tree.
+        root: AgentId,
+        /// The number given.
+        after: u64,
+        /// The first event that is still there.
+        first: u64,
+    },
+    /// Events were asked for behind a number that was not given yet.
+    #[error(
+        "no event of tree {root} has number {after} yet; was an older copy of the database put back? Read the \
+         transcript, and go on without a number"
+    )]
+    CursorAhead {
+        /// The top of the tree.
+        root: AgentId,
+        /// The number given.
+        after: u64,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] entourage_store::Error),

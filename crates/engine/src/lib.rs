@@ -22,6 +22,7 @@ mod offer;
 pub mod programs;
 mod prompt;
 mod recent;
+mod retention;
 mod retry;
 mod run;
 pub mod upkeep;
@@ -32,6 +33,7 @@ pub use error::Error;
 pub use feed::{AgentDelta, Piece, Signal, Watch};
 pub use house::{Builder, House};
 pub use kinds::Kinds;
+pub use retention::{Pruned, Retention};
 pub use run::{Interrupt, Run};
 
 /// What readers page and ask for usage by, and what a store says when it fails: part of this crate's own interface.

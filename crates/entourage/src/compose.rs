@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use entourage_engine::{
-    House, Kinds,
+    House, Kinds, Pruned, Retention,
     dispatch::{self, Advance, Dispatcher, Embedded},
     kinds::{Finding, Severity},
 };
@@ -16,6 +16,8 @@ use crate::{Error, Result, Settings, settings};
 
 /// The name of the database in the data directory.
 pub const DATABASE: &str = "entourage.db";
+/// How often it is looked for what is old enough to be forgotten.
+const FORGETTING: Duration = Duration::from_secs(60 * 60);
 
 /// A house that stands, with what was decided while it was put together.
 #[derive(Clone)]
@@ -29,6 +31,7 @@ pub struct Entourage {
     /// MCP servers that cannot be used; the house stands without them.
     pub problems: Vec<Problem>,
     dispatch: dispatch::Settings,
+    retention: Retention,
 }
 
 impl Entourage {
@@ -48,16 +51,20 @@ impl Entourage {
         let house =
             House::builder(Arc::new(store), Arc::clone(&choice.model)).kinds(kinds).tools(tools).build();
         house.kinds().iter().try_for_each(|kind| house.check_budget(kind)).map_err(Error::Kinds)?;
-        Ok(Self { house, choice, remarks, problems, dispatch: dispatch_settings(&settings.dispatch) })
+        let (dispatch, retention) = (dispatch_settings(&settings.dispatch), settings.retention.into());
+        Ok(Self { house, choice, remarks, problems, dispatch, retention })
     }
 
-    /// Lets all agents work until the house is [stopping](House::stopping).
+    /// Lets all agents work until the house is [stopping](House::stopping), and forgets what is
+    /// older than the settings keep.
     ///
     /// # Errors
     /// When the database cannot be read at all.
     pub async fn work(self) -> Result<()> {
-        let house = Arc::new(self.house.clone());
-        self.deliver(house).await
+        let house = self.house.clone();
+        let forgetting = forget(house.clone(), self.retention);
+        let (worked, ()) = tokio::join!(self.deliver(Arc::new(house)), forgetting);
+        worked
     }
 
     /// Delivers wake-ups to `advance` instead of to the house itself, and does the house's upkeep,
@@ -83,6 +90,25 @@ pub fn migrate(settings: &Settings) -> Result<()> {
     let mut settings = settings.clone();
     settings.store.migrate = true;
     store(&settings).map(drop)
+}
+
+/// Forgets from time to time what is older than it is to be kept, until the house is stopping.
+async fn forget(house: House, retention: Retention) {
+    if retention == Retention::default() {
+        return;
+    }
+    while !house.stopping().is_cancelled() {
+        match house.prune(&retention).await {
+            Ok(pruned) if pruned == Pruned::default() => {}
+            Ok(Pruned { events, trees }) => tracing::info!(events, trees, "forgot what was old enough"),
+            Err(error) => tracing::warn!(%error, "what is old enough was not forgotten; it is tried again"),
+        }
+        let next = house.clock().now() + FORGETTING;
+        tokio::select! {
+            () = house.clock().sleep_until(next) => {}
+            () = house.stopping().cancelled() => {}
+        }
+    }
 }
 
 /// The model that these settings lead to.

@@ -4,6 +4,7 @@
 mod agents;
 mod auth;
 mod broken;
+mod cursors;
 mod description;
 mod events;
 mod first;
@@ -15,6 +16,7 @@ mod operations;
 mod pages;
 mod problems;
 mod questions;
+mod reconnects;
 mod site;
 mod start;
 mod stream;

@@ -16,6 +16,8 @@ pub(crate) struct Stream {
     buffer: String,
     /// How many heartbeats have come.
     pub(crate) heartbeats: usize,
+    /// The number of the last event, once the stream has said that it caught up.
+    pub(crate) caught_up: Option<u64>,
 }
 
 /// One event of it.
@@ -43,24 +45,39 @@ impl Stream {
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         let headers = response.headers().clone();
-        Self { headers, pieces: response.bytes_stream().boxed(), buffer: String::new(), heartbeats: 0 }
+        let pieces = response.bytes_stream().boxed();
+        Self { headers, pieces, buffer: String::new(), heartbeats: 0, caught_up: None }
     }
 
     /// The next event; none once the stream has ended.
     pub(crate) async fn next(&mut self) -> Option<Frame> {
         loop {
-            while let Some((block, rest)) = self.buffer.split_once("\n\n") {
-                let frame = frame(block);
-                self.buffer = rest.to_owned();
-                match frame {
-                    Some(frame) => return Some(frame),
-                    None => self.heartbeats += 1,
-                }
+            if let Some(frame) = self.take_frame() {
+                return Some(frame);
             }
-            let piece = tokio::time::timeout(PATIENCE, self.pieces.next()).await.expect("a sign of life")?;
-            let piece = piece.expect("no cut in the middle");
-            self.buffer.push_str(std::str::from_utf8(&piece).expect("whole characters"));
+            self.take_piece().await?;
         }
+    }
+
+    /// An event that has come whole.
+    fn take_frame(&mut self) -> Option<Frame> {
+        while let Some((block, rest)) = self.buffer.split_once("\n\n") {
+            let frame = frame(block);
+            self.buffer = rest.to_owned();
+            match frame {
+                Some(frame) if frame.event == "caught_up" => self.caught_up = frame.data["last"].as_u64(),
+                Some(frame) => return Some(frame),
+                None => self.heartbeats += 1,
+            }
+        }
+        None
+    }
+
+    async fn take_piece(&mut self) -> Option<()> {
+        let piece = tokio::time::timeout(PATIENCE, self.pieces.next()).await.expect("a sign of life")?;
+        let piece = piece.expect("no cut in the middle");
+        self.buffer.push_str(std::str::from_utf8(&piece).expect("whole characters"));
+        Some(())
     }
 
     /// The events up to the first that fits.
@@ -73,6 +90,17 @@ impl Stream {
             if found {
                 return seen;
             }
+        }
+    }
+
+    /// Waits until all that was has been told; nothing else may come before that.
+    pub(crate) async fn until_caught_up(&mut self) {
+        loop {
+            assert_eq!(self.take_frame(), None);
+            if self.caught_up.is_some() {
+                return;
+            }
+            self.take_piece().await.expect("the stream goes on");
         }
     }
 

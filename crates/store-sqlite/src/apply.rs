@@ -4,7 +4,7 @@ use entourage_store::{Changed, Commit, Committed, Write};
 use entourage_types::Agent;
 use rusqlite::Connection;
 
-use crate::{agents, entities, events, fault::Result, group::Done, inbox, items, known::Known, runs};
+use crate::{agents, entities, events, fault::Result, group::Done, inbox, items, known::Known, prune, runs};
 
 /// Writes a checked commit. `writer` is the fenced agent as it stood before.
 pub(crate) fn commit(
@@ -47,6 +47,11 @@ pub(crate) fn commit(
             (Write::Forget(wakeup), _) => inbox::woken(connection, wakeup.agent, wakeup.id)?,
             // An outsider's are refused by the check.
             (Write::Agent(_) | Write::Read(_) | Write::Woken(_), None) => {}
+            (Write::PruneEvents(root, below), _) => prune::events(connection, *root, *below)?,
+            (Write::PruneAgent(agent), _) => {
+                prune::agent(connection, *agent)?;
+                known.agent_is_gone(*agent);
+            }
             (
                 Write::Task(_)
                 | Write::Question(_)

@@ -5,7 +5,7 @@ use entourage_store::{Commit, Error, Expect, Fence, Write};
 use entourage_types::{Agent, AgentId, Wakeup};
 use rusqlite::Connection;
 
-use crate::{agents, entities, fault::Result, known::Known};
+use crate::{agents, entities, fault::Result, known::Known, prune};
 
 /// Refuses a commit that must not happen; otherwise returns the fenced agent as it stands.
 pub(crate) fn commit(connection: &Connection, known: &mut Known, commit: &Commit) -> Result<Option<Agent>> {
@@ -15,6 +15,7 @@ pub(crate) fn commit(connection: &Connection, known: &mut Known, commit: &Commit
     }
     commit.keeps_the_rules(writer.as_ref())?;
     let mut known: Vec<AgentId> = writer.iter().map(|agent| agent.id).collect();
+    let mut pruned = Vec::new();
     for write in &commit.writes {
         match write {
             Write::NewAgent(agent) => {
@@ -26,6 +27,10 @@ pub(crate) fn commit(connection: &Connection, known: &mut Known, commit: &Commit
             Write::Forget(wakeup) => orphan(connection, wakeup)?,
             Write::Post(post) => addressee(connection, post.agent, &mut known)?,
             Write::Wake(wakeup) => addressee(connection, wakeup.agent, &mut known)?,
+            Write::PruneAgent(agent) => {
+                prune::childless(connection, *agent, &pruned)?;
+                pruned.push(*agent);
+            }
             _ => {}
         }
     }
@@ -62,6 +67,7 @@ fn expect(connection: &Connection, expected: &Expect) -> Result<()> {
             }
         }
         Expect::TreeBelow(root, limit) => agents::expect_room(connection, *root, *limit)?,
+        Expect::AtRest(root, since) => prune::expect_rest(connection, *root, *since)?,
     }
     Ok(())
 }

@@ -52,6 +52,14 @@ impl Known {
         self.agents.put(agent.id, agent.clone());
     }
 
+    /// An agent was forgotten; its tree too, when it is the root.
+    pub(crate) fn agent_is_gone(&mut self, id: AgentId) {
+        self.agents.pop(&id);
+        self.told.pop(&id);
+        self.read_out.pop(&id);
+        self.raised.remove(&id);
+    }
+
     /// An agent's row as it was just written.
     pub(crate) fn agent_stands(&mut self, agent: Agent) {
         self.agents.put(agent.id, agent);

@@ -10,6 +10,7 @@ mod agents;
 mod apply;
 mod check;
 mod claim;
+mod copy;
 mod entities;
 mod events;
 mod fault;
@@ -22,6 +23,7 @@ mod migrate;
 mod open;
 #[cfg(test)]
 mod plans;
+mod prune;
 mod readers;
 mod rows;
 mod runs;
@@ -43,6 +45,8 @@ use entourage_types::{
 use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::sync::broadcast;
+
+pub use copy::{Copied, copy};
 
 use crate::{group::Hints, lock::Lock, readers::Readers, writer::Writer};
 

@@ -65,8 +65,15 @@ pub(crate) fn version_of(path: &Path) -> Result<Option<u32>> {
     if !path.exists() {
         return Ok(None);
     }
+    ours(path, &connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?).map(Some)
+}
+
+/// A connection beside the process that has the database open: to read, whatever its version.
+pub(crate) fn visitor(path: &Path) -> Result<Connection> {
+    // The log of a process that was killed may have to be taken up, which only a writer can.
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    ours(path, &connection).map(Some)
+    ours(path, &connection)?;
+    Ok(connection)
 }
 
 /// A reader's connection.

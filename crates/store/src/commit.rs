@@ -38,6 +38,9 @@ pub enum Expect {
     Status(EntityKind, String, &'static str),
     /// The tree of this root has room for one more agent below this limit.
     TreeBelow(AgentId, u32),
+    /// Nobody in the tree of this root is at work or waits, nobody has anything to read or to wake
+    /// for, and none of its agents has changed since this moment.
+    AtRest(AgentId, Time),
 }
 
 /// One change. Rows are written whole; the last write of a row wins.
@@ -64,6 +67,13 @@ pub enum Write {
     Woken(WakeupId),
     /// A wake-up of an agent that is not there, which nobody could ever serve, is taken away.
     Forget(Wakeup),
+    /// The events of a tree with numbers below this one are forgotten, all but its last, so that no
+    /// number is given twice. An outsider's write, as the next one.
+    PruneEvents(AgentId, u64),
+    /// An agent without children is forgotten, with its transcript, its runs and its inbox; a root
+    /// also with the events of its tree and the entities that belong to it. Children may go in the
+    /// same commit, before it.
+    PruneAgent(AgentId),
     /// A task, new or changed.
     Task(Task),
     /// A question, new or changed.

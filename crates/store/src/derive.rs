@@ -87,6 +87,8 @@ pub fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, AgentId,
             | Write::Wake(_)
             | Write::Woken(_)
             | Write::Forget(_)
+            | Write::PruneEvents(..)
+            | Write::PruneAgent(_)
             | Write::Entity(_) => {}
         }
     }

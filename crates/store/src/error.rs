@@ -54,6 +54,12 @@ pub enum Error {
         /// How many it may have.
         limit: u32,
     },
+    /// Somebody in the tree has something to do, or has had lately.
+    #[error("the tree of agent {root} is not at rest")]
+    NotAtRest {
+        /// The top of the tree.
+        root: AgentId,
+    },
     /// The disk is full; nothing was written.
     #[error("the disk is full: {0}. Free some space; nothing was lost, work goes on from where it stood")]
     DiskFull(String),

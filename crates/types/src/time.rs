@@ -35,6 +35,15 @@ impl Time {
     }
 }
 
+impl std::ops::Sub<Duration> for Time {
+    type Output = Self;
+
+    fn sub(self, duration: Duration) -> Self {
+        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(micros))
+    }
+}
+
 impl std::ops::Add<Duration> for Time {
     type Output = Self;
 

@@ -134,22 +134,36 @@ impl Client {
         self.records(root, None, page).await
     }
 
-    /// Events of the tree that an agent tops, with numbers above `after`.
+    /// Events of the tree that an agent tops: those with numbers above `after`, or from the first
+    /// that is kept.
     ///
     /// # Errors
-    /// [`Error::NotFound`].
-    pub async fn events(&self, root: AgentId, after: u64, limit: u32) -> Result<Vec<Event>> {
+    /// [`Error::NotFound`], [`Error::CursorGone`].
+    pub async fn events(
+        &self,
+        root: AgentId,
+        after: impl Into<Option<u64>>,
+        limit: u32,
+    ) -> Result<Vec<Event>> {
         self.agent(root).await?;
-        Ok(self.house.store().events(&self.scope, root, after, limit).await?)
+        let after = after.into();
+        let events = self.house.store().events(&self.scope, root, after.unwrap_or_default(), limit).await?;
+        match (after, events.first()) {
+            (Some(after), Some(first)) if first.seq > after + 1 => {
+                Err(Error::CursorGone { root, after, first: first.seq })
+            }
+            _ => Ok(events),
+        }
     }
 
-    /// Follows a tree from after an event number: first what was, then what comes.
+    /// Follows a tree from after an event number, or from the first event that is kept: first what
+    /// was, then what comes.
     ///
     /// # Errors
-    /// [`Error::NotFound`].
-    pub async fn watch(&self, root: AgentId, after: u64) -> Result<Watch> {
+    /// [`Error::NotFound`], [`Error::CursorGone`], [`Error::CursorAhead`].
+    pub async fn watch(&self, root: AgentId, after: impl Into<Option<u64>>) -> Result<Watch> {
         self.agent(root).await?;
-        Ok(self.house.inner.feed.watch(self.scope.clone(), root, after))
+        self.house.inner.feed.watch(self.scope.clone(), root, after.into()).await
     }
 
     async fn record<R: Record>(&self, id: String, noun: &'static str) -> Result<R> {

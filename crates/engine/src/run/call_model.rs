@@ -130,10 +130,12 @@ impl Run<'_> {
         let mut deltas = Streamed {
             pieces,
             offset: 0,
+            began: false,
             blank: AgentDelta {
                 agent: self.agent.id,
                 run: self.record.id,
                 item_seq: self.agent.items,
+                attempt: pieces.attempt(),
                 offset: 0,
                 piece: Piece::Reset,
             },
@@ -141,13 +143,14 @@ impl Run<'_> {
         };
         let answer = tokio::select! {
             biased;
-            answer = self.house.inner.model.call(request, &mut deltas) => answer,
-            () = self.cut.cancelled() => return Err(Interrupt::Stopping),
+            answer = self.house.inner.model.call(request, &mut deltas) => Some(answer),
+            () = self.cut.cancelled() => None,
         };
-        if answer.is_err() && deltas.offset > 0 {
+        if deltas.began && !matches!(answer, Some(Ok(_))) {
             deltas.offset = 0;
             deltas.send(Piece::Reset);
         }
+        let answer = answer.ok_or(Interrupt::Stopping)?;
         Ok((answer, deltas.wasted))
     }
 
@@ -197,6 +200,8 @@ pub(crate) fn model_key(number: usize) -> String {
 struct Streamed<'a> {
     pieces: &'a Pieces,
     offset: u64,
+    /// Whether anything was said.
+    began: bool,
     blank: AgentDelta,
     /// What answers used that are of no use.
     wasted: Vec<ModelUse>,
@@ -210,6 +215,7 @@ impl Streamed<'_> {
 
 impl Deltas for Streamed<'_> {
     fn delta(&mut self, delta: Delta) {
+        self.began |= !matches!(delta, Delta::Wasted(_));
         match delta {
             Delta::Text(text) => {
                 let length = text.chars().count() as u64;

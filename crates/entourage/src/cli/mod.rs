@@ -3,6 +3,7 @@
 mod agents;
 mod answer;
 mod backend;
+mod backup;
 mod chat;
 mod completions;
 mod doctor;
@@ -19,6 +20,7 @@ mod openapi;
 mod out;
 mod paint;
 mod progress;
+mod prune;
 mod run;
 mod screen;
 mod serve;
@@ -94,6 +96,8 @@ enum Command {
     Kinds(kinds::Kinds),
     Token(token::Token),
     Doctor(doctor::Doctor),
+    Backup(backup::Backup),
+    Prune(prune::Prune),
     Migrate(migrate::Migrate),
     Completions(completions::Completions),
     Openapi(openapi::Openapi),
@@ -143,6 +147,8 @@ async fn obey(cli: Cli) -> Result<Exit, Failure> {
         Command::Kinds(kinds) => kinds.obey(&globals),
         Command::Token(token) => token.obey(&globals),
         Command::Doctor(doctor) => doctor.obey(&globals).await,
+        Command::Backup(backup) => backup.obey(&globals).await,
+        Command::Prune(prune) => prune.obey(&globals).await,
         Command::Migrate(migrate) => migrate.obey(&globals),
         Command::Completions(completions) => completions.obey(),
         Command::Openapi(openapi) => openapi.obey(),

@@ -74,7 +74,7 @@ impl<'a> Session<'a> {
             // All of it is news.
             Begun::Now => progress.told(),
             Begun::Before => {
-                for event in backend.history(root, 0).await? {
+                for event in backend.history(root, None).await? {
                     progress.event(&event);
                 }
             }
@@ -159,6 +159,7 @@ impl<'a> Session<'a> {
                     self.view.delta(&delta)?;
                 }
             }
+            Signal::CaughtUp(_) => {}
         }
         Ok(())
     }

@@ -20,7 +20,8 @@ Examples:
   entourage tail agt_0199… --follow       what was, then what comes, until Ctrl-C
   entourage tail --after 120 --json       events above number 120, one JSON object a line
 
-Numbers have no gaps: whoever comes back with --after the last one has missed nothing.";
+Numbers have no gaps: whoever comes back with --after the last one has missed nothing. Where the settings let go
+of old events (`retention.events`), a number from before them is refused.";
 
 /// Show what happened in a tree of agents, event by event
 #[derive(Debug, Args)]
@@ -28,9 +29,9 @@ Numbers have no gaps: whoever comes back with --after the last one has missed no
 pub(crate) struct Tail {
     /// Any agent of the tree [default: the newest one]
     agent: Option<AgentId>,
-    /// Only events above this number
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    after: u64,
+    /// Only events above this number [default: from the first that is kept]
+    #[arg(long, value_name = "N")]
+    after: Option<u64>,
     /// Go on with what comes
     #[arg(long, short)]
     follow: bool,
@@ -45,7 +46,7 @@ impl Tail {
         };
         let members = backend.tree(root).await?.agents;
         let mut kinds = members.into_iter().map(|agent| (agent.id, agent.kind)).collect();
-        let mut last = self.after;
+        let mut last = self.after.unwrap_or_default();
         for event in backend.history(root, self.after).await? {
             last = event.seq;
             write(&event, &mut kinds, globals)?;

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use entourage::Owner;
-use jiff::{Span, SpanRelativeTo};
+use entourage::{Owner, settings::time};
 use serde_json::json;
 
 use super::{backend::Result, failure::Exit, globals::Globals, out};
@@ -40,11 +39,4 @@ impl Token {
         }
         Ok(Exit::Done)
     }
-}
-
-fn time(text: &str) -> std::result::Result<Duration, String> {
-    let span: Span = text.parse().map_err(|_| "write a number and a unit: 90m, 12h, 30d".to_owned())?;
-    let time = span.to_duration(SpanRelativeTo::days_are_24_hours());
-    let time = time.ok().and_then(|time| Duration::try_from(time).ok()).filter(|time| time.as_secs() > 0);
-    time.ok_or_else(|| "give at least a second, in weeks, days, hours, minutes or seconds".to_owned())
 }

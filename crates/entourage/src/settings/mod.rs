@@ -5,12 +5,14 @@
 
 mod load;
 mod paths;
+mod time;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use serde::Deserialize;
 
 pub use load::FILE;
+pub use time::time;
 
 /// Everything an operator may set.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -31,6 +33,26 @@ pub struct Settings {
     pub server: entourage_server::Settings,
     /// How agents are given their turns.
     pub dispatch: Dispatch,
+    /// How long what happened is kept.
+    pub retention: Retention,
+}
+
+/// How long what happened is kept; for ever unless given, as `90d` or `52w`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Retention {
+    /// Events; the last of each tree stays.
+    #[serde(deserialize_with = "time::if_any")]
+    pub events: Option<Duration>,
+    /// Trees at rest, with everything in them, counted from their last change.
+    #[serde(deserialize_with = "time::if_any")]
+    pub trees: Option<Duration>,
+}
+
+impl From<Retention> for entourage_engine::Retention {
+    fn from(Retention { events, trees }: Retention) -> Self {
+        Self { events, trees }
+    }
 }
 
 /// The database.

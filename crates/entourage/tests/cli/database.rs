@@ -1,6 +1,15 @@
-//! The database in a person's hands: its version.
+//! The database in a person's hands: its version, copies of it, and what it lets go of.
 
-use super::place::Place;
+use super::place::{Place, id};
+
+/// A place where a program of the first version worked some time ago.
+fn old() -> Place {
+    let place = Place::new();
+    std::fs::create_dir_all(place.data()).expect("a directory");
+    let file = rusqlite::Connection::open(place.data().join("entourage.db")).expect("a new file");
+    file.execute_batch(include_str!("../../../server/tests/first/database.sql")).expect("its words");
+    place
+}
 
 #[test]
 fn migrate_says_what_it_did() {
@@ -11,4 +20,46 @@ fn migrate_says_what_it_did() {
     assert_eq!(again[0]["before"], again[0]["version"]);
     place.write("data/entourage.toml", "[store]\nmigrate = false\n");
     assert!(place.entourage(&["migrate"]).good().stdout.contains("already"));
+}
+
+#[test]
+fn a_backup_is_a_database_like_its_original() {
+    let place = old();
+    let copied = place.entourage(&["backup", "copy.db", "--json"]).good().json();
+    assert!(copied[0]["bytes"].as_u64().is_some_and(|bytes| bytes > 10_000), "{copied:?}");
+    let again = place.entourage(&["backup", "copy.db"]);
+    assert!(again.error(1).contains("it is there already"), "{again:?}");
+    let seen = |place: &Place| place.entourage(&["agents", "--json"]).good().stdout;
+    let before = seen(&place);
+    std::fs::create_dir_all(place.path().join("other")).expect("a directory");
+    std::fs::rename(place.path().join("copy.db"), place.path().join("other/entourage.db")).expect("moved");
+    let other = place.entourage(&["--data", "other", "agents", "--json"]).good().stdout;
+    assert_eq!(other, before);
+}
+
+#[test]
+fn there_is_nothing_to_copy_before_the_first_run() {
+    let place = Place::new();
+    assert!(place.entourage(&["backup", "copy.db"]).error(1).contains("no database yet"));
+    assert!(!place.path().join("copy.db").exists());
+}
+
+#[test]
+fn prune_forgets_what_it_is_told_to_and_tail_says_what_is_gone() {
+    let place = old();
+    assert!(place.entourage(&["prune"]).error(2).contains("--events or --trees"));
+    assert!(place.entourage(&["prune", "--events", "soon"]).code == 2);
+    let agents = place.entourage(&["agents", "--json"]).good().stdout;
+    let agent = id(&agents, "agt_").to_owned();
+    let all = place.entourage(&["tail", &agent, "--json"]).good().json();
+    let pruned = place.entourage(&["prune", "--events", "1s", "--json"]).good().json();
+    assert!(pruned[0]["events"].as_u64().is_some_and(|events| events > 50), "{pruned:?}");
+    let left = place.entourage(&["tail", &agent, "--json"]).good().json();
+    assert_eq!(left, all[all.len() - 1..]);
+    let gone = place.entourage(&["tail", &agent, "--after", "1"]);
+    assert!(gone.error(2).contains("not kept any more"), "{gone:?}");
+
+    place.write("data/entourage.toml", "[retention]\ntrees = \"1s\"\n");
+    let pruned = place.entourage(&["prune"]).good();
+    assert!(pruned.stdout.contains("forgot 3 trees"), "those that wait or were killed stay: {pruned:?}");
 }

@@ -36,6 +36,8 @@ fn every_command_shows_an_example_of_itself() {
             "kinds",
             "token",
             "doctor",
+            "backup",
+            "prune",
             "migrate",
             "completions",
             "openapi"

@@ -14,6 +14,7 @@ impl From<Error> for Problem {
             Error::NotOpen { .. } => Self::not_open(text),
             Error::OtherCall(_) => Self::other_call(text),
             Error::Gone(_) => Self::gone(text),
+            Error::CursorGone { .. } | Error::CursorAhead { .. } => Self::cursor_gone(text),
             Error::NotNow { .. } | Error::Busy(_) => Self::not_now(text),
             Error::KeyReused => Self::key_reused(text),
             // The person at the other end can do something about a full disk, and nothing about

@@ -70,6 +70,7 @@ problems! {
     other_call          "other-call"           "The answer is for another call"          CONFLICT;
     not_now             "not-now"              "The agent is not where this can be done"  CONFLICT;
     gone                "agent-cancelled"      "The agent was cancelled"                 CONFLICT;
+    cursor_gone         "cursor-gone"          "The events behind this number are gone"  GONE;
     disk_full           "disk-full"            "The disk is full"                        SERVICE_UNAVAILABLE;
     unavailable         "store-unavailable"    "The store cannot be reached"             SERVICE_UNAVAILABLE;
     internal            "internal"             "The server is at fault"                  INTERNAL_SERVER_ERROR;

@@ -18,6 +18,7 @@ const EXPECTED: [(&str, &str, &str); 5] = [
     ("503", "Unavailable", "The store does not answer, or the disk is full. Nothing was changed."),
 ];
 const UNEXPECTED: (&str, &str, &str) = ("default", "Failure", "Anything else.");
+const GONE: (&str, &str, &str) = ("410", "Gone", "Events behind that number are not kept any more.");
 const CONFLICT: (&str, &str, &str) = ("409", "Conflict", "It is too late for that.");
 
 /// How any request about the house's nouns may fail.
@@ -25,6 +26,9 @@ pub(crate) struct Failures;
 
 /// How a request fails that asks for nothing in particular.
 pub(crate) struct Unexpected;
+
+/// How a request fails that asks for what is not kept any more.
+pub(crate) struct Gone;
 
 /// How a request that comes too late fails.
 pub(crate) struct Conflict;
@@ -41,6 +45,12 @@ impl IntoResponses for Unexpected {
     }
 }
 
+impl IntoResponses for Gone {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        refer([GONE])
+    }
+}
+
 impl IntoResponses for Conflict {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         refer([CONFLICT])
@@ -49,7 +59,7 @@ impl IntoResponses for Conflict {
 
 /// What the operations refer to.
 pub(crate) fn described() -> impl Iterator<Item = (String, RefOr<Response>)> {
-    EXPECTED.into_iter().chain([UNEXPECTED, CONFLICT]).map(|(_, name, meaning)| {
+    EXPECTED.into_iter().chain([UNEXPECTED, CONFLICT, GONE]).map(|(_, name, meaning)| {
         let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name(Problem::name()))).build();
         let response =
             ResponseBuilder::new().description(meaning).content("application/problem+json", problem);

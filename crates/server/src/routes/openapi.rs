@@ -12,7 +12,10 @@ use utoipa::{
 };
 
 use super::failures;
-use crate::{Problem, router, views::DeltaView};
+use crate::{
+    Problem, router,
+    views::{CaughtUpView, DeltaView},
+};
 
 /// The description without its paths, which the routes bring.
 #[derive(OpenApi)]
@@ -35,7 +38,7 @@ use crate::{Problem, router, views::DeltaView};
         (name = "kinds", description = "What sorts of agents there are."),
         (name = "operations", description = "For whoever runs the house."),
     ),
-    components(schemas(Problem, DeltaView)),
+    components(schemas(Problem, CaughtUpView, DeltaView)),
     security(("token" = [])),
     modifiers(&Common),
 )]

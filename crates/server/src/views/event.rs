@@ -158,8 +158,18 @@ impl From<EventBody> for EventBodyView {
     }
 }
 
+/// All that was has been told; what comes now is news.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = CaughtUp)]
+pub(crate) struct CaughtUpView {
+    /// The number of the last event told; 0 when there was none.
+    pub(crate) last: u64,
+}
+
 /// A piece of an answer under way. It has no number and is never sent again: the whole text
-/// arrives with its item.
+/// arrives with its item. The texts of one attempt, each put at its offset, are the beginning of
+/// that text; a higher `attempt` begins anew. An offset beyond what has come means that a piece was
+/// missed: wait for the item.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Delta)]
 pub(crate) struct DeltaView {
@@ -171,6 +181,9 @@ pub(crate) struct DeltaView {
     run: RunId,
     /// The number that the item will have.
     item_seq: u64,
+    /// Which attempt at the answer. A higher one makes void what those before it streamed; pieces of
+    /// a lower one come too late. It means nothing on another stream.
+    attempt: u64,
     /// Where the piece begins, in characters of the text so far.
     offset: u64,
     /// The piece.
@@ -195,13 +208,13 @@ enum PieceView {
 
 impl From<&AgentDelta> for DeltaView {
     fn from(delta: &AgentDelta) -> Self {
-        let AgentDelta { agent, run, item_seq, offset, piece } = delta;
+        let AgentDelta { agent, run, item_seq, attempt, offset, piece } = delta;
         let piece = match piece {
             Piece::Text(text) => PieceView::Text(text.clone()),
             Piece::Reasoning(text) => PieceView::Reasoning(text.clone()),
             Piece::Call(tool) => PieceView::Call(tool.clone()),
             Piece::Reset => PieceView::Reset(true),
         };
-        Self { agent: *agent, run: *run, item_seq: *item_seq, offset: *offset, piece }
+        Self { agent: *agent, run: *run, item_seq: *item_seq, attempt: *attempt, offset: *offset, piece }
     }
 }

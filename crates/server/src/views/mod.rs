@@ -21,7 +21,7 @@ mod usage;
 
 pub(crate) use agent::AgentView;
 pub(crate) use entry::{EntryView, PostedView};
-pub(crate) use event::{DeltaView, EventView};
+pub(crate) use event::{CaughtUpView, DeltaView, EventView};
 pub(crate) use grant::GrantView;
 pub(crate) use intervention::InterventionView;
 pub(crate) use item::ItemView;

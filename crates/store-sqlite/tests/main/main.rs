@@ -3,6 +3,7 @@
 
 mod author;
 mod conformance;
+mod copies;
 mod crashes;
 mod opening;
 mod usage;

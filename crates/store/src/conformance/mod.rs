@@ -38,6 +38,7 @@ pub mod events;
 pub mod fencing;
 pub mod inbox;
 pub mod random;
+pub mod retention;
 mod sample;
 pub mod scopes;
 pub mod transcripts;
@@ -121,6 +122,11 @@ macro_rules! conformance {
                 agents_with_something_to_do_are_found,
                 pages_of_agents_go_both_ways,
                 a_full_tree_refuses,
+            ];
+            retention: [
+                forgotten_events_keep_their_numbers,
+                a_forgotten_agent_leaves_nothing,
+                a_tree_is_at_rest_or_refuses,
             ];
             scopes: [
                 no_read_shows_another_owners_rows,

@@ -86,6 +86,14 @@ pub async fn usage_adds_up_by_anything(place: impl Place) -> Result<()> {
     let cost = Cost::from_nanos(7 + u64::from(u32::MAX));
     let tally = Tally { calls: 3, unpriced: 1, usage, cost };
     assert_eq!(all[0], UsageRow { model: Some("a".into()), tally, ..UsageRow::default() });
+
+    // Whoever is forgotten has used what it used.
+    let forget = Commit::new(at(3)).write(Write::PruneAgent(child.id)).write(Write::PruneAgent(root.id));
+    store.commit(forget).await?;
+    for query in [by(&[]), by(&[UsageBy::Owner]), by(&[UsageBy::Day])] {
+        assert_eq!(inputs(query).await?.iter().sum::<u64>(), 11_110);
+    }
+    assert_eq!(inputs(UsageQuery { root: Some(root.id), ..by(&[]) }).await?, [0]);
     Ok(())
 }
 

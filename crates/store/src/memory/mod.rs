@@ -152,6 +152,12 @@ impl Store for MemoryStore {
                 sums.add(&Spender { owner: run.owner.clone(), kind, tree, agent, run: id }, &run.spent);
             }
         }
+        for (owner, spent) in
+            rows.removed.iter().filter(|(owner, _)| query.covers_removed() && scope.sees(owner))
+        {
+            let owner = owner.clone();
+            sums.add(&Spender { owner, kind: None, tree: None, agent: None, run: None }, spent);
+        }
         Ok(sums.rows())
     }
 
@@ -187,8 +193,8 @@ impl Store for MemoryStore {
         if !rows.agent(root).is_some_and(|agent| scope.sees(&agent.owner)) {
             return Ok(Vec::new());
         }
-        let from = usize::try_from(after).unwrap_or(usize::MAX);
-        Ok(rows.events(root).iter().skip(from).take(limit as usize).cloned().collect())
+        let wanted = rows.events(root).iter().filter(|event| event.seq > after);
+        Ok(wanted.take(limit as usize).cloned().collect())
     }
 
     async fn due(&self, until: Time, after: Option<(Time, WakeupId)>, limit: u32) -> Result<Vec<Wakeup>> {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Event, Item, Post, PostId, Run, RunId, Step, Wakeup, WakeupId,
+    Agent, AgentId, Entity, EntityKind, Event, Item, Owner, Post, PostId, Run, RunId, Spent, Status, Step,
+    Wakeup, WakeupId,
 };
 
 use crate::{Claim, Commit, Committed, Error, Expect, Result, Write, derive};
@@ -14,6 +15,8 @@ pub(super) struct Rows {
     pub(super) agents: Vec<Agent>,
     pub(super) runs: Vec<Run>,
     pub(super) entities: Vec<Entity>,
+    /// What runs that were removed used, for their owners.
+    pub(super) removed: Vec<(Owner, Vec<Spent>)>,
     items: BTreeMap<AgentId, Vec<Item>>,
     steps: BTreeMap<RunId, Vec<Step>>,
     inbox: BTreeMap<AgentId, BTreeMap<PostId, Post>>,
@@ -111,7 +114,8 @@ impl Rows {
         let mut events = Vec::with_capacity(told.len());
         for (root, agent, body) in told {
             let of_tree = self.events.entry(root).or_default();
-            let event = Event { root, seq: of_tree.len() as u64 + 1, agent, at: commit.at, body };
+            let seq = of_tree.last().map_or(0, |last| last.seq) + 1;
+            let event = Event { root, seq, agent, at: commit.at, body };
             of_tree.push(event.clone());
             events.push(event);
         }
@@ -152,6 +156,18 @@ impl Rows {
                     Err(Error::TreeFull { root: *root, found, limit: *limit })
                 }
             }
+            Expect::AtRest(root, since) => {
+                let stirs = |agent: &Agent| {
+                    matches!(agent.status, Status::Queued | Status::Running | Status::Waiting)
+                        || agent.updated > *since
+                        || self.inbox.get(&agent.id).is_some_and(|posts| !posts.is_empty())
+                        || self.wakeups.values().any(|wakeup| wakeup.agent == agent.id)
+                };
+                match self.agents.iter().any(|agent| agent.root == *root && stirs(agent)) {
+                    true => Err(Error::NotAtRest { root: *root }),
+                    false => Ok(()),
+                }
+            }
         }
     }
 
@@ -159,6 +175,7 @@ impl Rows {
     /// entity that passes to another owner.
     fn may_write(&self, writes: &[Write]) -> Result<()> {
         let (mut agents, mut entities): (Vec<&Agent>, Vec<Entity>) = (Vec::new(), Vec::new());
+        let mut pruned: Vec<AgentId> = Vec::new();
         for write in writes {
             let addressee = match write {
                 Write::NewAgent(new) => {
@@ -178,6 +195,14 @@ impl Rows {
                 },
                 Write::Post(post) => post.agent,
                 Write::Wake(wakeup) => wakeup.agent,
+                Write::PruneAgent(agent) => {
+                    let stays = |child: &&Agent| child.parent == Some(*agent) && !pruned.contains(&child.id);
+                    if let Some(child) = self.agents.iter().find(stays) {
+                        return Err(Error::Corrupt(format!("agent {} would lose its parent", child.id)));
+                    }
+                    pruned.push(*agent);
+                    *agent
+                }
                 other => {
                     let Some(entity) = other.entity()? else { continue };
                     let theirs = |other: &&Entity| {
@@ -236,6 +261,13 @@ impl Rows {
             Write::Forget(wakeup) => {
                 self.wakeups.remove(&wakeup.id);
             }
+            Write::PruneEvents(root, below) => {
+                if let Some(events) = self.events.get_mut(&root) {
+                    let last = events.last().map_or(0, |last| last.seq);
+                    events.retain(|event| event.seq >= below.min(last));
+                }
+            }
+            Write::PruneAgent(id) => self.prune(id),
             entity => {
                 if let Some(entity) = entity.entity()? {
                     let same = |one: &Entity, other: &Entity| (one.kind, &one.id) == (other.kind, &other.id);
@@ -244,5 +276,18 @@ impl Rows {
             }
         }
         Ok(())
+    }
+
+    fn prune(&mut self, id: AgentId) {
+        self.agents.retain(|agent| agent.id != id);
+        let of_agent = self.runs.iter().filter(|run| run.agent == id);
+        self.removed.extend(of_agent.map(|run| (run.owner.clone(), run.spent.clone())));
+        self.runs.retain(|run| run.agent != id);
+        self.steps.retain(|run, _| self.runs.iter().any(|kept| kept.id == *run));
+        self.wakeups.retain(|_, wakeup| wakeup.agent != id);
+        self.items.remove(&id);
+        self.inbox.remove(&id);
+        self.events.remove(&id);
+        self.entities.retain(|entity| entity.root != Some(id));
     }
 }

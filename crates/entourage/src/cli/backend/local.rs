@@ -188,10 +188,10 @@ impl Backend for Local {
         Ok(self.client.intervene(agent, action, text).await?)
     }
 
-    async fn history(&self, root: AgentId, after: u64) -> Result<Vec<Event>> {
+    async fn history(&self, root: AgentId, after: Option<u64>) -> Result<Vec<Event>> {
         let mut events: Vec<Event> = Vec::new();
         loop {
-            let last = events.last().map_or(after, |event| event.seq);
+            let last = events.last().map(|event| event.seq).or(after);
             let page = self.client.events(root, last, PAGE).await?;
             let more = page.len() == PAGE as usize;
             events.extend(page);

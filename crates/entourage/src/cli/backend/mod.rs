@@ -76,8 +76,8 @@ pub(crate) trait Backend: Send + Sync {
     /// Does something to an agent.
     async fn intervene(&self, agent: AgentId, action: Action, text: Option<&str>) -> Result<Intervention>;
 
-    /// What has happened in a tree after an event, up to now.
-    async fn history(&self, root: AgentId, after: u64) -> Result<Vec<Event>>;
+    /// What has happened in a tree after an event, or since the first that is kept, up to now.
+    async fn history(&self, root: AgentId, after: Option<u64>) -> Result<Vec<Event>>;
 
     /// Follows a tree from after an event.
     async fn follow(&self, root: AgentId, after: u64) -> Result<Box<dyn Follow>>;

@@ -24,8 +24,6 @@ const TOKEN: &str = "ENTOURAGE_TOKEN";
 const ONE_COMMAND: Duration = Duration::from_secs(24 * 60 * 60);
 /// The longest page that the server gives.
 const PAGE: u32 = 200;
-/// How long a stream is silent once it has told all that was.
-const SILENCE: Duration = Duration::from_millis(300);
 
 /// An HTTP client. The server is on this machine and speaks plain HTTP: no certificates are read.
 pub(super) fn client(limit: Option<Duration>) -> Result<Client> {
@@ -269,25 +267,19 @@ impl Backend for Remote {
         self.post(&format!("agents/{agent}/interventions"), json!({ "action": action, "text": text })).await
     }
 
-    async fn history(&self, root: AgentId, after: u64) -> Result<Vec<Event>> {
-        // The stream has no mark where what was ends and what comes begins; but what was comes at
-        // once, and before any piece of an answer or anything younger than this question.
-        let asked = Time::now();
+    async fn history(&self, root: AgentId, after: Option<u64>) -> Result<Vec<Event>> {
         let mut stream = Stream::open(self.clone(), root, after).await?;
         let mut events: Vec<Event> = Vec::new();
-        while let Ok(signal) = tokio::time::timeout(SILENCE, stream.next()).await {
-            match signal? {
+        loop {
+            match stream.next().await? {
                 Signal::Event(event) => events.push(Arc::unwrap_or_clone(event)),
-                Signal::Delta(_) => break,
-            }
-            if events.last().is_some_and(|event| event.at > asked) {
-                break;
+                Signal::CaughtUp(_) => return Ok(events),
+                Signal::Delta(_) => {}
             }
         }
-        Ok(events)
     }
 
     async fn follow(&self, root: AgentId, after: u64) -> Result<Box<dyn Follow>> {
-        Ok(Box::new(Stream::open(self.clone(), root, after).await?))
+        Ok(Box::new(Stream::open(self.clone(), root, Some(after)).await?))
     }
 }

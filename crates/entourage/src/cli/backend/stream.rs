@@ -26,14 +26,15 @@ type Pieces = BoxStream<'static, reqwest::Result<Vec<u8>>>;
 pub(super) struct Stream {
     remote: Remote,
     root: AgentId,
-    last: u64,
+    /// The number of the last event, or where to begin.
+    last: Option<u64>,
     pieces: Pieces,
     parser: Parser,
     ready: VecDeque<Signal>,
 }
 
 impl Stream {
-    pub(super) async fn open(remote: Remote, root: AgentId, after: u64) -> Result<Self> {
+    pub(super) async fn open(remote: Remote, root: AgentId, after: Option<u64>) -> Result<Self> {
         let pieces = connect(&remote, root, after).await?;
         Ok(Self { remote, root, last: after, pieces, parser: Parser::default(), ready: VecDeque::new() })
     }
@@ -65,17 +66,23 @@ impl Stream {
             self.ready.extend(delta.piece().map(|delta| Signal::Delta(Arc::new(delta))));
             return Ok(());
         }
+        if message.event == "caught_up" {
+            let CaughtUp { last } = serde_json::from_str(&message.data).map_err(unknown)?;
+            self.ready.push_back(Signal::CaughtUp(last));
+            return Ok(());
+        }
         let event: Event = serde_json::from_str(&message.data).map_err(unknown)?;
-        if event.seq > self.last {
-            self.last = event.seq;
+        if self.last.is_none_or(|last| event.seq > last) {
+            self.last = Some(event.seq);
             self.ready.push_back(Signal::Event(Arc::new(event)));
         }
         Ok(())
     }
 }
 
-async fn connect(remote: &Remote, root: AgentId, after: u64) -> Result<Pieces> {
-    let response = remote.ask(Method::GET, &format!("agents/{root}/events?after={after}"), None).await?;
+async fn connect(remote: &Remote, root: AgentId, after: Option<u64>) -> Result<Pieces> {
+    let after = after.map(|after| format!("?after={after}")).unwrap_or_default();
+    let response = remote.ask(Method::GET, &format!("agents/{root}/events{after}"), None).await?;
     Ok(response.bytes_stream().map(|piece| piece.map(Vec::from)).boxed())
 }
 
@@ -99,12 +106,19 @@ impl Follow for Stream {
     }
 }
 
+/// That all that was has been told, as it is sent.
+#[derive(Deserialize)]
+struct CaughtUp {
+    last: u64,
+}
+
 /// A piece of an answer, as it is sent.
 #[derive(Deserialize)]
 struct Delta {
     agent: AgentId,
     run: RunId,
     item_seq: u64,
+    attempt: u64,
     offset: u64,
     text: Option<String>,
     reasoning: Option<String>,
@@ -114,12 +128,12 @@ struct Delta {
 
 impl Delta {
     fn piece(self) -> Option<AgentDelta> {
-        let Self { agent, run, item_seq, offset, text, reasoning, call, reset } = self;
+        let Self { agent, run, item_seq, attempt, offset, text, reasoning, call, reset } = self;
         let piece = text
             .map(Piece::Text)
             .or(reasoning.map(Piece::Reasoning))
             .or(call.map(Piece::Call))
             .or(reset.map(|_| Piece::Reset))?;
-        Some(AgentDelta { agent, run, item_seq, offset, piece })
+        Some(AgentDelta { agent, run, item_seq, attempt, offset, piece })
     }
 }

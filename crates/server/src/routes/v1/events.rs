@@ -18,12 +18,12 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::Failures;
+use super::{Failures, Gone};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id},
     state::Served,
-    views::{DeltaView, EventView, schema},
+    views::{CaughtUpView, DeltaView, EventView, schema},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Served> {
@@ -34,11 +34,9 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Begin {
-    /// Begin after the event with this number; 0, the beginning, unless given. `Last-Event-ID`
-    /// comes first.
-    #[serde(default)]
-    #[param(required = false)]
-    after: u64,
+    /// Begin after the event with this number; with the first that is kept, unless given.
+    /// `Last-Event-ID` comes first.
+    after: Option<u64>,
 }
 
 /// What a client says that comes back.
@@ -64,9 +62,10 @@ impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
 /// Follow the tree that an agent belongs to: what was, then what comes
 ///
 /// Server-sent events. A committed fact has its number as `id`, its word as `event` and an `Event`
-/// as `data`; facts come in order, each once, none left out. A piece of an answer under way is
-/// an `event: delta` without an id, with a `Delta` as `data`. The stream ends when the server
-/// stops or the token expires; come back with `Last-Event-ID`.
+/// as `data`; facts come in order, each once, none left out. Once all that was has been told, an
+/// `event: caught_up` without an id says so, with a `CaughtUp` as `data`. A piece of an answer under
+/// way is an `event: delta` without an id, with a `Delta` as `data`. The stream ends when the
+/// server stops or the token expires; come back with `Last-Event-ID`.
 #[utoipa::path(
     get, path = "/v1/agents/{id}/events", tag = "agents", operation_id = "followTree",
     params(
@@ -76,6 +75,7 @@ impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
     ),
     responses(
         (status = 200, description = "The stream.", body = EventView, content_type = "text/event-stream"),
+        Gone,
         Failures,
     )
 )]
@@ -87,7 +87,7 @@ async fn follow(
     State(served): State<Served>,
 ) -> Result<impl IntoResponse, Problem> {
     let root = caller.client.agent(id).await?.root;
-    let watch = caller.client.watch(root, last.number.unwrap_or(begin.after)).await?;
+    let watch = caller.client.watch(root, last.number.or(begin.after)).await?;
     let keep_alive = KeepAlive::new().interval(served.heartbeat);
     let ended = ended(caller.until, served);
     let stream = Sse::new(frames(watch).take_until(Box::pin(ended))).keep_alive(keep_alive);
@@ -117,6 +117,9 @@ fn frames(watch: Watch) -> impl Stream<Item = Result<Frame, Infallible>> {
                 .id(event.seq.to_string())
                 .event(event.body.name())
                 .json_data(EventView::from((*event).clone())),
+            Ok(Signal::CaughtUp(last)) => {
+                Frame::default().event("caught_up").json_data(CaughtUpView { last })
+            }
             Ok(Signal::Delta(delta)) => Frame::default().event("delta").json_data(DeltaView::from(&*delta)),
             Err(error) => {
                 tracing::warn!(%error, "a stream of events ends");

@@ -3,9 +3,14 @@
 //! One pump per house reads the store's hints and hands each tree's news to that tree's channel;
 //! a subscriber that falls behind reads from the store again, so a slow reader costs nobody else.
 
+mod watch;
+
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use entourage_store::Store;
@@ -15,10 +20,10 @@ use tokio::sync::broadcast::{self, error::RecvError};
 
 use crate::Result;
 
+pub use watch::Watch;
+
 /// How far a subscriber may fall behind before it reads from the store again.
 const BACKLOG: usize = 1024;
-/// How many events are read from the store at once.
-const PAGE: u32 = 500;
 
 /// Something for a subscriber of a tree.
 #[derive(Debug, Clone)]
@@ -28,9 +33,15 @@ pub enum Signal {
     /// A piece of an answer under way; gone for whoever was not there. The text it belongs to
     /// arrives whole as an item event.
     Delta(Arc<AgentDelta>),
+    /// All that was has been told, up to the event with this number; from here on it is news.
+    CaughtUp(u64),
 }
 
 /// A piece of an answer under way.
+///
+/// The texts of one attempt, each put at its offset, are the beginning of the text that is committed
+/// in the end, unless a later attempt takes its place: that one begins anew. Whoever misses a piece
+/// finds an offset beyond what it has, and waits for the item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AgentDelta {
     /// Whose answer.
@@ -39,6 +50,9 @@ pub struct AgentDelta {
     pub run: RunId,
     /// The number that the item will have.
     pub item_seq: u64,
+    /// Which attempt at the answer; a higher one makes void what those before it streamed, and
+    /// pieces of a lower one come too late.
+    pub attempt: u64,
     /// Where the piece begins, in characters of the text so far.
     pub offset: u64,
     /// The piece.
@@ -73,10 +87,16 @@ type Channels = Arc<Mutex<HashMap<AgentId, broadcast::Sender<Live>>>>;
 /// Where the pieces of one answer go: to whoever follows its tree at that moment.
 pub(crate) struct Pieces {
     channels: Channels,
+    attempts: Arc<AtomicU64>,
     root: AgentId,
 }
 
 impl Pieces {
+    /// The number of another attempt: in this process there is none higher.
+    pub(crate) fn attempt(&self) -> u64 {
+        self.attempts.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// Hands a piece on; where nobody follows, it is not even made. The text arrives whole with
     /// its item in any case.
     pub(crate) fn send(&self, make: impl FnOnce() -> AgentDelta) {
@@ -91,6 +111,7 @@ impl Pieces {
 pub(crate) struct Feed {
     store: Arc<dyn Store>,
     channels: Channels,
+    attempts: Arc<AtomicU64>,
     pump: Arc<Pump>,
 }
 
@@ -108,32 +129,22 @@ impl Drop for Pump {
 
 impl Feed {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, channels: Channels::default(), pump: Arc::default() }
+        Self { store, channels: Channels::default(), attempts: Arc::default(), pump: Arc::default() }
     }
 
-    /// Follows a tree from after the given event number.
-    pub(crate) fn watch(&self, scope: Scope, root: AgentId, after: u64) -> Watch {
+    /// Follows a tree from after an event, or from the first that is kept.
+    pub(crate) async fn watch(&self, scope: Scope, root: AgentId, after: Option<u64>) -> Result<Watch> {
         self.pump.0.get_or_init(|| pump(self.store.changed(), Arc::clone(&self.channels)));
         let live = {
             let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
             channels.entry(root).or_insert_with(|| broadcast::channel(BACKLOG).0).subscribe()
         };
-        Watch {
-            store: Arc::clone(&self.store),
-            scope,
-            root,
-            last: after,
-            live,
-            page: Vec::new().into_iter(),
-            behind: true,
-            channels: Arc::clone(&self.channels),
-            _pump: Arc::clone(&self.pump),
-        }
+        Watch::begin(self, scope, root, after, live).await
     }
 
     /// Where the pieces of one answer in this tree go.
     pub(crate) fn pieces(&self, root: AgentId) -> Pieces {
-        Pieces { channels: Arc::clone(&self.channels), root }
+        Pieces { channels: Arc::clone(&self.channels), attempts: Arc::clone(&self.attempts), root }
     }
 }
 
@@ -163,67 +174,4 @@ fn pump(
         }
     };
     tokio::spawn(forward).abort_handle()
-}
-
-/// One subscriber of one tree.
-pub struct Watch {
-    store: Arc<dyn Store>,
-    scope: Scope,
-    root: AgentId,
-    last: u64,
-    live: broadcast::Receiver<Live>,
-    page: std::vec::IntoIter<Event>,
-    behind: bool,
-    channels: Channels,
-    _pump: Arc<Pump>,
-}
-
-impl Drop for Watch {
-    /// The last one out closes the tree's channel.
-    fn drop(&mut self) {
-        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        if channels.get(&self.root).is_some_and(|sender| sender.receiver_count() <= 1) {
-            channels.remove(&self.root);
-        }
-    }
-}
-
-impl Watch {
-    /// The next signal. Events come in order, each once, none left out. It waits as long as it
-    /// takes; dropping the future loses nothing.
-    ///
-    /// # Errors
-    /// When the store fails or is closed.
-    pub async fn next(&mut self) -> Result<Signal> {
-        loop {
-            if let Some(event) = self.page.next() {
-                self.last = event.seq;
-                return Ok(Signal::Event(Arc::new(event)));
-            }
-            if self.behind {
-                let page = self.store.events(&self.scope, self.root, self.last, PAGE).await?;
-                self.behind = page.len() == PAGE as usize;
-                self.page = page.into_iter();
-                continue;
-            }
-            match self.live.recv().await {
-                Ok(Live::Signal(Signal::Event(event))) if event.seq <= self.last => {}
-                Ok(Live::Signal(Signal::Event(event))) if event.seq == self.last + 1 => {
-                    self.last = event.seq;
-                    return Ok(Signal::Event(event));
-                }
-                Ok(Live::Signal(Signal::Event(_)) | Live::Behind) | Err(RecvError::Lagged(_)) => {
-                    self.behind = true;
-                }
-                Ok(Live::Signal(delta)) => return Ok(delta),
-                Err(RecvError::Closed) => return Err(entourage_store::Error::Closed.into()),
-            }
-        }
-    }
-
-    /// The number of the last event returned: where to go on from.
-    #[must_use]
-    pub fn last(&self) -> u64 {
-        self.last
-    }
 }

@@ -1,0 +1,151 @@
+//! Retention: what is older than it is to be kept is forgotten, a little at a time, so that no run
+//! waits for it. Nothing is forgotten that nobody asked to forget.
+
+use std::time::Duration;
+
+use entourage_store::{AgentQuery, Commit, Error as StoreError, Expect, Page, Store, Write};
+use entourage_types::{Agent, AgentId, Event, Scope, Time};
+use serde::Serialize;
+
+use crate::{House, Result};
+
+/// Roots that are looked at together, and events that one commit forgets.
+const TREES: u32 = 200;
+const EVENTS: u64 = 500;
+/// Agents that one commit forgets: a tree of no more goes at once.
+const AGENTS: usize = 16;
+/// The most agents that one tree is read with.
+const WHOLE_TREE: u32 = 10_000;
+
+/// How long things are kept; for ever unless given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Retention {
+    /// Events. The last of each tree stays, so that no number is given twice.
+    pub events: Option<Duration>,
+    /// Trees at rest, counted from the last change of any of their agents: transcripts, runs, tasks,
+    /// questions, notes, events.
+    pub trees: Option<Duration>,
+}
+
+/// What was forgotten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Pruned {
+    /// How many events of trees that are still there.
+    pub events: u64,
+    /// How many trees.
+    pub trees: u64,
+}
+
+impl House {
+    /// Forgets what is older than it is to be kept. It goes through the trees from the oldest on, in
+    /// small commits; ended in the middle, by the end of the house or of the process, it leaves
+    /// whole trees and begins anew the next time.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn prune(&self, retention: &Retention) -> Result<Pruned> {
+        let mut pruned = Pruned::default();
+        let before = |kept: Option<Duration>| kept.map(|kept| self.now() - kept);
+        let (events, trees) = (before(retention.events), before(retention.trees));
+        let Some(youngest) = events.max(trees) else { return Ok(pruned) };
+        let mut next = self.roots(None).await?;
+        while let Some(last) = next.last().map(|root| root.id) {
+            // Read ahead, for the last of a page may be forgotten.
+            let page = std::mem::replace(&mut next, self.roots(Some(last)).await?);
+            for root in page {
+                // Roots come in the order they were made.
+                if root.created >= youngest || self.stopping().is_cancelled() {
+                    return Ok(pruned);
+                }
+                if let Some(before) = trees
+                    && self.prune_tree(&root, before).await?
+                {
+                    pruned.trees += 1;
+                } else if let Some(before) = events {
+                    pruned.events += self.prune_events(root.id, before).await?;
+                }
+            }
+        }
+        Ok(pruned)
+    }
+
+    async fn roots(&self, after: Option<AgentId>) -> Result<Vec<Agent>> {
+        let page = Page { after: after.map(|id| id.to_string()), limit: TREES, newest_first: false };
+        let query = AgentQuery { roots: true, page, ..AgentQuery::default() };
+        Ok(self.store().agents(&Scope::House, query).await?)
+    }
+
+    /// Forgets a tree that has been at rest since before that moment. False when it stays.
+    async fn prune_tree(&self, root: &Agent, before: Time) -> Result<bool> {
+        if root.updated >= before {
+            return Ok(false);
+        }
+        let page = Page { limit: WHOLE_TREE, ..Page::default() };
+        let query = AgentQuery { root: Some(root.id), page, ..AgentQuery::default() };
+        let mut agents = self.store().agents(&Scope::House, query).await?;
+        agents.sort_by_key(|agent| std::cmp::Reverse(agent.depth));
+        let at_rest = Commit::new(self.now()).expect(Expect::AtRest(root.id, before));
+        let forget = async |commit: Commit| match self.store().commit(commit).await {
+            Ok(_) => Ok(true),
+            // Somebody has come back to it meanwhile, or others forgot it.
+            Err(StoreError::NotAtRest { .. } | StoreError::NoAgent { .. } | StoreError::Corrupt(_)) => {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        };
+        if !forget(at_rest.clone()).await? {
+            return Ok(false);
+        }
+        self.prune_events(root.id, self.now()).await?;
+        for some in agents.chunks(AGENTS) {
+            let writes = some.iter().map(|agent| Write::PruneAgent(agent.id)).collect();
+            if !forget(Commit { writes, ..at_rest.clone() }).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Forgets the events of a tree that are older than that moment. Returns how many.
+    async fn prune_events(&self, root: AgentId, before: Time) -> Result<u64> {
+        let store = self.store();
+        let Some(first) = at_or_after(&**store, root, 0).await?.filter(|first| first.at < before) else {
+            return Ok(0);
+        };
+        let keep = first_kept(&**store, root, first.seq, before).await?;
+        let mut below = first.seq;
+        while below < keep && !self.stopping().is_cancelled() {
+            below = keep.min(below + EVENTS);
+            store.commit(Commit::new(self.now()).write(Write::PruneEvents(root, below))).await?;
+        }
+        Ok(below - first.seq)
+    }
+}
+
+/// The event of a tree with this number, or the first behind it.
+async fn at_or_after(store: &dyn Store, root: AgentId, number: u64) -> Result<Option<Event>> {
+    Ok(store.events(&Scope::House, root, number.saturating_sub(1), 1).await?.pop())
+}
+
+/// The number of the first event that is kept, where `old` is to go: the first young one, else the
+/// last of all. Events come in the order of their times, so it is found in a few steps.
+async fn first_kept(store: &dyn Store, root: AgentId, mut old: u64, before: Time) -> Result<u64> {
+    let is_old = async |number: u64| -> Result<Option<bool>> {
+        Ok(at_or_after(store, root, number).await?.map(|event| event.at < before))
+    };
+    let mut step = 1;
+    while is_old(old + step).await? == Some(true) {
+        old += step;
+        step *= 2;
+    }
+    // Between an old event and one that is young or not there.
+    let mut other = old + step;
+    while other - old > 1 {
+        let middle = old + (other - old) / 2;
+        match is_old(middle).await? {
+            Some(true) => old = middle,
+            _ => other = middle,
+        }
+    }
+    Ok(if is_old(other).await?.is_some() { other } else { old })
+}

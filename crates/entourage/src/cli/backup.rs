@@ -1,0 +1,64 @@
+//! `entourage backup`: a copy of the database, also while a server works on it.
+
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use entourage::DATABASE;
+use entourage_store_sqlite::{Copied, copy};
+use serde_json::json;
+
+use super::{
+    backend::Result,
+    failure::{Exit, Failure},
+    globals::Globals,
+    out,
+};
+
+/// How often a person hears how far it has come.
+const TOLD: Duration = Duration::from_secs(2);
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage backup monday.db
+  entourage --data /srv/entourage backup /mnt/copies/$(date +%F).db
+
+Agents and servers go on meanwhile and do not wait for it. The file appears once it is whole; one that is there is
+never overwritten. To put a copy back, stop the server, and put it in the place of entourage.db (and remove
+entourage.db-wal, if there is one).";
+
+/// Copy the database into a file, also while a server works on it
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Backup {
+    /// The new file
+    file: PathBuf,
+}
+
+impl Backup {
+    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+        let from = globals.settings()?.data.join(DATABASE);
+        let (to, tells) = (self.file.clone(), !globals.json && !globals.quiet);
+        let mut last = Instant::now();
+        let tell = move |copied: Copied| {
+            if tells && last.elapsed() >= TOLD {
+                last = Instant::now();
+                out::note(&format!("{} of about {}", size(copied.bytes), size(copied.of)));
+            }
+        };
+        let copied = tokio::task::spawn_blocking(move || copy(from, to, tell)).await;
+        let bytes = copied.map_err(|error| Failure::failed(format!("the copy broke off: {error}")))??;
+        if globals.json {
+            out::json(&json!({ "file": self.file, "bytes": bytes }))?;
+        } else {
+            out::result(&format!("{} holds a copy of {}", self.file.display(), size(bytes)))?;
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn size(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}

@@ -1,0 +1,58 @@
+//! `entourage prune`: what is old enough, forgotten now.
+
+use std::time::Duration;
+
+use clap::Args;
+use entourage::settings::time;
+use entourage_engine::Retention;
+
+use super::{
+    backend::{Result, Running},
+    failure::{Exit, Failure},
+    globals::Globals,
+    out,
+};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage prune --events 30d               events older than 30 days; the last of each tree stays
+  entourage prune --trees 52w                trees at rest for a year, with everything in them
+  entourage prune                            as the settings say (`retention.events`, `retention.trees`)
+
+What is forgotten is gone; `entourage backup` keeps a copy. A server forgets by itself, as its settings say.";
+
+/// Forget what is older than it is to be kept
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Prune {
+    /// How long events are kept: 30d, 52w
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    events: Option<Duration>,
+    /// How long trees at rest are kept
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    trees: Option<Duration>,
+}
+
+impl Prune {
+    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+        let settings = globals.settings()?;
+        if let Some(running) = Running::find(&settings.data).await {
+            return Err(running.in_the_way("prune"));
+        }
+        let set = settings.retention;
+        let retention = Retention { events: self.events.or(set.events), trees: self.trees.or(set.trees) };
+        if retention == Retention::default() {
+            return Err(Failure::usage(
+                "nothing says how long anything is kept: give --events or --trees, or set `retention.events` or \
+                 `retention.trees`",
+            ));
+        }
+        let pruned = entourage::look(&settings)?.prune(&retention).await?;
+        if globals.json {
+            out::json(&pruned)?;
+        } else {
+            out::result(&format!("forgot {} trees, and {} events of others", pruned.trees, pruned.events))?;
+        }
+        Ok(Exit::Done)
+    }
+}

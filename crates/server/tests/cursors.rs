@@ -1,0 +1,61 @@
+//! Cursors that lead nowhere: answered before a stream begins, with what to do.
+
+use std::time::Duration;
+
+use entourage_engine::Retention;
+use reqwest::Method;
+
+use crate::site::{Site, send};
+
+#[tokio::test]
+async fn a_cursor_from_before_what_is_kept_is_told_where_to_go_on() {
+    let site = Site::open().await;
+    let id = site.done("hello").await;
+    let path = format!("/v1/agents/{id}/events");
+    let whole = site.client().events(id.parse().unwrap(), 0, 1000).await.unwrap();
+    let retention = Retention { events: Some(Duration::from_micros(1)), trees: None };
+    assert_eq!(site.house.prune(&retention).await.unwrap().events, whole.len() as u64 - 1);
+    let last = whole.len() as u64;
+
+    for gone in [0, 1, last - 2] {
+        let problem = site.get(&format!("{path}?after={gone}")).await.problem(410, "cursor-gone");
+        assert!(problem.detail.contains(&format!("go on after number {}", last - 1)), "{}", problem.detail);
+        let request = site.request(Method::GET, &path).header("Last-Event-ID", gone);
+        send(request).await.problem(410, "cursor-gone");
+    }
+    // Nobody has missed anything who saw all that is gone, and whoever gives no number asks for none of it.
+    for begin in [format!("{path}?after={}", last - 1), path.clone()] {
+        let mut stream = crate::stream::Stream::open(site.request(Method::GET, &begin)).await;
+        assert_eq!(stream.next().await.unwrap().id, Some(last));
+    }
+    // Numbers go on, and the transcript is as it was.
+    site.post(&format!("/v1/agents/{id}/messages"), &serde_json::json!({"text": "again"})).await.expect(202);
+    assert_eq!(site.follow(&id, last).await.next().await.unwrap().id, Some(last + 1));
+    let said = site.get(&format!("/v1/agents/{id}/messages")).await.expect(200);
+    assert_eq!(said["data"][0]["text"], "hello");
+}
+
+#[tokio::test]
+async fn a_cursor_that_was_never_given_is_refused() {
+    let site = Site::open().await;
+    let id = site.done("hello").await;
+    let last = site.client().events(id.parse().unwrap(), 0, 1000).await.unwrap().len();
+    let path = format!("/v1/agents/{id}/events?after={}", last + 1);
+    let problem = site.get(&path).await.problem(410, "cursor-gone");
+    assert!(problem.detail.contains("older copy"), "{}", problem.detail);
+}
+
+#[tokio::test]
+async fn a_stream_says_when_all_that_was_has_been_told() {
+    let site = Site::open().await;
+    let id = site.done("hello").await;
+    let last = site.client().events(id.parse().unwrap(), 0, 1000).await.unwrap().len() as u64;
+    for after in [0, 2, last] {
+        let mut stream = site.follow(&id, after).await;
+        for number in after + 1..=last {
+            assert_eq!(stream.next().await.unwrap().id, Some(number));
+        }
+        stream.until_caught_up().await;
+        assert_eq!(stream.caught_up, Some(last), "after {after}");
+    }
+}

@@ -1,0 +1,156 @@
+//! Clients that come and go at any event while agents work and the server is restarted under them:
+//! none of them misses an event, sees one twice, or sees two out of order.
+
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use entourage_server::Settings;
+use entourage_store::{Error, Store};
+use entourage_store_sqlite::{Durability, SqliteStore};
+use futures::StreamExt;
+use reqwest::Client;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::site::Site;
+
+const TREES: usize = 4;
+const CLIENTS: usize = 10;
+const RECONNECTS: usize = 500;
+/// After so many of them the server is started again, and again.
+const RESTARTS: [usize; 3] = [120, 250, 380];
+
+/// Numbers that look like chance and are the same every time.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
+
+/// What every client has seen: for each event of each tree, its data, always the same.
+type Seen = Mutex<HashMap<(String, u64), Value>>;
+
+struct World {
+    address: watch::Receiver<Option<String>>,
+    seen: Seen,
+    reconnects: AtomicUsize,
+}
+
+async fn opened(path: &Path) -> Site {
+    let settings = entourage_store_sqlite::Settings { durability: Durability::Normal, ..Default::default() };
+    loop {
+        match SqliteStore::open(path, settings.clone()) {
+            Ok(store) => {
+                let store: Arc<dyn Store> = Arc::new(store);
+                return Site::over(store, Settings::default()).await;
+            }
+            // The last of the server before is still on its way out.
+            Err(Error::InUse { .. }) => tokio::task::yield_now().await,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// A connection from a cursor on: reads up to so many events, checks each, and returns the last number.
+async fn visit(world: &World, http: &Client, tree: &str, after: u64, wanted: u64) -> u64 {
+    let mut address = world.address.clone();
+    let Some(at) = address.wait_for(Option::is_some).await.unwrap().clone() else { return after };
+    let request = http.get(format!("{at}/v1/agents/{tree}/events")).header("Last-Event-ID", after);
+    let Ok(response) = request.send().await else { return after };
+    // A server on its way out takes nobody in.
+    if response.status().is_server_error() {
+        return after;
+    }
+    assert_eq!(response.status(), 200);
+    let (mut pieces, mut buffer, mut last) = (response.bytes_stream(), Vec::new(), after);
+    while last < after + wanted {
+        let next = tokio::time::timeout(Duration::from_secs(20), pieces.next()).await;
+        let Some(Ok(piece)) = next.expect("a sign of life") else { return last };
+        buffer.extend_from_slice(&piece);
+        while let Some(end) = buffer.windows(2).position(|two| two == b"\n\n") {
+            let block = String::from_utf8(buffer.drain(..end + 2).collect()).unwrap();
+            let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name).map(str::trim));
+            let Some(id) = field("id:") else { continue };
+            let id: u64 = id.parse().unwrap();
+            assert_eq!(id, last + 1, "an event was lost, doubled or out of order");
+            last = id;
+            let data: Value = serde_json::from_str(field("data:").unwrap()).unwrap();
+            let mut seen = world.seen.lock().unwrap();
+            let known = seen.entry((tree.to_owned(), id)).or_insert_with(|| data.clone());
+            assert_eq!(*known, data, "an event has changed");
+        }
+    }
+    last
+}
+
+async fn come_and_go(world: Arc<World>, trees: Arc<Vec<String>>, client: usize) {
+    let mut chance = Chance(0x9e37_79b9_7f4a_7c15 ^ (client as u64 + 1));
+    let http = Client::builder().no_proxy().build().unwrap();
+    let tree = &trees[client % TREES];
+    let mut last = 0;
+    while world.reconnects.fetch_add(1, Ordering::SeqCst) < RECONNECTS {
+        // Mostly it goes on where it was; sometimes it wants to see again what it saw.
+        let wanted = chance.below(12);
+        let from = if chance.below(4) == 0 { chance.below(last + 1) } else { last };
+        let until = visit(&world, &http, tree, from, wanted).await;
+        last = last.max(until);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_misses_an_event_who_comes_and_goes_while_the_server_is_restarted() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("entourage.db");
+    let mut site = opened(&path).await;
+    let mut trees = Vec::new();
+    for _ in 0..TREES {
+        trees.push(site.make("tell note").await);
+    }
+    let trees = Arc::new(trees);
+    let (open, address) = watch::channel(Some(format!("http://{}", site.address)));
+    let world = Arc::new(World { address, seen: Seen::default(), reconnects: AtomicUsize::new(0) });
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|client| tokio::spawn(come_and_go(Arc::clone(&world), Arc::clone(&trees), client)))
+        .collect();
+    let mut restarts = RESTARTS.iter().peekable();
+    while !clients.iter().all(tokio::task::JoinHandle::is_finished) {
+        for tree in trees.iter() {
+            let path = format!("/v1/agents/{tree}/messages");
+            site.post(&path, &json!({ "text": "tell note" })).await.expect(202);
+        }
+        if restarts.next_if(|at| world.reconnects.load(Ordering::SeqCst) >= **at).is_some() {
+            open.send_replace(None);
+            let Site { house, stop, served, http, .. } = site;
+            stop.cancel();
+            house.stopping().cancel();
+            served.await.unwrap().unwrap();
+            drop((house, http));
+            site = opened(&path).await;
+            open.send_replace(Some(format!("http://{}", site.address)));
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    for client in clients {
+        client.await.unwrap();
+    }
+    assert!(restarts.peek().is_none(), "the server was restarted each time");
+    let seen = std::mem::take(&mut *world.seen.lock().unwrap());
+    assert!(seen.len() > 500, "{} events were seen", seen.len());
+    for ((tree, number), data) in seen {
+        let kept = site.client().events(tree.parse().unwrap(), number - 1, 1).await.unwrap();
+        let kept: entourage_types::Event = kept.into_iter().next().unwrap();
+        assert_eq!(serde_json::from_value::<entourage_types::Event>(data).unwrap(), kept);
+    }
+}

@@ -1,0 +1,90 @@
+//! A copy of a database, taken while others write to it: one moment of it, in one file.
+
+use std::{fs::File, path::Path, thread, time::Duration};
+
+use entourage_store::{Error, Result};
+use rusqlite::{Connection, OpenFlags};
+use tempfile::NamedTempFile;
+
+use crate::{fault::Fault, open, rows};
+
+/// How often the caller hears how far it has come.
+const TOLD: Duration = Duration::from_millis(250);
+
+/// How far a copy has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Copied {
+    /// Bytes written so far.
+    pub bytes: u64,
+    /// Bytes of the original; the copy comes out a little smaller.
+    pub of: u64,
+}
+
+/// Copies the database at `from` into a new file at `to`, whoever has it open and writes to it
+/// meanwhile: they do not wait for this, nor this for them. What was committed before the call is in
+/// the copy, whole; it is of the version that the original is of. `to` is there once the copy has
+/// been looked through and is on the disk, and not before. Returns its bytes.
+///
+/// This takes as long as the disk needs and blocks the thread.
+///
+/// # Errors
+/// [`Error::Unusable`] when `from` is not a database of this program, or `to` is there already or
+/// cannot be written; [`Error::DiskFull`] when it does not fit. No file is left then.
+pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>, told: impl FnMut(Copied)) -> Result<u64> {
+    let (from, to) = (from.as_ref(), to.as_ref());
+    let refuse = |path: &Path, why: String| Error::Unusable { path: path.display().to_string(), why };
+    if !from.exists() {
+        return Err(refuse(from, "there is no database yet".to_owned()));
+    }
+    let there = || refuse(to, "it is there already. Name another file, or move it away".to_owned());
+    if to.exists() {
+        return Err(there());
+    }
+    let connection = open::visitor(from)?;
+    let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let unwritable = |error: std::io::Error| refuse(to, format!("it cannot be written: {error}"));
+    // Beside its place, so that it can be put there at once and whole.
+    let part = NamedTempFile::with_prefix_in(".entourage-copy-", directory).map_err(unwritable)?;
+    write(connection, part.path(), told)?;
+    look_through(part.path())?;
+    part.as_file().sync_all().map_err(unwritable)?;
+    let file = part.persist_noclobber(to).map_err(|error| match error.error.kind() {
+        std::io::ErrorKind::AlreadyExists => there(),
+        _ => unwritable(error.error),
+    })?;
+    // The name is on the disk once its directory is; where directories cannot be synced, it will be.
+    let _ = File::open(directory).and_then(|directory| directory.sync_all());
+    Ok(file.metadata().map_err(unwritable)?.len())
+}
+
+fn write(connection: Connection, to: &Path, mut told: impl FnMut(Copied)) -> Result<()> {
+    let size = |pragma: &str| connection.pragma_query_value(None, pragma, |row| rows::count(row, 0));
+    let of = size("page_count").and_then(|pages| Ok(pages * size("page_size")?)).map_err(Fault::from)?;
+    let name = to.to_str().map(str::to_owned).ok_or_else(|| Error::Unusable {
+        path: to.display().to_string(),
+        why: "its name is not text".to_owned(),
+    })?;
+    let work = move || connection.execute("VACUUM INTO ?1", [name]);
+    thread::scope(|scope| {
+        let writer = scope.spawn(work);
+        while !writer.is_finished() {
+            thread::park_timeout(TOLD);
+            let bytes = to.metadata().map_or(0, |file| file.len());
+            told(Copied { bytes, of });
+        }
+        match writer.join() {
+            Ok(written) => Ok(written.map(drop).map_err(Fault::from)?),
+            Err(_) => Err(Error::Database("the copy broke off".to_owned())),
+        }
+    })
+}
+
+/// Whether the copy reads back.
+fn look_through(path: &Path) -> Result<()> {
+    let copy = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(Fault::from)?;
+    let found: String = copy.query_row("PRAGMA quick_check", [], |row| row.get(0)).map_err(Fault::from)?;
+    match found.as_str() {
+        "ok" => Ok(()),
+        _ => Err(Error::Database(format!("the copy does not read back: {found}. Is the database damaged?"))),
+    }
+}

@@ -1,0 +1,68 @@
+//! Forgetting: events from the beginning of a tree on, and agents with all that is theirs.
+
+use entourage_store::Error;
+use entourage_types::{AgentId, EntityKind, Time};
+use rusqlite::{Connection, params};
+
+use crate::{
+    fault::Result,
+    rows::{int, word},
+};
+
+/// Refuses unless everybody in the tree is at rest and has been since that moment.
+pub(crate) fn expect_rest(connection: &Connection, root: AgentId, since: Time) -> Result<()> {
+    let mut statement = connection.prepare_cached(
+        "SELECT 1 FROM agents WHERE root = ?1 AND (status IN ('queued', 'running', 'waiting') \
+         OR updated > ?2 OR EXISTS (SELECT 1 FROM inbox WHERE inbox.agent = agents.id) \
+         OR EXISTS (SELECT 1 FROM wakeups WHERE wakeups.agent = agents.id))",
+    )?;
+    let stirs = statement.exists(params![root.to_string(), since.micros()])?;
+    if stirs { Err(Error::NotAtRest { root }.into()) } else { Ok(()) }
+}
+
+/// Refuses when the agent is not there, or has a child that is not forgotten before it.
+pub(crate) fn childless(connection: &Connection, agent: AgentId, pruned: &[AgentId]) -> Result<()> {
+    if !crate::agents::exists(connection, agent)? {
+        return Err(Error::NoAgent { agent }.into());
+    }
+    let mut statement = connection.prepare_cached("SELECT id FROM agents WHERE parent = ?1")?;
+    let children = statement.query_map([agent.to_string()], |row| word(row, 0))?;
+    for child in children.collect::<rusqlite::Result<Vec<AgentId>>>()? {
+        if !pruned.contains(&child) {
+            return Err(Error::Corrupt(format!("agent {child} would lose its parent")).into());
+        }
+    }
+    Ok(())
+}
+
+/// Forgets the events of a tree below a number, all but the last.
+pub(crate) fn events(connection: &Connection, root: AgentId, below: u64) -> Result<()> {
+    let mut statement = connection.prepare_cached(
+        "DELETE FROM events WHERE root = ?1 \
+         AND seq < min(?2, (SELECT max(seq) FROM events WHERE root = ?1))",
+    )?;
+    statement.execute(params![root.to_string(), int(below)])?;
+    Ok(())
+}
+
+/// Forgets an agent with all that is its own; of a root, all that is the tree's.
+pub(crate) fn agent(connection: &Connection, agent: AgentId) -> Result<()> {
+    let id = agent.to_string();
+    for of_agent in [
+        "DELETE FROM items WHERE agent = ?1",
+        "DELETE FROM steps WHERE run IN (SELECT id FROM runs WHERE agent = ?1)",
+        "DELETE FROM runs WHERE agent = ?1",
+        "DELETE FROM inbox WHERE agent = ?1",
+        "DELETE FROM wakeups WHERE agent = ?1",
+        "DELETE FROM events WHERE root = ?1",
+        "DELETE FROM agents WHERE id = ?1",
+    ] {
+        connection.prepare_cached(of_agent)?.execute([&id])?;
+    }
+    // Their index goes by kind first.
+    for kind in EntityKind::WORDS {
+        let mut of_tree = connection.prepare_cached("DELETE FROM entities WHERE kind = ?1 AND root = ?2")?;
+        of_tree.execute([*kind, id.as_str()])?;
+    }
+    Ok(())
+}

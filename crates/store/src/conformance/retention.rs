@@ -1,0 +1,131 @@
+//! Forgetting: numbers are never given twice, nobody at work loses anything, and what is left is as
+//! it was.
+
+use entourage_types::{EntityKind, Record, RunId, Scope, Status, StepState};
+
+use super::{
+    Place,
+    sample::{at, claim, new_child, new_root, note, owner, post, question, request, run, say, step, wakeup},
+};
+use crate::{AgentQuery, Commit, EntityQuery, Error, Expect, ItemQuery, Result, RunQuery, Store, Write};
+
+async fn numbers(store: &impl Store, root: entourage_types::AgentId) -> Result<Vec<u64>> {
+    Ok(store.events(&Scope::House, root, 0, 100).await?.iter().map(|event| event.seq).collect())
+}
+
+/// Events below a number go, the last of a tree never does, and the next gets the next number, also
+/// after the store was opened again.
+pub async fn forgotten_events_keep_their_numbers(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let (tree, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    let mut agent = claim(&store, tree.id).await?.agent;
+    for text in ["one", "two", "three", "four"] {
+        let item = say(&mut agent, RunId::new(), text);
+        store.commit(Commit::fenced(&agent, at(2)).write(Write::Item(item))).await?;
+    }
+    for (below, left) in [(0, vec![1, 2, 3, 4, 5]), (3, vec![3, 4, 5]), (2, vec![3, 4, 5]), (100, vec![5])] {
+        store.commit(Commit::new(at(3)).write(Write::PruneEvents(tree.id, below))).await?;
+        assert_eq!(numbers(&store, tree.id).await?, left, "below {below}");
+    }
+    assert_eq!(numbers(&store, other.id).await?, [1]);
+    assert_eq!(store.items(&Scope::House, ItemQuery::of(tree.id, 0, 100)).await?.len(), 4);
+    drop(store);
+    let store = place.open().await?;
+    store.commit(Commit::new(at(4)).write(Write::Question(question(&tree)))).await?;
+    assert_eq!(numbers(&store, tree.id).await?, [5, 6]);
+    Ok(())
+}
+
+/// An agent goes with all that is its own, children before their parents, a root with its tree; the
+/// next tree is untouched, and whoever is gone is written to by nobody.
+pub async fn a_forgotten_agent_leaves_nothing(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let (tree, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    let child = new_child(&store, &tree).await?;
+    let mut runs = Vec::new();
+    for known in [&tree, &child, &other] {
+        let mut agent = claim(&store, known.id).await?.agent;
+        let (run, item) = (run(&agent), say(&mut agent, RunId::new(), "hello"));
+        let commit = Commit::fenced(&agent, at(2))
+            .write(Write::Run(run.clone()))
+            .write(Write::Step(step(run.id, "tool/1", StepState::Open)))
+            .write(Write::Item(item))
+            .write(Write::Question(question(&agent)))
+            .write(Write::Post(post(agent.id, "dig")))
+            .write(Write::Wake(wakeup(&agent, at(3))))
+            .write(Write::Entity(note(&agent, "depth", "two metres").entity()?));
+        store.commit(commit).await?;
+        runs.push(run.id);
+    }
+    store.commit(Commit::new(at(2)).write(Write::Entity(request(&owner(), "kept", "done")))).await?;
+
+    let orphaned = store.commit(Commit::new(at(3)).write(Write::PruneAgent(tree.id))).await;
+    assert!(matches!(orphaned, Err(Error::Corrupt(_))), "{orphaned:?}");
+    let own = claim(&store, tree.id).await?.agent;
+    let fenced = store.commit(Commit::fenced(&own, at(3)).write(Write::PruneAgent(child.id))).await;
+    assert!(matches!(fenced, Err(Error::Corrupt(_))), "{fenced:?}");
+
+    let both = Commit::new(at(3)).write(Write::PruneAgent(child.id)).write(Write::PruneAgent(tree.id));
+    store.commit(both).await?;
+    for gone in [&tree, &child] {
+        assert_eq!(store.agent(&Scope::House, gone.id).await?, None);
+        assert!(store.items(&Scope::House, ItemQuery::of(gone.id, 0, 100)).await?.is_empty());
+        assert!(store.inbox(gone.id).await?.is_empty());
+        assert!(store.claim(gone.id, 0).await?.is_none());
+        let posted = store.commit(Commit::new(at(4)).write(Write::Post(post(gone.id, "?")))).await;
+        assert!(matches!(posted, Err(Error::NoAgent { .. })), "{posted:?}");
+    }
+    assert!(numbers(&store, tree.id).await?.is_empty());
+    assert_eq!(store.due(at(9), None, 100).await?.len(), 1);
+    let kept: Vec<RunId> =
+        store.runs(&Scope::House, RunQuery::default()).await?.iter().map(|run| run.id).collect();
+    assert_eq!(kept, runs[2..]);
+    assert!(store.steps(&Scope::House, runs[0]).await?.is_empty());
+    assert_eq!(store.steps(&Scope::House, runs[2]).await?.len(), 1);
+    for (kind, left) in [(EntityKind::Question, 1), (EntityKind::Note, 1), (EntityKind::Request, 1)] {
+        assert_eq!(store.entities(&Scope::House, EntityQuery::of(kind)).await?.len(), left, "{kind}");
+    }
+    let words = EntityQuery { text: Some("metres".to_owned()), ..EntityQuery::of(EntityKind::Note) };
+    assert_eq!(store.entities(&Scope::House, words).await?.len(), 1);
+    assert_eq!(store.agents(&Scope::House, AgentQuery::default()).await?.len(), 1);
+    assert_eq!(numbers(&store, other.id).await?.len(), 5);
+    Ok(())
+}
+
+/// A tree is at rest when nobody in it works, waits, has anything to read or to wake for, or has
+/// changed lately.
+pub async fn a_tree_is_at_rest_or_refuses(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let tree = new_root(&store, owner()).await?;
+    let child = new_child(&store, &tree).await?;
+    let rests = async |since| {
+        let commit = Commit::new(at(9)).expect(Expect::AtRest(tree.id, at(since)));
+        match store.commit(commit).await {
+            Ok(_) => Ok(true),
+            Err(Error::NotAtRest { root }) if root == tree.id => Ok(false),
+            Err(error) => Err(error),
+        }
+    };
+    assert!(rests(5).await?);
+    let mut agent = claim(&store, child.id).await?.agent;
+    for (status, at_rest) in [
+        (Status::Queued, false),
+        (Status::Running, false),
+        (Status::Waiting, false),
+        (Status::Failed, true),
+        (Status::Succeeded, true),
+        (Status::Cancelled, true),
+    ] {
+        (agent.status, agent.updated) = (status, at(4));
+        store.commit(Commit::fenced(&agent, at(4)).write(Write::Agent(agent.clone()))).await?;
+        assert_eq!((rests(4).await?, rests(3).await?), (at_rest, false), "{status}");
+    }
+    let (letter, alarm) = (post(child.id, "dig"), wakeup(&child, at(100)));
+    store.commit(Commit::new(at(4)).write(Write::Post(letter.clone()))).await?;
+    assert!(!rests(5).await?);
+    store.commit(Commit::fenced(&agent, at(4)).write(Write::Read(letter.id))).await?;
+    assert!(rests(5).await?);
+    store.commit(Commit::new(at(4)).write(Write::Wake(alarm))).await?;
+    assert!(!rests(5).await?);
+    Ok(())
+}

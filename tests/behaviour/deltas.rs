@@ -1,0 +1,147 @@
+//! Pieces of an answer: whatever breaks and whenever somebody comes in, what they come to is the
+//! beginning of the text that is committed, or known to be void.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use entourage_engine::{AgentDelta, Client, Piece, Signal};
+use entourage_llm::{Delta, Deltas, Error, Model, Reply, Request, Result};
+use entourage_testkit::World;
+use entourage_tests::{first_tools, one_kind};
+use entourage_types::{AgentId, EventBody, ItemBody, Usage};
+
+/// Attempts at each answer that break off; they are quick retries.
+const BROKEN: u32 = 2;
+/// The words of an attempt that goes through.
+const WORDS: u32 = 40;
+
+/// Says its words one by one, and another text at each attempt; the first attempts break off.
+#[derive(Clone, Default)]
+struct Stammering {
+    attempts: Arc<AtomicU32>,
+}
+
+#[async_trait]
+impl Model for Stammering {
+    async fn call(&self, _: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
+        let attempt = self.attempts.fetch_add(1, Ordering::SeqCst);
+        let breaks = attempt % (BROKEN + 1) < BROKEN;
+        let mut text = String::new();
+        deltas.delta(Delta::Reasoning("Hm.".into()));
+        for word in 0..if breaks { WORDS / (attempt % 3 + 2) } else { WORDS } {
+            let word = format!("{attempt}–{word} größer, ");
+            text.push_str(&word);
+            deltas.delta(Delta::Text(word));
+            tokio::task::yield_now().await;
+        }
+        if breaks {
+            return Err(Error::BadAnswer { model: "stammering".into(), what: "cut off".into() });
+        }
+        let usage = Usage { input: 1, output: 1, ..Usage::default() };
+        Ok(Reply { text, calls: Vec::new(), model: "stammering".into(), usage, cost: None })
+    }
+
+    fn describe(&self) -> String {
+        "stammering".into()
+    }
+}
+
+/// What a client makes of the pieces, by the rules of [`AgentDelta`].
+#[derive(Default)]
+struct Heard {
+    attempt: u64,
+    text: String,
+    /// A piece was missed.
+    broken: bool,
+}
+
+impl Heard {
+    fn take(&mut self, delta: &AgentDelta) {
+        if delta.attempt > self.attempt {
+            *self = Self { attempt: delta.attempt, ..Self::default() };
+        }
+        let Piece::Text(text) = &delta.piece else { return };
+        if delta.attempt < self.attempt || self.broken {
+            return;
+        }
+        if delta.offset == self.text.chars().count() as u64 {
+            self.text.push_str(text);
+        } else {
+            self.broken = true;
+        }
+    }
+}
+
+/// Follows a tree through so many answers, and comes anew after every so many signals. Returns how
+/// often it had heard a part of an answer by the time it was there, and how often all of it.
+async fn listen(client: Client, root: AgentId, answers: u64, every: usize) -> (u64, u64) {
+    let (mut last, mut told, mut part, mut whole) = (0, 0, 0, 0);
+    while told < answers {
+        let mut watch = client.watch(root, last).await.unwrap();
+        let mut heard: BTreeMap<u64, Heard> = BTreeMap::new();
+        for _ in 0..every {
+            match watch.next().await.unwrap() {
+                Signal::Delta(delta) => heard.entry(delta.item_seq).or_default().take(&delta),
+                Signal::CaughtUp(_) => {}
+                Signal::Event(event) => {
+                    last = event.seq;
+                    let EventBody::Item { item: Some(item), item_seq } = &event.body else { continue };
+                    let ItemBody::Turn(turn) = &item.body else { continue };
+                    told += 1;
+                    if let Some(heard) = heard.remove(item_seq).filter(|heard| !heard.text.is_empty()) {
+                        assert!(
+                            turn.text.starts_with(&heard.text),
+                            "heard {:?}, committed {:?}",
+                            heard.text,
+                            turn.text
+                        );
+                        part += 1;
+                        whole += u64::from(heard.text == turn.text);
+                    }
+                    if told == answers {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    (part, whole)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pieces_come_to_the_beginning_of_the_committed_text() {
+    const ANSWERS: u64 = 12;
+    let world =
+        World::builder(Stammering::default()).tools(first_tools()).kinds(one_kind(|_| {})).start().await;
+    let client = world.client();
+    // Pieces go to those who follow in the house that works.
+    let follower = world.house().client(entourage_types::Owner::local());
+    let root = world.ask("Begin.").await.id;
+    // Some stay for long, some for a moment, at lengths that meet every place of an answer.
+    let listeners: Vec<_> = [10_000, 10_000, 97, 53, 31, 17, 11, 7]
+        .map(|every| tokio::spawn(listen(follower.clone(), root, ANSWERS, every)))
+        .into();
+    for answer in 1..=ANSWERS {
+        while client.items(root, 0, 1000).await.unwrap().len() as u64 != answer * 2 {
+            world.clock().advance(Duration::from_secs(1));
+            tokio::task::yield_now().await;
+        }
+        world.ended(root).await;
+        if answer < ANSWERS {
+            client.send(root, "Go on.", None).await.unwrap();
+        }
+    }
+    let (mut part, mut whole) = (0, 0);
+    for listener in listeners {
+        let heard = tokio::time::timeout(Duration::from_secs(30), listener).await.unwrap().unwrap();
+        (part, whole) = (part + heard.0, whole + heard.1);
+    }
+    assert!(whole >= ANSWERS, "those who stay hear all of it: {whole} of {part}");
+}
