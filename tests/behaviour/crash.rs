@@ -4,8 +4,8 @@
 use entourage_llm::{Message, Request, Script};
 use entourage_testkit::{Act, Effects, Story, TestTool};
 use entourage_tests::{first_tools, one_kind};
-use entourage_tools::{Effect, Toolbox};
-use entourage_types::Answer;
+use entourage_tools::{Effect, Outcome, Toolbox};
+use entourage_types::{Answer, Sessions};
 use serde_json::json;
 
 /// Calls of tools of every class, two of them side by side; whoever is asked whether an interrupted
@@ -72,6 +72,38 @@ fn forks() -> Story {
     .any_order()
 }
 
+/// Calls whose outputs fill the model's window again and again.
+fn digests() -> Story {
+    let bulk = |effects: &Effects| {
+        let tool = TestTool::answering("bulk", Effect::Pure, effects, |_, arguments| {
+            Ok(Outcome::text(format!("{} {}", arguments["n"], "x".repeat(3_000))))
+        });
+        Toolbox::new().with(tool)
+    };
+    Story::new(|request| match request.messages.last() {
+        Some(Message::User(text)) if text.starts_with("<conversation>") => Script::text("Some were fetched."),
+        Some(Message::User(_)) => Script::call("bulk", json!({"n": 1})),
+        Some(Message::Output { text, .. }) => match text[..1].parse::<u32>() {
+            Ok(n) if n < 9 => Script::call("bulk", json!({"n": n + 1})),
+            Ok(_) => Script::text("All done."),
+            Err(_) => Script::text(format!("unexpected {text}")),
+        },
+        other => Script::text(format!("unexpected {other:?}")),
+    })
+    .tools(bulk)
+    .kinds(one_kind(|_| {}))
+    .window(4_096)
+}
+
+/// An answer, and half an hour of silence.
+fn silence() -> Story {
+    Story::new(|request| match request.system.starts_with("You keep the records") {
+        true => Script::text("Little was said."),
+        false => Script::text("Gone."),
+    })
+    .kinds(one_kind(|kind| kind.context.sessions = Sessions::Idle))
+}
+
 /// Every how many points are told: a fast look by default, all of them with `CRASH_POINTS=all`.
 fn stride() -> usize {
     if std::env::var("CRASH_POINTS").is_ok_and(|points| points == "all") { 1 } else { 31 }
@@ -90,4 +122,19 @@ async fn a_story_of_delegation_and_a_question_survives_a_death_at_every_commit()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_story_of_forks_and_a_deletion_survives_a_death_at_every_commit() {
     println!("{} crash points", forks().survives(1..=3, stride()).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_story_that_fills_the_window_survives_a_death_at_every_commit() {
+    let told = digests().tell(1, &[]).await;
+    let digested = told.transcripts[0].iter().filter(|line| line.starts_with("digest")).count();
+    assert!(digested > 1, "{told:#?}");
+    println!("{} crash points", digests().survives(1..=3, stride()).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_is_closed_once_whatever_dies_at_whatever_commit() {
+    let told = silence().tell(1, &[]).await;
+    assert_eq!(told.transcripts, [["message: Go.", "turn: Gone.[]", "digest from 3: Little was said."]]);
+    println!("{} crash points", silence().survives(1..=3, stride().min(7)).await);
 }

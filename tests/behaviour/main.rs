@@ -17,6 +17,8 @@ mod proofs;
 mod questions;
 mod retention;
 mod retries;
+mod sessions;
 mod tools;
 mod upkeep;
 mod usage;
+mod window;

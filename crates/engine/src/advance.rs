@@ -8,7 +8,7 @@ use crate::{
     live::Entered,
     programs,
     recent::joined,
-    run::{Interrupt, Run},
+    run::{Interrupt, Run, session},
 };
 
 impl House {
@@ -36,7 +36,8 @@ impl House {
     async fn activate(&self, agent: AgentId, entered: &Entered) -> Result<()> {
         let Some(claim) = self.claim(agent).await? else { return Ok(()) };
         let is_gone = claim.agent.status == Status::Cancelled;
-        if claim.inbox.is_empty() && (is_gone || claim.run.is_none()) {
+        let at_rest = claim.run.is_none() && !self.session_is_over(&claim);
+        if claim.inbox.is_empty() && (is_gone || at_rest) {
             return self.serve(claim).await;
         }
         let is_delete =
@@ -45,7 +46,11 @@ impl House {
             return self.delete(agent).await;
         }
         let mut run = Run::open(self, claim, entered);
-        let closed = match run.heed().await {
+        let begun = match run.heed().await {
+            Ok(()) => run.end_session().await,
+            interrupted => interrupted,
+        };
+        let closed = match begun {
             Ok(()) if !run.has_work() => run.rest().await,
             Ok(()) => {
                 let ended = match run.ready() {
@@ -64,6 +69,11 @@ impl House {
             Err(StoreError::Fenced { .. }) => Ok(()),
             closed => Ok(closed?),
         }
+    }
+
+    fn session_is_over(&self, claim: &Claim) -> bool {
+        let kind = self.kinds().get(&claim.agent.kind);
+        kind.is_some_and(|kind| session::is_over(&claim.agent, &kind, &claim.items, self.now()))
     }
 
     /// Ends the run of an agent whose activations keep dying, so that it does not stay stuck.

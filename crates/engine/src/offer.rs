@@ -6,25 +6,54 @@ use std::{
 };
 
 use entourage_tools::{Caller, Checker, Error as ToolError, Tool, Toolbox};
-use entourage_types::{ApprovalRule, Effect, Kind, ToolSpec};
+use entourage_types::{Agent, ApprovalRule, Effect, Item, Kind, ToolSpec};
 use serde_json::Value;
 
 use crate::{
     Kinds,
     approval::{concerns, holds},
     kinds::pattern,
+    prompt::is_cut,
 };
 
 /// The tools of the house and the offers made of them.
 pub(crate) struct Offers {
     tools: Toolbox,
-    made: Mutex<HashMap<(String, bool), Arc<Offer>>>,
+    made: Mutex<HashMap<(String, Position), Arc<Offer>>>,
 }
+
+/// What of an agent's own decides on its offer, beside its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Position {
+    /// Whether it stands at the top of its tree.
+    pub(crate) is_root: bool,
+    /// Whether there are closed sessions of it.
+    pub(crate) has_sessions: bool,
+    /// Whether something in its session was too long to be shown whole.
+    pub(crate) has_cuts: bool,
+}
+
+impl Position {
+    /// Where an agent stands with the items of its session.
+    pub(crate) fn of(agent: &Agent, kind: &Kind, items: &[Item]) -> Self {
+        let max_output = kind.limits.max_output_chars;
+        Self {
+            is_root: agent.parent.is_none(),
+            has_sessions: agent.session > 1,
+            has_cuts: items.iter().any(|item| is_cut(&item.body, max_output)),
+        }
+    }
+}
+
+/// What every agent may do with its own transcript, whatever its kind lists.
+const OWN: [&str; 1] = ["read_output"];
 
 /// What one kind of agent is offered.
 pub(crate) struct Offer {
     /// As the model sees it, in the order of the names.
     pub(crate) specs: Arc<[ToolSpec]>,
+    /// How many bytes they have, roughly.
+    pub(crate) weight: usize,
     tools: HashMap<String, Offered>,
 }
 
@@ -45,16 +74,17 @@ impl Offers {
         Self { tools, made: Mutex::new(HashMap::new()) }
     }
 
-    /// The offer for an agent of this kind, at the top of its tree or below.
-    pub(crate) fn of(&self, kind: &Arc<Kind>, is_root: bool, kinds: &Kinds) -> Arc<Offer> {
+    /// The offer for an agent of this kind.
+    pub(crate) fn of(&self, kind: &Arc<Kind>, position: Position, kinds: &Kinds) -> Arc<Offer> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (format!("{}@{}", kind.name, kind.version), is_root);
-        Arc::clone(made.entry(key).or_insert_with(|| Arc::new(self.make(kind, is_root, kinds))))
+        let key = (format!("{}@{}", kind.name, kind.version), position);
+        Arc::clone(made.entry(key).or_insert_with(|| Arc::new(self.make(kind, position, kinds))))
     }
 
-    fn make(&self, kind: &Arc<Kind>, is_root: bool, kinds: &Kinds) -> Offer {
+    fn make(&self, kind: &Arc<Kind>, position: Position, kinds: &Kinds) -> Offer {
         let peers: Vec<Arc<Kind>> = kind.peers.iter().filter_map(|name| kinds.get(name)).collect();
-        let caller = Caller { kind, peers: &peers, is_root };
+        let Position { is_root, has_sessions, has_cuts } = position;
+        let caller = Caller { kind, peers: &peers, is_root, has_sessions, has_cuts };
         let rules: Vec<Arc<ApprovalRule>> = kind.approval.iter().cloned().map(Arc::new).collect();
         let mut specs = Vec::new();
         let mut tools = HashMap::new();
@@ -77,7 +107,9 @@ impl Offers {
                 Err(error) => tracing::warn!(tool = tool.name(), %error, "a tool is left out"),
             }
         }
-        Offer { specs: specs.into(), tools }
+        let weight =
+            |spec: &ToolSpec| spec.name.len() + spec.description.len() + spec.parameters.to_string().len();
+        Offer { weight: specs.iter().map(weight).sum(), specs: specs.into(), tools }
     }
 }
 
@@ -112,9 +144,10 @@ impl Offered {
     }
 }
 
-/// Whether a kind lists a tool.
+/// Whether a kind lists a tool, or every agent has it.
 fn wants(kind: &Kind, tool: &str) -> bool {
-    kind.tools.as_ref().is_none_or(|listed| listed.iter().any(|name| pattern::names(name, tool)))
+    OWN.contains(&tool)
+        || kind.tools.as_ref().is_none_or(|listed| listed.iter().any(|name| pattern::names(name, tool)))
 }
 
 fn effect_of(kind: &Kind, tool: &dyn Tool) -> Effect {

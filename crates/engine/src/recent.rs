@@ -78,6 +78,7 @@ fn text(body: &ItemBody) -> usize {
         ItemBody::Output(output) => output.text.len(),
         ItemBody::Decision(_) => ITEM,
         ItemBody::Notice(notice) => notice.text.len(),
+        ItemBody::Digest(digest) => digest.text.len(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use entourage_types::{Cost, ModelUse, Usage};
 
-use crate::{Reply, Request, Result};
+use crate::{Profile, Reply, Request, Result};
 
 /// A language model, or whatever speaks like one.
 ///
@@ -35,6 +35,16 @@ pub trait Model: Send + Sync + 'static {
     fn fallback(&self) -> &[String] {
         &[]
     }
+
+    /// The model for summaries, which may be a cheaper one; the one that is summed up otherwise.
+    fn summary(&self) -> Option<&str> {
+        None
+    }
+
+    /// What is known about a model, the default when none is named.
+    fn profile(&self, model: Option<&str>) -> Profile {
+        Profile::of(model.unwrap_or_default())
+    }
 }
 
 #[async_trait]
@@ -57,6 +67,14 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn fallback(&self) -> &[String] {
         (**self).fallback()
+    }
+
+    fn summary(&self) -> Option<&str> {
+        (**self).summary()
+    }
+
+    fn profile(&self, model: Option<&str>) -> Profile {
+        (**self).profile(model)
     }
 }
 

@@ -18,6 +18,7 @@ pub struct Router {
     default: String,
     fallback: Vec<String>,
     prices: Arc<Prices>,
+    summary: Option<String>,
     lanes: BTreeMap<Provider, Lane>,
     profiles: BTreeMap<String, ProfileSettings>,
     /// What was found out about each model that was asked for.
@@ -40,7 +41,8 @@ impl Router {
     pub fn new(settings: Settings, default: impl Into<String>) -> Result<Self> {
         let default = default.into();
         let fallback = settings.fallback;
-        for model in &fallback {
+        let summary = settings.summary;
+        for model in fallback.iter().chain(&summary) {
             Provider::split(model)?;
         }
         let prices = Arc::new(Prices::new(settings.prices));
@@ -69,20 +71,7 @@ impl Router {
             }
         }
         let profiles = settings.profiles;
-        Ok(Self { default, fallback, prices, lanes, profiles, known: RwLock::default() })
-    }
-
-    /// What is known about a model, the default when none is named.
-    #[must_use]
-    pub fn profile(&self, model: Option<&str>) -> Profile {
-        let model = model.unwrap_or(&self.default);
-        if let Some(known) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(model) {
-            return *known;
-        }
-        let profile = Profile::of(model);
-        let profile = self.profiles.get(model).map_or(profile, |settings| profile.with(settings));
-        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(model.to_owned(), profile);
-        profile
+        Ok(Self { default, fallback, summary, prices, lanes, profiles, known: RwLock::default() })
     }
 
     /// The gates of the models that were asked for, as they stand.
@@ -141,6 +130,21 @@ impl Model for Router {
 
     fn fallback(&self) -> &[String] {
         &self.fallback
+    }
+
+    fn summary(&self) -> Option<&str> {
+        self.summary.as_deref()
+    }
+
+    fn profile(&self, model: Option<&str>) -> Profile {
+        let model = model.unwrap_or(&self.default);
+        if let Some(known) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(model) {
+            return *known;
+        }
+        let profile = Profile::of(model);
+        let profile = self.profiles.get(model).map_or(profile, |settings| profile.with(settings));
+        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(model.to_owned(), profile);
+        profile
     }
 }
 

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use entourage_types::{CallId, Cost, ModelUse, ToolCall, Usage};
 use serde_json::Value;
 
-use crate::{Delta, Deltas, Error, Model, Price, Reply, Request, Result};
+use crate::{Delta, Deltas, Error, Model, Price, Profile, Reply, Request, Result};
 
 type Decide = dyn Fn(&Request) -> Option<Result<Script>> + Send + Sync;
 
@@ -34,7 +34,12 @@ pub struct ScriptedModel {
     state: Arc<Mutex<State>>,
     decide: Option<Arc<Decide>>,
     price: Option<Price>,
+    window: u32,
+    summary: Option<String>,
 }
+
+/// The window of a scripted model, in tokens, unless a test wants another.
+const WINDOW: u32 = 128_000;
 
 #[derive(Default)]
 struct State {
@@ -94,7 +99,7 @@ impl ScriptedModel {
     #[must_use]
     pub fn new(script: impl IntoIterator<Item = Script>) -> Self {
         let state = State { script: script.into_iter().map(Ok).collect(), ..State::default() };
-        Self { state: Arc::new(Mutex::new(state)), decide: None, price: None }
+        Self { state: Arc::new(Mutex::new(state)), decide: None, price: None, window: WINDOW, summary: None }
     }
 
     /// A model that decides by the request; where the function returns none, the script goes on.
@@ -107,6 +112,18 @@ impl ScriptedModel {
     #[must_use]
     pub fn priced(self, price: Price) -> Self {
         Self { price: Some(price), ..self }
+    }
+
+    /// The same model with a window of so many tokens.
+    #[must_use]
+    pub fn with_window(self, window: u32) -> Self {
+        Self { window, ..self }
+    }
+
+    /// The same model with another one for summaries, by this name.
+    #[must_use]
+    pub fn with_summary(self, model: &str) -> Self {
+        Self { summary: Some(model.to_owned()), ..self }
     }
 
     /// Adds an answer, or an error, at the end of the script.
@@ -165,6 +182,14 @@ impl Model for ScriptedModel {
 
     fn price(&self, _: Option<&str>, usage: &Usage) -> Option<Cost> {
         self.price?.of(usage)
+    }
+
+    fn summary(&self) -> Option<&str> {
+        self.summary.as_deref()
+    }
+
+    fn profile(&self, _: Option<&str>) -> Profile {
+        Profile { native_tools: true, context_window: self.window, max_output: None }
     }
 
     fn describe(&self) -> String {

@@ -15,6 +15,9 @@ pub struct Settings {
     pub default: Option<String>,
     /// The models that are asked instead of the default when it fails for good, in this order.
     pub fallback: Vec<String>,
+    /// The model that sums up what has become long or old, a cheap one; the model that an agent
+    /// itself uses when none is set.
+    pub summary: Option<String>,
     /// The providers, by name.
     pub providers: BTreeMap<Provider, Connection>,
     /// Prices that the bundled table does not know, or has wrong, by `provider::name`.

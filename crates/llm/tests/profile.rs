@@ -1,6 +1,6 @@
 //! What is known about a model from its name.
 
-use entourage_llm::{Connection, Profile, ProfileSettings, Provider, Router, Settings};
+use entourage_llm::{Connection, Model, Profile, ProfileSettings, Provider, Router, Settings};
 
 #[test]
 fn small_models_are_weak_and_others_are_not() {

@@ -57,6 +57,7 @@ pub(crate) fn commit(
                 | Write::Question(_)
                 | Write::Grant(_)
                 | Write::Intervention(_)
+                | Write::Session(..)
                 | Write::Entity(_),
                 _,
             ) => {

@@ -10,6 +10,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_first.sql"),
     include_str!("../migrations/0002_less_written.sql"),
     include_str!("../migrations/0003_usage.sql"),
+    include_str!("../migrations/0004_memory.sql"),
 ];
 
 /// What marks a database as one of this program: `Ento`.

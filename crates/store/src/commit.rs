@@ -1,8 +1,8 @@
 //! Everything that changes at once: a fence, expectations, writes.
 
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Grant, Intervention, Item, Post, PostId, Question, Record, Run, Step,
-    Task, Time, Wakeup, WakeupId,
+    Agent, AgentId, Entity, EntityKind, Grant, Intervention, Item, Post, PostId, Question, Record, Run,
+    Session, Step, Task, Time, Wakeup, WakeupId,
 };
 
 /// Everything that changes at once.
@@ -82,6 +82,8 @@ pub enum Write {
     Grant(Grant),
     /// An intervention, new or changed.
     Intervention(Intervention),
+    /// A session that is closed, and all that was said in it: the words it is found by.
+    Session(Session, String),
     /// Any other entity, new or changed.
     Entity(Entity),
 }
@@ -148,6 +150,10 @@ impl Write {
             Self::Question(question) => Some(question.entity()?),
             Self::Grant(grant) => Some(grant.entity()?),
             Self::Intervention(intervention) => Some(intervention.entity()?),
+            Self::Session(session, words) => {
+                let text = Some(format!("{}\n{words}", session.summary));
+                Some(Entity { text, ..session.entity()? })
+            }
             Self::Entity(entity) => Some(entity.clone()),
             _ => None,
         })

@@ -81,6 +81,10 @@ pub fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, AgentId,
                 let body = EventBody::Intervention { intervention: Box::new(done.clone()) };
                 events.push((done.root, done.agent, body));
             }
+            Write::Session(session, _) => {
+                let body = EventBody::Session { session: Box::new(session.clone()) };
+                events.push((session.root, session.agent, body));
+            }
             Write::Step(_)
             | Write::Post(_)
             | Write::Read(_)

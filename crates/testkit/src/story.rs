@@ -49,7 +49,11 @@ pub struct Story {
     kinds: Kinds,
     in_memory: bool,
     any_order: bool,
+    window: u32,
 }
+
+/// How many tokens a story's model holds unless it says.
+const WINDOW: u32 = 128_000;
 
 /// How a story came out.
 #[derive(Debug, Clone)]
@@ -75,6 +79,7 @@ impl Story {
             kinds: Kinds::builtin(),
             in_memory: false,
             any_order: false,
+            window: WINDOW,
         }
     }
 
@@ -106,6 +111,13 @@ impl Story {
         self
     }
 
+    /// How many tokens its model holds.
+    #[must_use]
+    pub fn window(mut self, tokens: u32) -> Self {
+        self.window = tokens;
+        self
+    }
+
     /// What happens side by side may come in any order: lines are compared sorted.
     #[must_use]
     pub fn any_order(mut self) -> Self {
@@ -117,7 +129,8 @@ impl Story {
     pub async fn tell(&self, workers: usize, faults_of_all: &[(u64, Fault)]) -> Told {
         let model = Arc::clone(&self.model);
         let witness = Witness::default();
-        let builder = World::builder(ScriptedModel::deciding(move |request| Some(Ok(model(request)))))
+        let model = ScriptedModel::deciding(move |request| Some(Ok(model(request))));
+        let builder = World::builder(model.with_window(self.window))
             .tools((self.tools)(&Effects::seen_by(&witness)))
             .kinds(self.kinds.clone())
             .workers(workers)
@@ -262,6 +275,7 @@ fn line(body: &ItemBody) -> String {
         }
         ItemBody::Decision(decision) => format!("decision: {}", decision.value),
         ItemBody::Notice(notice) => format!("notice {}: {}", notice.code, notice.text),
+        ItemBody::Digest(digest) => format!("digest from {}: {}", digest.from, digest.text),
     }
 }
 

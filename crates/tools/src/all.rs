@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use crate::{
-    AskUser, CreateNote, FetchSettings, FetchUrl, Files, ListFiles, McpSettings, ReadFile, RetireLearning,
-    SaveLearning, SearchNotes, SearchSettings, SendMessage, SpawnAgent, Toolbox, UpdateLearning, Wait,
-    WebSearch,
+    AskUser, CreateNote, FetchSettings, FetchUrl, Files, ListFiles, McpSettings, ReadFile, ReadOutput,
+    RetireLearning, SaveLearning, SearchAgentHistory, SearchNotes, SearchSettings, SendMessage, SpawnAgent,
+    Toolbox, UpdateLearning, Wait, WebSearch,
 };
 
 /// What the tools of a house need to know.
@@ -39,6 +39,8 @@ pub fn builtin(settings: Settings) -> Toolbox {
         .with(SaveLearning)
         .with(UpdateLearning)
         .with(RetireLearning)
+        .with(SearchAgentHistory)
+        .with(ReadOutput)
         .with(WebSearch::new(&search))
         .with(FetchUrl::new(settings.fetch));
     match settings.files.map(Files::new) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use entourage_types::{AgentId, CallId, Effect, Kind, Learning, Note, Owner, Time};
+use entourage_types::{AgentId, CallId, Effect, Kind, Learning, Note, Owner, Session, Time};
 use tokio_util::sync::CancellationToken;
 
 use crate::Result;
@@ -47,4 +47,11 @@ pub trait Notes: Send + Sync {
 pub trait Memory: Send + Sync {
     /// What it has learned and still holds, oldest first.
     async fn learnings(&self) -> Result<Vec<Learning>>;
+
+    /// Its closed sessions that were closed at `since` or after: those that match the words best, or
+    /// the latest where there are no words; at most `limit`.
+    async fn sessions(&self, words: &str, since: Time, limit: usize) -> Result<Vec<Session>>;
+
+    /// The whole text of the message or output with this number in its transcript.
+    async fn text(&self, item: u64) -> Result<Option<String>>;
 }

@@ -25,7 +25,7 @@ pub use entourage_types::Effect;
 pub use error::Error;
 pub use files::{Files, ListFiles, ReadFile};
 pub use mcp::{McpServer, McpSettings, McpTransport, Problem, connect_all};
-pub use memory::{RetireLearning, SaveLearning, UpdateLearning};
+pub use memory::{ReadOutput, RetireLearning, SaveLearning, SearchAgentHistory, UpdateLearning};
 pub use notes::{CreateNote, SearchNotes};
 pub use outcome::{Ask, Delegate, Done, Outcome, Target};
 pub use tool::{Caller, Tool, Toolbox};

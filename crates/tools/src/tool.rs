@@ -38,6 +38,10 @@ pub struct Caller<'a> {
     pub peers: &'a [Arc<Kind>],
     /// Whether it talks to a person rather than to a parent.
     pub is_root: bool,
+    /// Whether there are closed sessions of it.
+    pub has_sessions: bool,
+    /// Whether something in its session was too long to be shown whole.
+    pub has_cuts: bool,
 }
 
 /// The tools of a house, by name.

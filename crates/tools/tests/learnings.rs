@@ -11,7 +11,7 @@ use crate::support::{Mind, call_in, context, kind};
 /// A call of an agent that holds these learnings.
 async fn call(mind: &[Learning], tool: &dyn Tool, arguments: Value) -> Result<Learning> {
     let mut context = context(kind("helper", &[]), true);
-    context.memory = Arc::new(Mind(mind.to_vec()));
+    context.memory = Arc::new(Mind(mind.to_vec(), Vec::new(), String::new()));
     match call_in(&context, tool, arguments).await? {
         Outcome::Done(mut done) => {
             let learning = done.learnings.remove(0);

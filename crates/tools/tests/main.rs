@@ -6,6 +6,7 @@ mod agents;
 mod everything;
 mod fetch;
 mod files;
+mod history;
 mod learnings;
 mod mcp;
 mod mcp_http;

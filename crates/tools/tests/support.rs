@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_tools::{Caller, Checker, Context, Done, Effect, Error, Memory, Notes, Outcome, Result, Tool};
-use entourage_types::{AgentId, CallId, Kind, Learning, Note, Owner, Reply, Time, ToolSpec};
+use entourage_types::{AgentId, CallId, Kind, Learning, Note, Owner, Reply, Session, Time, ToolSpec};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -20,14 +20,23 @@ impl Notes for Shelf {
     }
 }
 
-/// Learnings, as they are.
+/// Learnings, sessions and one long text, as they are.
 #[derive(Default)]
-pub(crate) struct Mind(pub(crate) Vec<Learning>);
+pub(crate) struct Mind(pub(crate) Vec<Learning>, pub(crate) Vec<Session>, pub(crate) String);
 
 #[async_trait]
 impl Memory for Mind {
     async fn learnings(&self) -> Result<Vec<Learning>> {
         Ok(self.0.clone())
+    }
+
+    async fn sessions(&self, words: &str, since: Time, limit: usize) -> Result<Vec<Session>> {
+        let fits = |known: &&Session| known.summary.contains(words) && known.completed >= since;
+        Ok(self.1.iter().filter(fits).take(limit).cloned().collect())
+    }
+
+    async fn text(&self, item: u64) -> Result<Option<String>> {
+        Ok(Some(self.2.clone()).filter(|_| item == 7))
     }
 }
 
@@ -60,7 +69,7 @@ pub(crate) fn context(kind: Kind, is_root: bool) -> Context {
 
 pub(crate) fn offered(tool: &dyn Tool, kind: &Kind, is_root: bool) -> Option<ToolSpec> {
     let peers: Vec<Arc<Kind>> = kind.peers.iter().map(|name| Arc::new(self::kind(name, &[]))).collect();
-    tool.offer(&Caller { kind, peers: &peers, is_root })
+    tool.offer(&Caller { kind, peers: &peers, is_root, has_sessions: true, has_cuts: true })
 }
 
 /// A call the way the house makes it: only what is offered, only with arguments that fit.

@@ -10,11 +10,26 @@ use crate::status::words;
 pub struct ContextPolicy {
     /// The sections behind the conversation, in this order.
     pub sections: Vec<Section>,
+    /// When a session ends.
+    pub sessions: Sessions,
+    /// After how many minutes without anything new a session ends, where idleness ends it.
+    pub idle_minutes: u32,
+    /// How many closed sessions the model sees the summaries of, the latest.
+    pub summaries: u32,
+    /// From which share of the model's window on the oldest turns are summed up, 0.2 to 0.95; the
+    /// rest is for the answer.
+    pub compact_at: f64,
 }
 
 impl Default for ContextPolicy {
     fn default() -> Self {
-        Self { sections: vec![Section::Time, Section::Learnings] }
+        Self {
+            sections: vec![Section::Time, Section::Learnings],
+            sessions: Sessions::Kept,
+            idle_minutes: 30,
+            summaries: 5,
+            compact_at: 0.75,
+        }
     }
 }
 
@@ -27,5 +42,16 @@ words! {
         Notes => "notes",
         /// What the agent has learned, where it has the tool to save it.
         Learnings => "learnings",
+    }
+}
+
+words! {
+    /// When a session ends. A person may end it at any time; that of an agent with a parent never
+    /// ends.
+    Sessions, "end of sessions" {
+        /// When a person says so.
+        Kept => "kept",
+        /// Also after a time without anything new.
+        Idle => "idle",
     }
 }

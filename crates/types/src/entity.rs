@@ -19,6 +19,8 @@ words! {
         Note => "note",
         /// A learning.
         Learning => "learning",
+        /// A closed session.
+        Session => "session",
         /// The recorded answer to a request that carried an idempotency key.
         Request => "request",
         /// The last round of a job of the house's upkeep.

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Cost, Grant, Intervention, Item, Question, RunId, Status, StepState, StopReason, Task, Time,
-    Usage, WaitingOn,
+    AgentId, Cost, Grant, Intervention, Item, Question, RunId, Session, Status, StepState, StopReason, Task,
+    Time, Usage, WaitingOn,
 };
 
 /// One numbered fact. Numbers are gap-free per root agent; the number is the SSE id.
@@ -110,6 +110,11 @@ pub enum EventBody {
         /// The question as of then.
         question: Box<Question>,
     },
+    /// A session was closed; the next begins clean.
+    Session {
+        /// The session.
+        session: Box<Session>,
+    },
 }
 
 impl EventBody {
@@ -126,6 +131,7 @@ impl EventBody {
             Self::Intervention { .. } => "intervention",
             Self::Grant { .. } => "grant",
             Self::Question { .. } => "question",
+            Self::Session { .. } => "session",
         }
     }
 }

@@ -155,6 +155,10 @@ id!(
     /// A learning.
     LearningId, "learning", "lrn"
 );
+id!(
+    /// A closed session.
+    SessionId, "session", "ses"
+);
 
 #[cfg(test)]
 mod tests {

@@ -19,6 +19,8 @@ words! {
         Modify => "modify",
         /// Its failed run is begun again, or the attempt it waits for is made now.
         Retry => "retry",
+        /// Its session is closed: summed up, and a clean one begun, once it rests.
+        CloseSession => "close_session",
         /// It ends for good, and everybody below it.
         Delete => "delete",
     }

@@ -37,6 +37,8 @@ pub enum ItemBody {
     Decision(Decision),
     /// A remark of the house: a limit that was met, a failure.
     Notice(Notice),
+    /// What the model sees from here on instead of what is older.
+    Digest(Digest),
 }
 
 /// Something said to the agent.
@@ -128,6 +130,23 @@ pub struct Notice {
     pub text: String,
 }
 
+/// What the model sees from here on instead of the beginning of the session, which had become too
+/// long for it. The items themselves stay.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Digest {
+    /// The number of the first item that the model still sees itself.
+    pub from: u64,
+    /// What stands for those before; empty when there are none.
+    pub text: String,
+    /// How many characters of one message or output it sees, where even that is bounded by its
+    /// window.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub max_chars: Option<usize>,
+    /// The model that summed them up and what that used; none where the text was drawn from them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub used: Option<ModelUse>,
+}
+
 /// How serious a notice is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -150,6 +169,7 @@ impl ItemBody {
             Self::Output(_) => "output",
             Self::Decision(_) => "decision",
             Self::Notice(_) => "notice",
+            Self::Digest(_) => "digest",
         }
     }
 
@@ -164,6 +184,7 @@ impl ItemBody {
             Self::Output(body) => serde_json::to_string(body),
             Self::Decision(body) => serde_json::to_string(body),
             Self::Notice(body) => serde_json::to_string(body),
+            Self::Digest(body) => serde_json::to_string(body),
         }
     }
 
@@ -178,6 +199,7 @@ impl ItemBody {
             "output" => Self::Output(serde_json::from_str(json)?),
             "decision" => Self::Decision(serde_json::from_str(json)?),
             "notice" => Self::Notice(serde_json::from_str(json)?),
+            "digest" => Self::Digest(serde_json::from_str(json)?),
             other => return Err(serde::de::Error::custom(format!("unknown item type `{other}`"))),
         })
     }

@@ -24,6 +24,7 @@ mod question;
 mod report;
 mod round;
 mod run;
+mod session;
 mod status;
 mod task;
 mod time;
@@ -33,17 +34,17 @@ mod wakeup;
 
 pub use agent::Agent;
 pub use approval::{ApprovalRule, Comparison, Condition};
-pub use context::{ContextPolicy, Section};
+pub use context::{ContextPolicy, Section, Sessions};
 pub use day::Day;
 pub use entity::{Entity, EntityKind, Record};
 pub use event::{Event, EventBody};
 pub use grant::{Grant, GrantStatus};
 pub use id::{
     AgentId, CallId, GrantId, InterventionId, LearningId, NoteId, ParseIdError, PostId, QuestionId, RunId,
-    TaskId, WakeupId, seeded_ids,
+    SessionId, TaskId, WakeupId, seeded_ids,
 };
 pub use intervention::{Action, Intervention, InterventionStatus};
-pub use item::{Author, Decision, Item, ItemBody, Level, Message, Notice, Output, ToolCall, Turn};
+pub use item::{Author, Decision, Digest, Item, ItemBody, Level, Message, Notice, Output, ToolCall, Turn};
 pub use kind::{InDoubt, Input, Kind, Program, Reply};
 pub use learning::{Learning, LearningStatus};
 pub use limits::Limits;
@@ -54,6 +55,7 @@ pub use question::{About, Answer, Proposal, Question, QuestionStatus, Verdict};
 pub use report::{UsageBy, UsageRow};
 pub use round::Round;
 pub use run::{Run, Step, StepState, StopReason};
+pub use session::{Session, SessionEnd};
 pub use status::{Status, WaitingOn};
 pub use task::{Task, TaskResult};
 pub use time::Time;

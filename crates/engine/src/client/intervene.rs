@@ -72,6 +72,10 @@ impl Client {
             Action::Resume if !paused && !self.is_about_to(agent.id, Action::Pause).await? => {
                 Err(Error::NotNow { agent: agent.id, why: "it is not paused" })
             }
+            Action::CloseSession if agent.parent.is_some() => Err(Error::NotNow {
+                agent: agent.id,
+                why: "its session lasts as long as its work for another",
+            }),
             Action::Retry if agent.status != Status::Failed && agent.waiting_on != Some(WaitingOn::Retry) => {
                 Err(Error::NotNow {
                     agent: agent.id,

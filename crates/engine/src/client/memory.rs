@@ -1,6 +1,7 @@
 //! What agents remember, for their owner to see.
 
-use entourage_types::{AgentId, Learning};
+use entourage_store::{EntityQuery, Page};
+use entourage_types::{Action, AgentId, Intervention, Learning, Record, Session};
 
 use super::Client;
 use crate::Result;
@@ -13,5 +14,26 @@ impl Client {
     pub async fn learnings(&self, agent: AgentId) -> Result<Vec<Learning>> {
         let agent = self.agent(agent).await?;
         Ok(self.house.memory(&agent).learnings().await?)
+    }
+
+    /// The closed sessions of an agent.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`].
+    pub async fn sessions(&self, agent: AgentId, page: Page) -> Result<Vec<Session>> {
+        let agent = self.agent(agent).await?;
+        let query = EntityQuery { parent: Some(agent.id), page, ..EntityQuery::of(Session::KIND) };
+        let found = self.house.store().entities(&self.scope, query).await?;
+        Ok(found.iter().map(Session::from_entity).collect::<serde_json::Result<_>>()?)
+    }
+
+    /// Asks for an agent's session to be closed: summed up and archived, once the agent rests. The
+    /// next message begins a new one. Where nothing was said, nothing is closed.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`]; [`crate::Error::Gone`] for a deleted agent;
+    /// [`crate::Error::NotNow`] for one that works for another.
+    pub async fn close_session(&self, agent: AgentId) -> Result<Intervention> {
+        self.intervene(agent, Action::CloseSession, None).await
     }
 }

@@ -61,7 +61,7 @@ fn merged(run: RunId, recorded: Vec<Step>, items: &[Item]) -> Vec<Step> {
                 let begun = asked.get(&output.call).copied().unwrap_or(item.at);
                 steps.push(done(call_key(output.call), item, begun));
             }
-            ItemBody::Message(_) | ItemBody::Decision(_) | ItemBody::Notice(_) => {}
+            ItemBody::Message(_) | ItemBody::Decision(_) | ItemBody::Notice(_) | ItemBody::Digest(_) => {}
         }
     }
     steps.extend(recorded.into_values());

@@ -132,6 +132,9 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
         let why = "temperature must be between 0 and 2";
         findings.push(Finding::mistake(file, line_of(front, "temperature"), why));
     }
+    for why in bad_context(&matter.context) {
+        findings.push(Finding::mistake(file, line_of(front, "context"), why));
+    }
     let tools = matter.tools.map(|names| tools_here(names, file, line_of(front, "tools"), &mut findings));
     let model = model_here(matter.model, file, line_of(front, "model"), &mut findings);
     let fallback = matter.fallback.into_vec();
@@ -211,6 +214,14 @@ fn bad_name(name: &str) -> Option<String> {
         return Some(format!("`{name}` is no name for a kind: use 1 to 64 letters, digits, `-` and `_`"));
     }
     (name == "user").then(|| "`user` is what agents call the person they talk to; choose another name".into())
+}
+
+fn bad_context(context: &ContextPolicy) -> impl Iterator<Item = &'static str> {
+    let share = (0.2..=0.95).contains(&context.compact_at);
+    let share = (!share).then_some("context: compact_at must be between 0.2 and 0.95");
+    let idle = (context.idle_minutes == 0).then_some("context: idle_minutes must be 1 or more");
+    let many = (context.summaries > 20).then_some("context: summaries must be 20 or fewer");
+    share.into_iter().chain(idle).chain(many)
 }
 
 fn unknown_keys(file: &str, front: &str) -> Vec<Finding> {
@@ -299,6 +310,7 @@ mod tests {
         assert_eq!(only("---\nname: a\n---\n\n").line, 4);
         assert!(only("---\nname: a\nprogram: explode\n---\nDo.").text.contains("react"));
         assert!(only("---\nname: a\nlimits:\n  max_stepz: 3\n---\nDo.").text.contains("max_stepz"));
+        assert!(only("---\nname: a\ncontext: {compact_at: 2}\n---\nDo.").text.contains("0.95"));
         assert!(only("---\nname: a\ncontext: {sections: [tme]}\n---\nDo.").text.contains("learnings"));
         assert_eq!(only("---\nname: a\nfallback: [gpt]\n---\nDo.").line, 3);
         let rule = |rule: &str| only(&format!("---\nname: a\napproval:\n  - {rule}\n---\nDo."));

@@ -4,6 +4,7 @@
 mod conversation;
 mod cut;
 mod escape;
+mod record;
 mod system;
 mod tail;
 
@@ -14,16 +15,21 @@ use entourage_types::{Item, Kind, TaskId};
 
 use crate::offer::Offer;
 
+pub(crate) use conversation::{View, is_cut};
 pub(crate) use escape::escaped;
+pub(crate) use record::{drawn, told};
 pub(crate) use system::system;
 pub(crate) use tail::Tail;
+
+/// The tool by which a model reads what was too long to be shown.
+const READS_ON: &str = "read_output";
 
 /// The request for an agent's next turn. Everything but the tail only ever grows at its end.
 pub(crate) fn request(kind: &Kind, offer: &Offer, system: Arc<str>, items: &[Item], tail: String) -> Request {
     Request {
         model: kind.model.clone(),
         system,
-        messages: conversation::messages(items, kind.limits.max_output_chars),
+        messages: View::of(items, kind.limits.max_output_chars).messages(offer.has(READS_ON)),
         tail: Some(tail).filter(|tail| !tail.is_empty()),
         tools: Arc::clone(&offer.specs),
         output_schema: kind.output_schema.clone().map(Arc::new),

@@ -42,7 +42,7 @@ fn time(now: Time) -> String {
 
 fn notes(notes: &[Note]) -> Option<String> {
     let lines = notes.iter().map(|note| {
-        let (title, content) = (cut(&note.title, NOTE), cut(&note.content, NOTE));
+        let (title, content) = (cut(&note.title, NOTE, None), cut(&note.content, NOTE, None));
         format!("<note title=\"{}\">{}</note>", escaped(&title), escaped(&content))
     });
     section("notes_context", lines)

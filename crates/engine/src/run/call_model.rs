@@ -63,6 +63,7 @@ impl Run<'_> {
         if self.house.now().micros() < tries.due && !std::mem::take(&mut self.hurried) {
             return Err(Interrupt::Suspended(WaitingOn::Retry));
         }
+        self.make_room().await?;
         let pieces = self.house.inner.feed.pieces(self.agent.root);
         let max_attempts = self.kind().limits.max_attempts;
         let models = self.house.models_of(self.kind());
@@ -124,7 +125,7 @@ impl Run<'_> {
     ) -> Result<(Result<Reply, ModelError>, Vec<ModelUse>)> {
         // People wait for what a root says; what goes on below it lets them go first.
         let priority = if self.agent.parent.is_none() { Priority::Person } else { Priority::Background };
-        let (system, tail) = (self.system(), self.tail().await?);
+        let (system, tail) = (self.system().await?, self.tail().await?);
         let request = prompt::request(self.kind(), &self.offer, system, &self.items, tail);
         let request = Request { model, priority, ..request };
         let mut deltas = Streamed {
@@ -159,8 +160,7 @@ impl Run<'_> {
     async fn keep(&mut self, key: &str, attempt: u32, reply: Reply) -> Result<Turn> {
         let at = self.house.now();
         let used = reply.used();
-        self.record.model_calls += 1;
-        self.charge(&used, at);
+        self.count(&used, at);
         let turn = Turn { text: reply.text, calls: reply.calls, used: Some(used) };
         let mut writes = vec![self.item(ItemBody::Turn(turn.clone()), at)];
         if attempt > 1 || self.steps.contains_key(key) {

@@ -75,6 +75,9 @@ impl Run<'_> {
         writes.push(self.run_row(status, None));
         writes.push(self.agent_row(status, None, at));
         writes.extend(self.served.drain(..).map(Write::Woken));
+        if status == Status::Succeeded {
+            writes.extend(self.idle_wakeup(at));
+        }
         let expect = std::mem::take(&mut self.expecting);
         let commit = Commit { writes, expect, ..Commit::fenced(&self.agent, at) };
         self.house.inner.store.commit(commit).await.map(|_| ())

@@ -34,6 +34,8 @@ impl Run<'_> {
                     self.drop_work().await?;
                     continue;
                 }
+                // That is for when the agent rests.
+                Action::CloseSession => continue,
                 // Neither comes by post.
                 Action::Comment | Action::Steer => {}
             }

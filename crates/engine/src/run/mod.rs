@@ -2,13 +2,15 @@
 //! it has not committed never happened.
 //!
 //! One file per thing that can happen: [`receive`], [`call_model`], [`call_tools`], [`delegate`],
-//! [`approve`], [`ask`], [`reply`], [`expire`], [`heed`], [`close`], [`limits`], [`context`], [`spend`].
+//! [`approve`], [`ask`], [`reply`], [`expire`], [`heed`], [`close`], [`limits`], [`context`], [`spend`],
+//! [`compact`], [`summarize`], [`session`].
 
 mod approve;
 mod ask;
 mod call_model;
 mod call_tools;
 mod close;
+mod compact;
 mod context;
 mod delegate;
 mod expire;
@@ -16,7 +18,9 @@ mod heed;
 mod limits;
 mod receive;
 mod reply;
+pub(crate) mod session;
 mod spend;
+mod summarize;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -34,7 +38,12 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use call_model::model_key;
 pub(crate) use call_tools::{call_key, call_of};
 
-use crate::{House, live::Entered, offer::Offer};
+use crate::{
+    House,
+    live::Entered,
+    offer::{Offer, Position},
+    prompt::is_cut,
+};
 
 /// Why a program did not come to its end in this activation.
 #[derive(Debug)]
@@ -75,6 +84,7 @@ pub struct Run<'h> {
     house: &'h House,
     kind: Arc<Kind>,
     offer: Arc<Offer>,
+    position: Position,
     /// The stable prefix, once it was needed.
     system: Option<Arc<str>>,
     agent: Agent,
@@ -115,27 +125,11 @@ impl<'h> Run<'h> {
         let now = house.now();
         let Claim { agent, run, steps, items, inbox, wakeups } = claim;
         let kind = house.kinds().get(&agent.kind).unwrap_or_else(|| Arc::new(Kind::bare(&agent.kind)));
-        let offer = house.inner.offers.of(&kind, agent.parent.is_none(), house.kinds());
+        let position = Position::of(&agent, &kind, &items);
+        let offer = house.inner.offers.of(&kind, position, house.kinds());
         let opened = run.is_some();
         let paused = agent.waiting_on == Some(WaitingOn::Resume);
-        let record = run.unwrap_or_else(|| Record {
-            id: RunId::new(),
-            agent: agent.id,
-            owner: agent.owner.clone(),
-            status: Status::Running,
-            waiting_on: None,
-            stop_reason: None,
-            error: None,
-            kind_version: kind.version.clone(),
-            tasks: Vec::new(),
-            model_calls: 0,
-            worked_ms: 0,
-            usage: entourage_types::Usage::default(),
-            cost: entourage_types::Cost::default(),
-            spent: Vec::new(),
-            started: now,
-            ended: None,
-        });
+        let record = run.unwrap_or_else(|| blank(&agent, &kind, now));
         let finished = |item: &Item| {
             item.run == record.id && matches!(&item.body, ItemBody::Turn(turn) if turn.used.is_some())
         };
@@ -152,6 +146,7 @@ impl<'h> Run<'h> {
             house,
             kind,
             offer,
+            position,
             system: None,
             agent,
             record,
@@ -255,6 +250,9 @@ impl<'h> Run<'h> {
             self.answered.insert(output.call);
         }
         self.items.push(item.clone());
+        if !self.position.has_cuts && is_cut(&item.body, self.kind.limits.max_output_chars) {
+            self.position_changed();
+        }
         Write::Item(item)
     }
 
@@ -309,5 +307,27 @@ impl<'h> Run<'h> {
     fn read(&mut self, post: &Post) -> Write {
         self.served.push(post.wakeup);
         Write::Read(post.id)
+    }
+}
+
+/// A run of an agent that has done nothing yet.
+fn blank(agent: &Agent, kind: &Kind, now: Time) -> Record {
+    Record {
+        id: RunId::new(),
+        agent: agent.id,
+        owner: agent.owner.clone(),
+        status: Status::Running,
+        waiting_on: None,
+        stop_reason: None,
+        error: None,
+        kind_version: kind.version.clone(),
+        tasks: Vec::new(),
+        model_calls: 0,
+        worked_ms: 0,
+        usage: entourage_types::Usage::default(),
+        cost: entourage_types::Cost::default(),
+        spent: Vec::new(),
+        started: now,
+        ended: None,
     }
 }

@@ -43,9 +43,14 @@ impl Run<'_> {
         self.within_limits()
     }
 
-    /// Whether a post is for this run: one that is queued waits for the next.
+    /// Whether a post is for this run: one that is queued waits for the next, and its session is
+    /// closed between runs.
     fn is_for_now(&self, post: &Post) -> bool {
-        !(self.opened && matches!(post.body, PostBody::Message { queued: true, .. }))
+        match post.body {
+            PostBody::Message { queued: true, .. } => !self.opened,
+            PostBody::Intervention { action: Action::CloseSession, .. } => false,
+            _ => true,
+        }
     }
 
     /// What a post says to the agent. Answers and results that a call waits for were taken by that

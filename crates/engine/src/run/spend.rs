@@ -15,6 +15,12 @@ impl Run<'_> {
         self.record.charge(used, at);
     }
 
+    /// Counts a model call and its answer. Whoever calls commits the run's row.
+    pub(super) fn count(&mut self, used: &ModelUse, at: Time) {
+        self.record.model_calls += 1;
+        self.charge(used, at);
+    }
+
     /// Counts answers that were of no use, at once: nothing else of them is kept, so that a crash
     /// would forget them.
     pub(super) async fn charge_wasted(&mut self, wasted: &[ModelUse]) -> Result<()> {

@@ -25,6 +25,7 @@ mod run;
 mod screen;
 mod serve;
 mod session;
+mod sessions;
 mod tail;
 mod token;
 mod tree;
@@ -91,6 +92,7 @@ enum Command {
     /// End an agent for good, with all below it; what it wrote stays readable
     #[command(after_help = "Example:\n  entourage delete agt_0199…")]
     Delete(intervene::Plain),
+    Session(sessions::Sessions),
     Agents(agents::Agents),
     Usage(usage::Usage),
     Kinds(kinds::Kinds),
@@ -142,6 +144,7 @@ async fn obey(cli: Cli) -> Result<Exit, Failure> {
         Command::Modify(worded) => worded.obey(Action::Modify, &globals).await,
         Command::Retry(plain) => plain.obey(Action::Retry, &globals).await,
         Command::Delete(plain) => plain.obey(Action::Delete, &globals).await,
+        Command::Session(sessions) => sessions.obey(&globals).await,
         Command::Agents(agents) => agents.obey(&globals).await,
         Command::Usage(usage) => usage.obey(&globals).await,
         Command::Kinds(kinds) => kinds.obey(&globals),

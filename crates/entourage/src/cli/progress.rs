@@ -176,7 +176,8 @@ impl Progress {
             EventBody::Item { item: None, .. }
             | EventBody::Step { due: None, .. }
             | EventBody::Grant { .. }
-            | EventBody::Intervention { .. } => {}
+            | EventBody::Intervention { .. }
+            | EventBody::Session { .. } => {}
             EventBody::Task { task } => {
                 self.tasks.insert(task.id, (**task).clone());
             }
@@ -221,7 +222,7 @@ impl Progress {
             ItemBody::Output(output) => member.calls.retain(|(call, _)| *call != output.call),
             // Whoever reads is at work; the event that says so comes with the next.
             ItemBody::Message(_) => member.status = Status::Running,
-            ItemBody::Decision(_) | ItemBody::Notice(_) => {}
+            ItemBody::Decision(_) | ItemBody::Notice(_) | ItemBody::Digest(_) => {}
         }
     }
 

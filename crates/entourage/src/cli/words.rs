@@ -123,6 +123,9 @@ pub(crate) fn event(event: &Event) -> Option<String> {
         EventBody::Step { key, state: StepState::Retry, .. } => format!("{key} failed and is tried again"),
         EventBody::Step { .. } => return None,
         EventBody::Item { item, .. } => body(&item.as_ref()?.body)?,
+        EventBody::Session { session } => {
+            format!("session {} closed ({}): {}", session.number, session.reason, short(&session.summary))
+        }
         EventBody::Intervention { intervention } => {
             let text =
                 intervention.text.as_deref().map(|text| format!(": {}", short(text))).unwrap_or_default();
@@ -163,6 +166,7 @@ fn body(body: &ItemBody) -> Option<String> {
             format!("decides {}: {}", decision.name, short(&decision.value.to_string()))
         }
         ItemBody::Notice(notice) => short(&notice.text),
+        ItemBody::Digest(digest) => format!("sums up what is older than item {}", digest.from),
     })
 }
 

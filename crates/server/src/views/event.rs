@@ -5,7 +5,7 @@ use entourage_types::{AgentId, Event, EventBody, RunId, Status, StepState, StopR
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{GrantView, InterventionView, ItemView, QuestionView, TaskView, UsageView, schema};
+use super::{GrantView, InterventionView, ItemView, QuestionView, SessionView, TaskView, UsageView, schema};
 
 /// One numbered fact about a tree. Numbers have no gaps; the number is the SSE id.
 #[derive(Debug, Serialize, ToSchema)]
@@ -127,6 +127,11 @@ enum EventBodyView {
         /// The question as of then.
         question: Box<QuestionView>,
     },
+    /// A session was closed; the next begins clean.
+    Session {
+        /// The session.
+        session: Box<SessionView>,
+    },
 }
 
 impl From<Event> for EventView {
@@ -154,6 +159,7 @@ impl From<EventBody> for EventBodyView {
             }
             EventBody::Grant { grant } => Self::Grant { grant: Box::new((*grant).into()) },
             EventBody::Question { question } => Self::Question { question: Box::new((*question).into()) },
+            EventBody::Session { session } => Self::Session { session: Box::new((*session).into()) },
         }
     }
 }

@@ -1,8 +1,8 @@
 //! An entry of a transcript, as the API shows it.
 
 use entourage_types::{
-    AgentId, Author, CallId, Decision, Item, ItemBody, Level, Message, Notice, Output, RunId, TaskId, Time,
-    ToolCall, Turn,
+    AgentId, Author, CallId, Decision, Digest, Item, ItemBody, Level, Message, Notice, Output, RunId, TaskId,
+    Time, ToolCall, Turn,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -87,6 +87,19 @@ enum ItemBodyView {
         /// The answer.
         value: Value,
     },
+    /// What the model sees from here on instead of the beginning of the session.
+    Digest {
+        /// The number of the first item that the model still sees itself.
+        from: u64,
+        /// What stands for those before; empty when there are none.
+        text: String,
+        /// How many characters of one message or output it sees; left out where its kind says.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        max_chars: Option<usize>,
+        /// The model that summed them up and what that used; left out where none did.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        used: Option<ModelUseView>,
+    },
     /// A remark of the house.
     Notice {
         /// How serious it is.
@@ -166,6 +179,9 @@ impl From<ItemBody> for ItemBodyView {
                 Self::Output { call, tool, text, error, details }
             }
             ItemBody::Decision(Decision { name, value }) => Self::Decision { name, value },
+            ItemBody::Digest(Digest { from, text, max_chars, used }) => {
+                Self::Digest { from, text, max_chars, used: used.map(ModelUseView::from) }
+            }
             ItemBody::Notice(Notice { level, code, text }) => {
                 let retryable = (level == Level::Error).then_some(false);
                 Self::Notice { level: level.into(), code, text, retryable }

@@ -48,9 +48,9 @@ macro_rules! words {
     };
 }
 
-ids! { AgentId RunId TaskId QuestionId GrantId PostId CallId NoteId InterventionId LearningId }
+ids! { AgentId RunId TaskId QuestionId GrantId PostId CallId NoteId InterventionId LearningId SessionId }
 words! { Status WaitingOn StopReason StepState QuestionStatus Program Reply Input Action InterventionStatus
-LearningStatus About Verdict GrantStatus }
+LearningStatus SessionEnd About Verdict GrantStatus }
 
 schema! {
     /// The schema of a moment.

@@ -1,4 +1,4 @@
-//! Usage: a run's is the sum over its turns, and so is a tree's over its runs.
+//! Usage: a run's is the sum over its turns and digests, and so is a tree's over its runs.
 
 use entourage_types::{Cost, ItemBody, ModelUse, Usage};
 
@@ -12,6 +12,7 @@ pub(super) fn check(whole: &Whole, found: &mut Found) {
             .filter(|item| item.run == run.id)
             .filter_map(|item| match &item.body {
                 ItemBody::Turn(turn) => turn.used.as_ref(),
+                ItemBody::Digest(digest) => digest.used.as_ref(),
                 _ => None,
             })
             .collect();
@@ -21,7 +22,7 @@ pub(super) fn check(whole: &Whole, found: &mut Found) {
         let counted = (used.len() as u64, usage, cost);
         let kept = (u64::from(run.model_calls), run.usage, run.cost);
         found.must(counted == kept, Invariant::Usage, run.agent, || {
-            format!("{} says {kept:?}, its turns add up to {counted:?}", run.id)
+            format!("{} says {kept:?}, its items add up to {counted:?}", run.id)
         });
     }
 }

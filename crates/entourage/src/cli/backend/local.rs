@@ -8,7 +8,7 @@ use entourage_engine::{UsageQuery, dispatch::Advance};
 use entourage_store::{AgentQuery, Page};
 use entourage_types::{
     Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, GrantStatus, Intervention, PostBody,
-    Question, QuestionId, QuestionStatus, Scope, Status, Time, UsageRow,
+    Question, QuestionId, QuestionStatus, Scope, Session, Status, Time, UsageRow,
 };
 use tokio::{
     sync::{Mutex, watch},
@@ -186,6 +186,11 @@ impl Backend for Local {
 
     async fn intervene(&self, agent: AgentId, action: Action, text: Option<&str>) -> Result<Intervention> {
         Ok(self.client.intervene(agent, action, text).await?)
+    }
+
+    async fn sessions(&self, agent: AgentId, limit: u32) -> Result<Vec<Session>> {
+        let page = Page { limit, newest_first: true, ..Page::default() };
+        Ok(self.client.sessions(agent, page).await?)
     }
 
     async fn history(&self, root: AgentId, after: Option<u64>) -> Result<Vec<Event>> {

@@ -13,7 +13,7 @@ use entourage_engine::{Entry, Signal, UsageQuery};
 use entourage_llm::MODEL_VARIABLE;
 use entourage_types::{
     Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, Intervention, Owner, Question, QuestionId,
-    Usage, UsageRow,
+    Session, Usage, UsageRow,
 };
 
 use super::{failure::Failure, globals::Globals, out};
@@ -75,6 +75,9 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Does something to an agent.
     async fn intervene(&self, agent: AgentId, action: Action, text: Option<&str>) -> Result<Intervention>;
+
+    /// The closed sessions of an agent, newest first.
+    async fn sessions(&self, agent: AgentId, limit: u32) -> Result<Vec<Session>>;
 
     /// What has happened in a tree after an event, or since the first that is kept, up to now.
     async fn history(&self, root: AgentId, after: Option<u64>) -> Result<Vec<Event>>;

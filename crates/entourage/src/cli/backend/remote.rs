@@ -8,7 +8,7 @@ use entourage_engine::{Entry, Role, Signal, UsageQuery};
 use entourage_server::Problem;
 use entourage_types::{
     Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, GrantStatus, Intervention, Question,
-    QuestionId, QuestionStatus, Status, TaskId, Time, Usage, UsageRow,
+    QuestionId, QuestionStatus, Session, Status, TaskId, Time, Usage, UsageRow,
 };
 use reqwest::{Client, Method, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
@@ -265,6 +265,11 @@ impl Backend for Remote {
 
     async fn intervene(&self, agent: AgentId, action: Action, text: Option<&str>) -> Result<Intervention> {
         self.post(&format!("agents/{agent}/interventions"), json!({ "action": action, "text": text })).await
+    }
+
+    async fn sessions(&self, agent: AgentId, limit: u32) -> Result<Vec<Session>> {
+        let limit = limit.clamp(1, PAGE);
+        Ok(self.get::<List<Session>>(&format!("agents/{agent}/sessions?limit={limit}")).await?.data)
     }
 
     async fn history(&self, root: AgentId, after: Option<u64>) -> Result<Vec<Event>> {

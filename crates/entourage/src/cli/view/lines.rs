@@ -14,12 +14,15 @@ impl Lines {
             // Open ones are told with how to answer them, once everybody waits.
             EventBody::Question { question } => question.status != QuestionStatus::Open,
             EventBody::AgentStatus { status, .. } => status.is_terminal() && *status != Status::Succeeded,
-            EventBody::Step { .. } | EventBody::Intervention { .. } | EventBody::Grant { .. } => true,
+            EventBody::Step { .. }
+            | EventBody::Intervention { .. }
+            | EventBody::Grant { .. }
+            | EventBody::Session { .. } => true,
             EventBody::Item { item: Some(item), .. } => match &item.body {
                 ItemBody::Turn(turn) => !turn.calls.is_empty(),
                 ItemBody::Output(output) => output.error,
                 ItemBody::Notice(_) => true,
-                ItemBody::Message(_) | ItemBody::Decision(_) => false,
+                ItemBody::Message(_) | ItemBody::Decision(_) | ItemBody::Digest(_) => false,
             },
             EventBody::Item { item: None, .. } | EventBody::Run { .. } | EventBody::Task { .. } => false,
         };

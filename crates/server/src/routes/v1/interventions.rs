@@ -27,7 +27,8 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 struct Intervene {
     /// `pause` (nothing new begins), `resume`, `comment` (a remark for people), `steer` (a message
     /// read before the next model call), `modify` (a new instruction; what is under way is dropped),
-    /// `retry` (a failed run, or an attempt that waits), `delete` (for good, with all below).
+    /// `retry` (a failed run, or an attempt that waits), `close_session` (it is summed up and a
+    /// clean one begun, once the agent rests), `delete` (for good, with all below).
     #[schema(value_type = schema::Action)]
     action: Action,
     /// The remark, message or instruction that `comment`, `steer` and `modify` need; a reason for

@@ -2,20 +2,23 @@
 
 use axum::Json;
 use entourage_types::AgentId;
+use serde::Deserialize;
+use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
 use crate::{
-    extract::{Caller, Id},
-    page::List,
+    extract::{Caller, Filter, Id},
+    page::{List, Page, Paging},
     state::Served,
-    views::{LearningView, schema},
+    views::{LearningView, SessionView, schema},
 };
 
 type LearningList = List<LearningView>;
+type SessionPage = Page<SessionView>;
 
 pub(super) fn routes() -> OpenApiRouter<Served> {
-    OpenApiRouter::new().routes(routes!(learnings))
+    OpenApiRouter::new().routes(routes!(learnings)).routes(routes!(sessions))
 }
 
 /// List what an agent has learned and still holds, oldest first
@@ -26,4 +29,31 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 )]
 async fn learnings(caller: Caller, Id(id): Id<AgentId>) -> Answer<LearningList> {
     Ok(Json(List::of(caller.client.learnings(id).await?)))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Sessions {
+    /// How many; 50 unless given.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// List the closed sessions of an agent, newest first
+#[utoipa::path(
+    get, path = "/v1/agents/{id}/sessions", tag = "memory", operation_id = "listSessions",
+    params(("id" = schema::AgentId, Path, description = "The agent."), Sessions),
+    responses((status = 200, description = "A page of sessions.", body = SessionPage), Failures)
+)]
+async fn sessions(
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    Filter(query): Filter<Sessions>,
+) -> Answer<SessionPage> {
+    let paging = Paging::new(query.limit, query.cursor.as_deref())?;
+    let found = caller.client.sessions(id, paging.query()).await?;
+    Ok(Json(paging.page(found, |session| session.id.to_string())))
 }

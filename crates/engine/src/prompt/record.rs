@@ -1,0 +1,62 @@
+//! A conversation as plain text: for a model to sum up, and to be found by its words.
+
+use std::fmt::Write as _;
+
+use entourage_types::{Author, Digest, ItemBody};
+
+use super::{View, cut::cut};
+
+/// How much of one item is told, in characters.
+const ITEM: usize = 2_000;
+/// How much of a message is drawn on where no model sums up.
+const DRAWN: usize = 200;
+
+/// What a view shows, one paragraph per item, with at most so many characters.
+pub(crate) fn told(view: &View<'_>, max: usize) -> String {
+    let mut out = String::new();
+    if let Some(Digest { text, .. }) = view.digest.filter(|digest| !digest.text.is_empty()) {
+        // Writing to a string does not fail.
+        let _ = writeln!(out, "Before that: {text}");
+    }
+    for item in view.items {
+        let (who, text) = match &item.body {
+            ItemBody::Message(message) => match &message.from {
+                Author::User => ("User".to_owned(), message.text.clone()),
+                Author::Agent { kind, .. } => (kind.clone(), message.text.clone()),
+            },
+            ItemBody::Turn(turn) => {
+                let calls =
+                    turn.calls.iter().map(|call| format!(" [calls {} {}]", call.tool, call.arguments));
+                ("Agent".to_owned(), turn.text.clone() + &calls.collect::<String>())
+            }
+            ItemBody::Output(output) => (format!("{} returned", output.tool), output.text.clone()),
+            ItemBody::Decision(decision) => ("Agent".to_owned(), decision.value.to_string()),
+            ItemBody::Notice(notice) => ("Notice".to_owned(), notice.text.clone()),
+            ItemBody::Digest(_) => continue,
+        };
+        let _ = writeln!(out, "{who}: {}", cut(text.trim(), ITEM, None));
+    }
+    cut(&out, max, None)
+}
+
+/// A summary drawn from what was said to the agent: the first message and the last two.
+pub(crate) fn drawn(view: &View<'_>) -> String {
+    let said: Vec<&str> = view
+        .items
+        .iter()
+        .filter_map(|item| match &item.body {
+            ItemBody::Message(message) => Some(message.text.as_str()),
+            _ => None,
+        })
+        .collect();
+    let before = view.digest.map(|digest| digest.text.clone()).filter(|text| !text.is_empty());
+    let last = said.len().saturating_sub(2).max(1);
+    let chosen = said.iter().take(1).chain(said.iter().skip(last));
+    let quoted = chosen.map(|text| {
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        format!("\"{}\"", line.chars().take(DRAWN).collect::<String>())
+    });
+    let asked = quoted.collect::<Vec<_>>().join("; ");
+    let asked = (!asked.is_empty()).then(|| format!("The agent was told: {asked}"));
+    before.into_iter().chain(asked).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,64 @@
+//! Summing up a part of the conversation: by a model, a cheap one where one is set, or by what was
+//! said itself where no model can. It never holds anything up.
+
+use entourage_llm::{Message, NoDeltas, Priority, Request};
+use entourage_types::ModelUse;
+
+use super::{Interrupt, Result, Run};
+use crate::prompt::{self, View, escaped};
+
+/// What a summary has beside the summing model's own window, at most, in characters.
+const LONGEST_TEXT: usize = 200_000;
+
+/// What is asked for.
+pub(super) struct Wanted {
+    /// What the summary is for.
+    pub(super) task: &'static str,
+    /// How long it may be, in characters.
+    pub(super) max_chars: usize,
+}
+
+/// A summary, and the model call that it took; none where it was drawn from the messages.
+pub(super) struct Summary {
+    pub(super) text: String,
+    pub(super) used: Option<ModelUse>,
+}
+
+impl Run<'_> {
+    /// Sums up what a view of this conversation shows. The call counts as one of this run, once it is
+    /// committed.
+    pub(super) async fn summarize(&mut self, view: View<'_>, wanted: Wanted) -> Result<Summary> {
+        let model = self.house.inner.model.summary().map(str::to_owned).or_else(|| self.kind.model.clone());
+        let window = self.house.inner.model.profile(model.as_deref()).context_window as usize;
+        // Half of a window, at four bytes a token.
+        let told = prompt::told(&view, LONGEST_TEXT.min(window * 2));
+        let told: String = escaped(&told).chars().take(window * 3).collect();
+        let somebody_waits = self.agent.parent.is_none() && (self.opened || !self.inbox.is_empty());
+        let request = Request {
+            model,
+            system: wanted.task.into(),
+            messages: vec![Message::User(format!("<conversation>\n{told}\n</conversation>"))],
+            priority: if somebody_waits { Priority::Person } else { Priority::Background },
+            ..Request::default()
+        };
+        let mut unheard = NoDeltas;
+        let answer = tokio::select! {
+            biased;
+            answer = self.house.inner.model.call(request, &mut unheard) => answer,
+            () = self.cut.cancelled() => return Err(Interrupt::Stopping),
+        };
+        let (text, used) = match answer {
+            Ok(reply) => {
+                let used = reply.used();
+                self.count(&used, self.house.now());
+                (Some(reply.text).filter(|text| !text.trim().is_empty()), Some(used))
+            }
+            Err(error) => {
+                tracing::warn!(agent = %self.agent.id, %error, "no model sums up; the summary is drawn from the messages");
+                (None, None)
+            }
+        };
+        let text = text.unwrap_or_else(|| prompt::drawn(&view));
+        Ok(Summary { text: text.trim().chars().take(wanted.max_chars).collect(), used })
+    }
+}

@@ -1,0 +1,71 @@
+//! `entourage session`: the sessions of an agent, and closing the one that is open.
+
+use clap::{Args, Subcommand};
+use entourage_types::{Action, AgentId};
+
+use super::{
+    backend::{self, Purpose, Result},
+    failure::Exit,
+    globals::Globals,
+    intervene, out, words,
+};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage session list agt_0199…     what earlier conversations were about
+  entourage session close agt_0199…    sum this one up, and begin the next with a clean context";
+
+/// See the closed sessions of an agent, or close the one that is open
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Sessions {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the closed sessions, newest first
+    List {
+        /// The agent; `entourage tree` shows them
+        agent: AgentId,
+        /// At most this many
+        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+        limit: u32,
+    },
+    /// Sum the open session up and archive it, once the agent rests
+    Close(intervene::Plain),
+}
+
+impl Sessions {
+    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+        match self.command {
+            Command::Close(plain) => plain.obey(Action::CloseSession, globals).await,
+            Command::List { agent, limit } => list(agent, limit, globals).await,
+        }
+    }
+}
+
+async fn list(agent: AgentId, limit: u32, globals: &Globals) -> Result<Exit> {
+    let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+    let sessions = backend.sessions(agent, limit).await?;
+    let paint = out::stdout();
+    for session in &sessions {
+        if globals.json {
+            out::json(session)?;
+            continue;
+        }
+        let number = paint.bold(&session.number.to_string());
+        let when = paint.dim(&format!("{} to {}", session.started, session.completed));
+        let size = format!("{} messages, about {} tokens", session.messages, session.tokens);
+        out::result(&format!(
+            "{number} {when} {size} ({})\n  {}",
+            session.reason,
+            words::cut(&session.summary, 400)
+        ))?;
+    }
+    if sessions.is_empty() && !globals.json && !globals.quiet {
+        out::note("no closed sessions; `entourage session close` closes the one that is open");
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,83 @@
+//! `search_agent_history`: what was spoken of in sessions that were closed.
+
+use async_trait::async_trait;
+use entourage_types::{Session, Time, ToolSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{Caller, Context, Effect, Outcome, Result, Tool, parse, spec_of};
+
+const NAME: &str = "search_agent_history";
+/// How many sessions at most.
+const LIMIT: usize = 5;
+/// A day in microseconds.
+const DAY: i64 = 24 * 60 * 60 * 1_000_000;
+
+/// Finds closed sessions of the caller by the words in them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SearchAgentHistory;
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// A few words to look for; empty for the latest sessions.
+    query: String,
+    /// How far back to look; as far as there is when left out.
+    #[serde(default)]
+    timeframe: Timeframe,
+}
+
+#[derive(Deserialize, JsonSchema, Clone, Copy, Default)]
+#[serde(rename_all = "snake_case")]
+enum Timeframe {
+    LastDay,
+    LastWeek,
+    LastMonth,
+    LastYear,
+    #[default]
+    All,
+}
+
+impl Timeframe {
+    fn since(self, now: Time) -> Time {
+        let days = match self {
+            Self::LastDay => 1,
+            Self::LastWeek => 7,
+            Self::LastMonth => 31,
+            Self::LastYear => 366,
+            Self::All => return Time::from_micros(0),
+        };
+        Time::from_micros(now.micros() - days * DAY)
+    }
+}
+
+#[async_trait]
+impl Tool for SearchAgentHistory {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn offer(&self, caller: &Caller<'_>) -> Option<ToolSpec> {
+        let description = "Find earlier conversations of yours by their words. You get their summaries.";
+        caller.has_sessions.then(|| spec_of::<Arguments>(NAME, description))
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {
+        let Arguments { query, timeframe } = parse(NAME, arguments)?;
+        let found = context.memory.sessions(query.trim(), timeframe.since(context.now), LIMIT).await?;
+        if found.is_empty() {
+            let text = format!("No earlier conversation matches `{query}`. Try other or fewer words.");
+            return Ok(Outcome::text(text));
+        }
+        Ok(Outcome::text(found.iter().map(section).collect::<Vec<_>>().join("\n\n")))
+    }
+}
+
+fn section(session: &Session) -> String {
+    let Session { number, started, completed, messages, summary, .. } = session;
+    format!("## Session {number}, {started} to {completed}, {messages} messages\n{summary}")
+}

@@ -1,0 +1,68 @@
+//! A session that was closed: what is left of it in the contexts to come.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{AgentId, Entity, EntityKind, ModelUse, Owner, Record, SessionId, Time, status::words};
+
+/// A closed stretch of a transcript, with a summary. Its items stay in the transcript; the agent's
+/// model sees the summary instead.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    /// Its id.
+    pub id: SessionId,
+    /// Whose it is.
+    pub owner: Owner,
+    /// The tree it belongs to.
+    pub root: AgentId,
+    /// Whose transcript.
+    pub agent: AgentId,
+    /// Its number in that transcript, from 1.
+    pub number: u32,
+    /// What it was about, in a few sentences.
+    pub summary: String,
+    /// Why it was closed.
+    pub reason: SessionEnd,
+    /// How many messages and answers it had.
+    pub messages: u32,
+    /// How many tokens its items have, roughly: their characters divided by 4.
+    pub tokens: u64,
+    /// The numbers of its first and its last item.
+    pub items: (u64, u64),
+    /// The model that summed it up and what that used; none where the summary was drawn from the
+    /// messages.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub used: Option<ModelUse>,
+    /// When its first item was written.
+    pub started: Time,
+    /// When it was closed.
+    pub completed: Time,
+}
+
+words! {
+    /// Why a session was closed.
+    SessionEnd, "end of a session" {
+        /// Nothing had happened in it for as long as its kind says.
+        Idle => "idle",
+        /// Somebody asked for it.
+        Asked => "asked",
+    }
+}
+
+impl Record for Session {
+    const KIND: EntityKind = EntityKind::Session;
+
+    fn entity(&self) -> serde_json::Result<Entity> {
+        Ok(Entity {
+            kind: Self::KIND,
+            id: self.id.to_string(),
+            owner: self.owner.clone(),
+            root: Some(self.root),
+            parent: Some(self.agent),
+            status: "closed".to_owned(),
+            created: self.started,
+            updated: self.completed,
+            text: Some(self.summary.clone()),
+            body: serde_json::to_string(self)?,
+        })
+    }
+}

@@ -1,0 +1,261 @@
+//! Sessions: closed after idleness or on demand, summed up, found again, and never closed twice.
+
+use std::time::Duration;
+
+use entourage_engine::{Error, Kinds};
+use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
+use entourage_store::Page;
+use entourage_testkit::{Faults, World};
+use entourage_tests::{first_tools, one_kind, plain};
+use entourage_types::{
+    AgentId, Answer, EventBody, InterventionStatus, Session, SessionEnd, Sessions, Status,
+};
+use serde_json::json;
+
+const HALF_AN_HOUR: Duration = Duration::from_secs(30 * 60);
+
+/// A house of one kind whose sessions end by idleness.
+fn idle() -> Kinds {
+    one_kind(|kind| kind.context.sessions = Sessions::Idle)
+}
+
+fn is_summary(request: &Request) -> bool {
+    request.system.starts_with("You keep the records")
+}
+
+/// A model that repeats what it is told, and sums up in a sentence.
+fn echo() -> ScriptedModel {
+    ScriptedModel::deciding(|request| match request.messages.last() {
+        Some(Message::User(text)) if is_summary(request) => {
+            assert!(text.starts_with("<conversation>"), "{text}");
+            Some(Ok(Script::text("They spoke of <b>boats</b>.")))
+        }
+        Some(Message::User(text)) => Some(Ok(Script::text(format!("You said: {text}")))),
+        _ => None,
+    })
+}
+
+async fn start(model: &ScriptedModel, kinds: Kinds) -> World {
+    World::builder(model.clone()).tools(first_tools()).kinds(kinds).start().await
+}
+
+/// Writes to the agent and waits for the item with this number.
+async fn say(world: &World, agent: AgentId, text: &str, item: u64) {
+    world.client().send(agent, text, Some(text)).await.unwrap();
+    reached(world, agent, item).await;
+}
+
+async fn reached(world: &World, agent: AgentId, item: u64) {
+    world
+        .until(agent, |event| matches!(event.body, EventBody::Item { item_seq, .. } if item_seq == item))
+        .await;
+}
+
+/// Waits until the session with this number was closed; returns all of them, oldest first.
+async fn closed(world: &World, agent: AgentId, number: u32) -> Vec<Session> {
+    let is_it = |body: &EventBody| matches!(body, EventBody::Session { session } if session.number == number);
+    world.until(agent, |event| is_it(&event.body)).await;
+    world.client().sessions(agent, Page::default()).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_idle_session_is_closed_and_the_next_begins_clean_with_its_summary() {
+    let model = echo();
+    let world = start(&model, idle()).await;
+    let agent = world.ask("Tell me of boats.").await;
+    world.ended(agent.id).await;
+    world.clock().advance(HALF_AN_HOUR - Duration::from_secs(1));
+    say(&world, agent.id, "More.", 3).await;
+    world.clock().advance(HALF_AN_HOUR - Duration::from_secs(1));
+    assert_eq!(
+        world.client().sessions(agent.id, Page::default()).await.unwrap(),
+        [],
+        "not idle for long enough"
+    );
+    world.clock().advance(Duration::from_secs(1));
+    let session = closed(&world, agent.id, 1).await.remove(0);
+    assert_eq!((session.number, session.reason), (1, SessionEnd::Idle));
+    assert_eq!(
+        (session.messages, session.items, session.summary.as_str()),
+        (4, (0, 3), "They spoke of <b>boats</b>.")
+    );
+    // 17 + 27 + 5 + 15 characters.
+    assert_eq!((session.tokens, session.used.unwrap().usage.input), (16, 10));
+    say(&world, agent.id, "Hello again.", 6).await;
+    let requests = model.requests();
+    let last = requests.last().unwrap();
+    assert_eq!(last.messages, [Message::User("Hello again.".into())]);
+    assert!(last.system.contains("<earlier_sessions>\n<session number=\"1\""), "{}", last.system);
+    assert!(last.system.contains("They spoke of &lt;b&gt;boats&lt;/b&gt;.</session>"), "{}", last.system);
+    let client = world.client();
+    assert_eq!(client.items(agent.id, 0, 10).await.unwrap().len(), 7, "the transcript keeps all");
+    let runs = client.tree_runs(agent.id).await.unwrap();
+    let calls: u32 = runs.iter().map(|run| run.model_calls).sum();
+    let tokens: u64 = runs.iter().map(|run| run.usage.input).sum();
+    assert_eq!((calls, tokens), (4, 40), "the summary is on the bill");
+}
+
+#[tokio::test]
+async fn the_age_of_a_session_is_looked_at_before_a_message_is_read() {
+    let model = echo();
+    let world = start(&model, idle()).await;
+    let agent = world.ask("Tell me of boats.").await;
+    world.ended(agent.id).await;
+    // Nothing works until the wake-up and the message are there together.
+    let agent = agent.id;
+    world.house().stopping().cancel();
+    world.clock().advance(HALF_AN_HOUR);
+    world.client().send(agent, "Hello again.", None).await.unwrap();
+    let world = world.reborn(Faults::none()).await;
+    reached(&world, agent, 4).await;
+    let requests = model.requests();
+    assert!(is_summary(&requests[1]), "the session is closed first");
+    assert_eq!(requests[2].messages, [Message::User("Hello again.".into())]);
+}
+
+#[tokio::test]
+async fn the_last_five_summaries_stand_in_the_prefix_newest_first() {
+    let model = echo();
+    let world = start(&model, idle()).await;
+    let agent = world.ask("0").await;
+    for number in 1..=6_u32 {
+        reached(&world, agent.id, u64::from(number) * 3 - 2).await;
+        world.ended(agent.id).await;
+        world.clock().advance(HALF_AN_HOUR);
+        closed(&world, agent.id, number).await;
+        world.client().send(agent.id, &number.to_string(), None).await.unwrap();
+    }
+    reached(&world, agent.id, 19).await;
+    let requests = model.requests();
+    let system = &requests.last().unwrap().system;
+    let numbers: Vec<&str> = system.split("<session number=\"").skip(1).map(|rest| &rest[..1]).collect();
+    assert_eq!(numbers, ["6", "5", "4", "3", "2"]);
+}
+
+#[tokio::test]
+async fn a_session_is_closed_on_demand_once_the_agent_rests() {
+    let model = ScriptedModel::new([
+        Script::call("ask_user", json!({"question": "Which boat?"})),
+        Script::text("The red one."),
+        Script::text("They chose a boat."),
+    ]);
+    let world = start(&model, one_kind(|_| {})).await;
+    let agent = world.ask("Choose a boat.").await;
+    let question = world.question(agent.id).await;
+    let client = world.client();
+    let asked = client.close_session(agent.id).await.unwrap();
+    assert_eq!(asked.status, InterventionStatus::Pending);
+    client.answer(question.id, Answer::Text("red".into())).await.unwrap();
+    let session = closed(&world, agent.id, 1).await.remove(0);
+    assert_eq!((session.reason, session.summary.as_str()), (SessionEnd::Asked, "They chose a boat."));
+    assert_eq!(session.items, (0, 3), "the run was not disturbed");
+    let done = client.interventions(agent.id, Page::default()).await.unwrap();
+    assert_eq!(done[0].status, InterventionStatus::Applied);
+    // Nothing was said since: there is nothing to close.
+    client.close_session(agent.id).await.unwrap();
+    let applied = |event: &entourage_types::Event| {
+        matches!(&event.body, EventBody::Intervention { intervention }
+            if intervention.id != asked.id && intervention.status == InterventionStatus::Applied)
+    };
+    world.until(agent.id, applied).await;
+    assert_eq!(client.sessions(agent.id, Page::default()).await.unwrap().len(), 1);
+    assert_eq!(model.requests().len(), 3);
+    let stranger = world.client_of(entourage_types::Owner::new("other"));
+    assert!(stranger.sessions(agent.id, Page::default()).await.is_err());
+    assert!(stranger.close_session(agent.id).await.is_err());
+}
+
+#[tokio::test]
+async fn where_no_model_sums_up_the_summary_is_drawn_from_the_messages() {
+    let model = ScriptedModel::deciding(|request| {
+        let refused = ModelError::Refused { model: "cheap".into(), cause: "no".into() };
+        Some(if is_summary(request) { Err(refused) } else { Ok(Script::text("Yes.")) })
+    });
+    let world = start(&model, idle()).await;
+    let agent = world.ask("Tell me of boats.").await;
+    world.ended(agent.id).await;
+    world.clock().advance(HALF_AN_HOUR);
+    let session = closed(&world, agent.id, 1).await.remove(0);
+    assert_eq!(session.summary, "The agent was told: \"Tell me of boats.\"");
+    assert_eq!(session.used, None);
+}
+
+#[tokio::test]
+async fn the_cheap_model_sums_up() {
+    let model = echo().with_summary("scripted::cheap");
+    let world = start(&model, idle()).await;
+    let agent = world.ask("Tell me of boats.").await;
+    world.ended(agent.id).await;
+    world.clock().advance(HALF_AN_HOUR);
+    closed(&world, agent.id, 1).await;
+    let asked: Vec<Option<String>> = model.requests().into_iter().map(|request| request.model).collect();
+    assert_eq!(asked, [None, Some("scripted::cheap".to_owned())]);
+}
+
+#[tokio::test]
+async fn earlier_sessions_are_found_by_all_that_was_said_in_them() {
+    let model = ScriptedModel::new([
+        Script::text("High."),
+        Script::text("They spoke of a mountain."),
+        Script::text("The harbour is deep."),
+        Script::text("They spoke of water."),
+        Script::call("search_agent_history", json!({"query": "harbour deep", "timeframe": "last_month"}))
+            .and_call("search_agent_history", json!({"query": "water"}))
+            .and_call("search_agent_history", json!({"query": "mountain"})),
+        Script::text("I remember."),
+    ]);
+    let world = start(&model, idle()).await;
+    // What another agent was told is not for this one.
+    let other = world.ask("What of the mountain?").await;
+    world.ended(other.id).await;
+    world.clock().advance(HALF_AN_HOUR);
+    closed(&world, other.id, 1).await;
+    let agent = world.ask("What of the sea?").await;
+    world.ended(agent.id).await;
+    world.clock().advance(HALF_AN_HOUR);
+    closed(&world, agent.id, 1).await;
+    say(&world, agent.id, "What did I ask?", 8).await;
+    let requests = model.requests();
+    let offers = |request: &Request| request.tools.iter().any(|tool| tool.name == "search_agent_history");
+    assert!(!offers(&requests[2]) && offers(&requests[4]), "offered only where there is something to find");
+    let items = world.client().items(agent.id, 5, 3).await.unwrap();
+    let [by_talk, by_summary, none] = plain(&items).try_into().unwrap();
+    assert!(by_talk.contains("Session 1") && by_talk.contains("They spoke of water."), "{by_talk}");
+    assert!(by_summary.contains("Session 1"), "{by_summary}");
+    assert!(none.contains("No earlier conversation matches"), "{none}");
+}
+
+#[tokio::test]
+async fn the_session_of_an_agent_that_works_for_another_stays_open() {
+    let model = ScriptedModel::deciding(|request| {
+        Some(Ok(match request.messages.last() {
+            Some(Message::User(text)) if is_summary(request) => Script::text(format!("{} words", text.len())),
+            Some(Message::User(text)) if text == "Go." => {
+                Script::call("spawn_agent", json!({"kind": "orchestrator", "title": "t", "task": "work"}))
+            }
+            _ => Script::text("Done."),
+        }))
+    });
+    let kinds = one_kind(|kind| {
+        kind.context.sessions = Sessions::Idle;
+        kind.peers = vec!["orchestrator".into()];
+    });
+    let world = start(&model, kinds).await;
+    let root = world.ask("Go.").await;
+    let child = world.until(root.id, |event| {
+        event.agent != root.id
+            && matches!(event.body, EventBody::AgentStatus { status: Status::Succeeded, .. })
+    });
+    let child: AgentId = child.await.last().unwrap().agent;
+    let error = world.client().close_session(child).await.unwrap_err();
+    assert!(matches!(error, Error::NotNow { .. }), "{error}");
+    world
+        .until(root.id, |event| {
+            event.agent == root.id
+                && matches!(event.body, EventBody::AgentStatus { status: Status::Succeeded, .. })
+        })
+        .await;
+    world.clock().advance(HALF_AN_HOUR * 2);
+    closed(&world, root.id, 1).await;
+    assert_eq!(world.client().sessions(child, Page::default()).await.unwrap(), []);
+}

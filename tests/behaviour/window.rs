@@ -1,0 +1,143 @@
+//! The model's window: however long an agent works and however much its tools return, no request
+//! passes it, and what was left out can be read.
+
+use std::sync::{Arc, Mutex};
+
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_store::Page;
+use entourage_testkit::{Effects, TestTool, World};
+use entourage_tests::{one_kind, plain, well_formed};
+use entourage_tools::{Effect, Outcome, ReadOutput, Toolbox};
+use entourage_types::{ItemBody, Status, Usage};
+use serde_json::json;
+
+const WINDOW: u32 = 4_096;
+
+/// How many tokens a request has, at four bytes each.
+fn tokens(request: &Request) -> usize {
+    let messages = request.messages.iter().map(|message| match message {
+        Message::User(text) => text.len(),
+        Message::Assistant { text, calls } => {
+            text.len()
+                + calls.iter().map(|call| call.tool.len() + call.arguments.to_string().len()).sum::<usize>()
+        }
+        Message::Output { text, .. } => text.len(),
+    });
+    let tools = request
+        .tools
+        .iter()
+        .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.to_string().len());
+    let tail = request.tail.as_ref().map_or(0, String::len);
+    (messages.sum::<usize>() + tools.sum::<usize>() + tail + request.system.len()) / 4
+}
+
+fn is_summary(request: &Request) -> bool {
+    request.system.starts_with("You keep the memory")
+}
+
+/// A tool that returns so many characters.
+fn bulky(characters: usize) -> Toolbox {
+    let tool = TestTool::answering("bulk", Effect::Pure, &Effects::default(), move |_, arguments| {
+        Ok(Outcome::text(format!("{arguments} {}", "x".repeat(characters))))
+    });
+    Toolbox::new().with(tool).with(ReadOutput)
+}
+
+fn long_lived() -> entourage_engine::Kinds {
+    one_kind(|kind| {
+        kind.limits.max_steps = 1_000;
+        kind.limits.max_same_tool = 1_000;
+        kind.limits.max_tokens = u64::MAX;
+    })
+}
+
+#[tokio::test]
+async fn three_hundred_steps_of_bulky_outputs_never_pass_the_window() {
+    let steps = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&steps);
+    let model = ScriptedModel::deciding(move |request| {
+        let size = tokens(request);
+        assert!(size <= WINDOW as usize, "{size} tokens in a request");
+        // The model counts more tokens than four bytes make.
+        let usage = Usage { input: size as u64 * 5 / 4, output: 5, ..Usage::default() };
+        assert!(usage.input <= u64::from(WINDOW), "{} tokens counted", usage.input);
+        if is_summary(request) {
+            return Some(Ok(Script::text("Many were fetched.").using(usage)));
+        }
+        let mut steps = count.lock().unwrap();
+        *steps += 1;
+        let n = *steps;
+        Some(Ok(
+            if n <= 300 { Script::call("bulk", json!({"n": n})) } else { Script::text("Done.") }.using(usage)
+        ))
+    });
+    let model = model.with_window(WINDOW);
+    let world = World::builder(model.clone()).tools(bulky(1_500)).kinds(long_lived()).start().await;
+    let agent = world.ask("Fetch all of them.").await;
+    let ended = world.ended(agent.id).await;
+    let client = world.client();
+    let items = client.items(agent.id, 0, 10_000).await.unwrap();
+    assert_eq!(ended.status, Status::Succeeded, "{:?}", plain(&items).last());
+    let transcript: Vec<_> = items.iter().filter(|item| matches!(item.body, ItemBody::Output(_))).collect();
+    assert_eq!(transcript.len(), 300, "the transcript keeps every output");
+    well_formed(&items).unwrap();
+    let requests = model.requests();
+    let (summaries, turns): (Vec<&Request>, Vec<&Request>) = requests.iter().partition(|r| is_summary(r));
+    assert!((10..100).contains(&summaries.len()), "{} digests in 300 steps", summaries.len());
+    let run = &client.runs(agent.id, Page::default()).await.unwrap()[0];
+    assert_eq!(run.model_calls as usize, requests.len(), "those calls are on the bill");
+    for request in &turns {
+        assert!(!matches!(request.messages.first(), Some(Message::Output { .. })));
+        for (at, message) in request.messages.iter().enumerate() {
+            if let Message::Output { call, .. } = message {
+                let asked = |message: &Message| {
+                    matches!(message, Message::Assistant { calls, .. }
+                        if calls.iter().any(|known| known.id.to_string() == *call))
+                };
+                assert!(request.messages[..at].iter().any(asked), "an output without its call");
+            }
+        }
+    }
+    // Between two digests, every request begins with all of the one before.
+    let kept = turns.windows(2).filter(|pair| {
+        let before = &pair[0].messages;
+        pair[1].messages.len() > before.len() && pair[1].messages[..before.len()] == before[..]
+    });
+    assert_eq!(kept.count() + summaries.len(), turns.len() - 1);
+}
+
+#[tokio::test]
+async fn an_output_too_long_for_the_window_is_kept_whole_and_read_in_parts() {
+    let model = ScriptedModel::deciding(|request| {
+        let size = tokens(request);
+        assert!(size <= WINDOW as usize, "{size} tokens in a request");
+        if is_summary(request) {
+            return Some(Ok(Script::text("One was fetched.")));
+        }
+        Some(Ok(match request.messages.last() {
+            Some(Message::User(_)) => Script::call("bulk", json!({"n": 1})),
+            Some(Message::Output { tool, text, .. }) if tool == "bulk" => {
+                assert!(text.contains("read_output with item 2"), "{text}");
+                Script::call("read_output", json!({"item": 2, "from": 39_990}))
+            }
+            Some(Message::Output { text, .. }) => {
+                assert!(text.contains("[2: characters 39990 to 40008 of 40008; that is its end]"), "{text}");
+                Script::text("Read.")
+            }
+            other => Script::text(format!("unexpected {other:?}")),
+        }))
+    });
+    let model = model.with_window(WINDOW);
+    let world = World::builder(model.clone()).tools(bulky(40_000)).kinds(long_lived()).start().await;
+    let agent = world.ask("Fetch it.").await;
+    let ended = world.ended(agent.id).await;
+    let items = world.client().items(agent.id, 0, 100).await.unwrap();
+    let cut: Vec<String> = plain(&items).into_iter().map(|line| line.chars().take(80).collect()).collect();
+    assert_eq!(ended.status, Status::Succeeded, "{cut:?}");
+    assert_eq!(cut.last().unwrap(), "turn: Read.[]");
+    let ItemBody::Output(output) = &items[2].body else { panic!("{cut:?}") };
+    assert_eq!(output.text.len(), 40_008, "the item keeps all");
+    let requests = model.requests();
+    let offers = |request: &Request| request.tools.iter().any(|tool| tool.name == "read_output");
+    assert!(!offers(&requests[0]), "nothing was cut yet");
+}
