@@ -31,6 +31,7 @@ fn every_command_shows_an_example_of_itself() {
             "modify",
             "retry",
             "delete",
+            "session",
             "agents",
             "usage",
             "kinds",

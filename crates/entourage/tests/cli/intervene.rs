@@ -19,3 +19,21 @@ fn an_agent_is_commented_on_and_deleted_and_what_makes_no_sense_is_said() {
     let gone = place.entourage(&["steer", id, "still there?"]);
     assert!(gone.error(2).contains("was cancelled"), "{gone:?}");
 }
+
+#[test]
+fn a_session_is_closed_and_listed() {
+    let place = Place::new();
+    place.entourage(&["run", "Say hello."]).good();
+    let listed = place.entourage(&["agents", "--json"]).good().stdout;
+    let agent: serde_json::Value =
+        serde_json::from_str(listed.lines().next().expect("an agent")).expect("JSON");
+    let id = agent["id"].as_str().expect("an id");
+    assert_eq!(place.entourage(&["session", "list", id]).good().stdout, "");
+    let closed = place.entourage(&["session", "close", id]).good();
+    assert!(
+        closed.stderr.contains("close_session: kept; the agent comes to it when it goes on"),
+        "{closed:?}"
+    );
+    let missing = place.entourage(&["session", "list", "agt_0123456789abcdef0123456789abcdef"]);
+    assert!(missing.error(2).contains("there is no agent"), "{missing:?}");
+}
