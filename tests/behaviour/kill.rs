@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 /// The binary beside this test, built with the same profile.
-fn binary() -> PathBuf {
+pub(crate) fn binary() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let path = own.parent().and_then(Path::parent).unwrap().join("entourage");
     assert!(path.exists(), "{} is missing: build it with `cargo build -p entourage`", path.display());
@@ -51,19 +51,23 @@ async fn complete(State(provider): State<Provider>, Json(request): Json<Value>) 
         (true, _) => json!({"content": "one file"}),
         (false, _) => json!({"content": "There is one file."}),
     };
+    ([(header::CONTENT_TYPE, "text/event-stream")], stream_of(&delta))
+}
+
+/// An answer as a provider streams it.
+pub(crate) fn stream_of(delta: &Value) -> String {
     let finish = if delta["tool_calls"].is_null() { "stop" } else { "tool_calls" };
     let chunk = |body: Value| format!("data: {body}\n\n");
-    let body = [
+    [
         chunk(json!({"id": "c", "model": "fake", "choices": [{"index": 0, "delta": delta}]})),
         chunk(json!({"id": "c", "model": "fake", "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})),
         chunk(json!({"id": "c", "model": "fake", "choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}})),
         "data: [DONE]\n\n".to_owned(),
     ]
-    .concat();
-    ([(header::CONTENT_TYPE, "text/event-stream")], body)
+    .concat()
 }
 
-fn call(tool: &str, arguments: Value) -> Value {
+pub(crate) fn call(tool: &str, arguments: Value) -> Value {
     let function = json!({"name": tool, "arguments": arguments.to_string()});
     json!({"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]})
 }

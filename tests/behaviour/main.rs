@@ -11,6 +11,7 @@ mod effects;
 mod gate;
 mod interventions;
 mod kill;
+mod kill_loop;
 mod limits;
 mod prefix;
 mod proofs;
