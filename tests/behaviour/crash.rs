@@ -1,11 +1,12 @@
 //! Deaths at every commit: whatever the moment, the house goes on by itself, nothing is lost or done
 //! twice, and nothing that always holds is broken.
 
+use entourage_engine::{Kinds, kinds::parse};
 use entourage_llm::{Message, Request, Script};
 use entourage_testkit::{Act, Effects, Story, TestTool};
 use entourage_tests::{first_tools, one_kind};
 use entourage_tools::{Effect, Outcome, Toolbox};
-use entourage_types::{Answer, Sessions};
+use entourage_types::{About, Answer, Sessions, Verdict};
 use serde_json::json;
 
 /// Calls of tools of every class, two of them side by side; whoever is asked whether an interrupted
@@ -104,6 +105,43 @@ fn silence() -> Story {
     .kinds(one_kind(|kind| kind.context.sessions = Sessions::Idle))
 }
 
+/// Calls of an unsafe tool that wait for leave: one is approved and one rejected side by side, one is
+/// changed, two expire. Whoever is asked whether an interrupted one happened gives its result: so its
+/// effect happens once or never.
+fn approvals() -> Story {
+    const RULES: &str = "---\nname: orchestrator\napproval:\n  - { tools: pay, when: n <= 3 }\n  \
+        - { tools: pay, when: n == 4, answer_seconds: 60 }\n  \
+        - { tools: pay, when: n == 5, answer_seconds: 60, otherwise: approve }\n---\nPay.";
+    let pay = |n: u32| Script::call("pay", json!({"n": n}));
+    Story::new(move |request| match request.messages.len() {
+        1 => pay(1).and_call("pay", json!({"n": 3})).and_call("read", json!({"n": 9})),
+        5 => pay(2),
+        7 => pay(4),
+        9 => pay(5),
+        11 => Script::text("All done."),
+        n => Script::text(format!("unexpected length {n}")),
+    })
+    .person(|question| {
+        let arguments = question.proposal.as_ref().map(|proposal| proposal.arguments.clone());
+        let arguments = arguments.unwrap_or_default();
+        Act::Answer(match (question.about, arguments["n"].as_u64()) {
+            (About::Approval, Some(1)) => Verdict::Approve.into(),
+            (About::Approval, Some(2)) => {
+                Answer::Approve { arguments: Some(json!({"n": 20})), always: false, digest: None }
+            }
+            (About::Approval, Some(3)) => Answer::Reject { reason: Some("too dear".into()) },
+            (About::Approval, _) => return Act::Wait,
+            (About::Doubt, _) => Answer::Text(format!("pay: {arguments}")),
+            (About::Information, _) => Answer::Text("unexpected".into()),
+        })
+    })
+    .tools(|effects| {
+        let read = TestTool::new("read", Effect::Pure, effects);
+        Toolbox::new().with(read).with(TestTool::new("pay", Effect::Unsafe, effects))
+    })
+    .kinds(Kinds::none().with(parse("k.md", RULES).0.unwrap()))
+}
+
 /// Every how many points are told: a fast look by default, all of them with `CRASH_POINTS=all`.
 fn stride() -> usize {
     if std::env::var("CRASH_POINTS").is_ok_and(|points| points == "all") { 1 } else { 31 }
@@ -137,4 +175,9 @@ async fn a_session_is_closed_once_whatever_dies_at_whatever_commit() {
     let told = silence().tell(1, &[]).await;
     assert_eq!(told.transcripts, [["message: Go.", "turn: Gone.[]", "digest from 3: Little was said."]]);
     println!("{} crash points", silence().survives(1..=3, stride().min(7)).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_story_of_approvals_survives_a_death_at_every_commit() {
+    println!("{} crash points", approvals().survives(1..=3, stride()).await);
 }

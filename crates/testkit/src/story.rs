@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub enum Act {
     /// Answers it.
     Answer(Answer),
+    /// Lets it expire.
+    Wait,
     /// Deletes the agent that asks.
     Delete,
 }
@@ -220,6 +222,7 @@ impl Story {
                 // Answering twice is refused; a question that was answered meanwhile is fine.
                 match (self.person)(&question) {
                     Act::Answer(answer) => drop(client.answer(question.id, answer).await),
+                    Act::Wait => {}
                     Act::Delete => {
                         if client.intervene(question.agent, Action::Delete, None).await.is_ok() {
                             world.witness().saw(Fact::Deleted(question.agent));
