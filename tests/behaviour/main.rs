@@ -19,6 +19,7 @@ mod questions;
 mod retention;
 mod retries;
 mod sessions;
+mod telemetry;
 mod tools;
 mod upkeep;
 mod usage;

@@ -2,11 +2,11 @@
 
 use entourage_store::{Claim, Commit, Error as StoreError, Write};
 use entourage_types::{Action, AgentId, Post, PostBody, Status};
+use tracing::Instrument;
 
 use crate::{
     Error, House, Result,
     live::Entered,
-    programs,
     recent::joined,
     run::{Interrupt, Run, session},
 };
@@ -46,21 +46,8 @@ impl House {
             return self.delete(agent).await;
         }
         let mut run = Run::open(self, claim, entered);
-        let begun = match run.heed().await {
-            Ok(()) => run.end_session().await,
-            interrupted => interrupted,
-        };
-        let closed = match begun {
-            Ok(()) if !run.has_work() => run.rest().await,
-            Ok(()) => {
-                let ended = match run.ready() {
-                    Ok(()) => programs::drive(&mut run).await,
-                    Err(interrupt) => Err(interrupt),
-                };
-                run.close(ended).await
-            }
-            Err(interrupt) => run.close(Err(interrupt)).await,
-        };
+        let named = run.named();
+        let closed = run.go_on().instrument(named).await;
         if closed.is_ok() {
             self.inner.recent.put(agent, run.into_committed());
         }

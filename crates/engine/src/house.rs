@@ -10,7 +10,7 @@ use entourage_types::{Agent, Owner, Time};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Client, Clock, Kinds, SystemClock, feed::Feed, live::Live, memory::Memory, notes::TreeNotes,
+    Client, Clock, Kinds, SystemClock, Tracer, feed::Feed, live::Live, memory::Memory, notes::TreeNotes,
     offer::Offers, recent::Recent,
 };
 
@@ -29,6 +29,7 @@ pub(crate) struct Inner {
     pub(crate) feed: Feed,
     pub(crate) recent: Recent,
     pub(crate) live: Live,
+    pub(crate) tracer: Option<Arc<dyn Tracer>>,
     /// Set when the process shall end: activations stop at their next step and go on elsewhere.
     pub(crate) stopping: CancellationToken,
 }
@@ -41,6 +42,7 @@ pub struct Builder {
     kinds: Kinds,
     tools: Toolbox,
     clock: Arc<dyn Clock>,
+    tracer: Option<Arc<dyn Tracer>>,
     stopping: CancellationToken,
 }
 
@@ -53,6 +55,7 @@ impl House {
             kinds: Kinds::builtin(),
             tools: Toolbox::new(),
             clock: Arc::new(SystemClock),
+            tracer: None,
             stopping: CancellationToken::new(),
         }
     }
@@ -131,6 +134,12 @@ impl Builder {
         self
     }
 
+    /// Who is told of what agents did; nobody unless set.
+    pub fn tracer(mut self, tracer: Option<Arc<dyn Tracer>>) -> Self {
+        self.tracer = tracer;
+        self
+    }
+
     /// The token that stops activations at their next step.
     pub fn stopping(mut self, stopping: CancellationToken) -> Self {
         self.stopping = stopping;
@@ -146,6 +155,7 @@ impl Builder {
                 offers: Offers::new(self.tools),
                 recent: Recent::default(),
                 live: Live::default(),
+                tracer: self.tracer,
                 store: self.store,
                 model: self.model,
                 kinds: self.kinds,

@@ -25,6 +25,7 @@ mod recent;
 mod retention;
 mod retry;
 mod run;
+pub mod trace;
 pub mod upkeep;
 
 pub use client::{Client, Entry, NewAgent, Posted, Role};
@@ -35,6 +36,7 @@ pub use house::{Builder, House};
 pub use kinds::Kinds;
 pub use retention::{Pruned, Retention};
 pub use run::{Interrupt, Run};
+pub use trace::{Span, SpanId, TraceId, Tracer, Value as TraceValue};
 
 /// What readers page and ask for usage by, and what a store says when it fails: part of this crate's own interface.
 pub use entourage_store::{Error as StoreError, Page, UsageQuery};

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use entourage_engine::{
-    House, Kinds, Pruned, Retention,
+    House, Kinds, Pruned, Retention, Tracer,
     dispatch::{self, Advance, Dispatcher, Embedded},
     kinds::{Finding, Severity},
 };
@@ -12,7 +12,10 @@ use entourage_store_sqlite::{Durability, SqliteStore};
 use entourage_tools::{Files, Problem, Toolbox, builtin, connect_all};
 use tokio::task::JoinSet;
 
-use crate::{Error, Result, Settings, settings};
+use crate::{
+    Error, Result, Settings, settings,
+    telemetry::{self, Exporter},
+};
 
 /// The name of the database in the data directory.
 pub const DATABASE: &str = "entourage.db";
@@ -32,7 +35,11 @@ pub struct Entourage {
     pub problems: Vec<Problem>,
     dispatch: dispatch::Settings,
     retention: Retention,
+    traces: Option<Arc<Exporter>>,
 }
+
+/// How long the end of the process waits for traces to go.
+const LAST_TRACES: Duration = Duration::from_secs(1);
 
 impl Entourage {
     /// Puts the house together: database, kinds, tools with their MCP servers, model. Nothing works
@@ -46,13 +53,15 @@ impl Entourage {
             Files::new(files).check().map_err(|error| Error::Files(error.to_string()))?;
         }
         let choice = choice(settings).await?;
+        let traces = telemetry::exporter(&settings.telemetry, |name| std::env::var(name).ok())?;
         let store = store(settings)?;
         let (tools, problems) = tools(settings).await;
-        let house =
-            House::builder(Arc::new(store), Arc::clone(&choice.model)).kinds(kinds).tools(tools).build();
+        let tracer = traces.clone().map(|traces| traces as Arc<dyn Tracer>);
+        let builder = House::builder(Arc::new(store), Arc::clone(&choice.model)).tracer(tracer);
+        let house = builder.kinds(kinds).tools(tools).build();
         house.kinds().iter().try_for_each(|kind| house.check_budget(kind)).map_err(Error::Kinds)?;
         let (dispatch, retention) = (dispatch_settings(&settings.dispatch), settings.retention.into());
-        Ok(Self { house, choice, remarks, problems, dispatch, retention })
+        Ok(Self { house, choice, remarks, problems, dispatch, retention, traces })
     }
 
     /// Lets all agents work until the house is [stopping](House::stopping), and forgets what is
@@ -78,7 +87,11 @@ impl Entourage {
         // Ends with this function, however that ends.
         let mut upkeep = JoinSet::new();
         upkeep.spawn(async move { self.house.keep_up().await });
-        Ok(Embedded::new(self.dispatch).run(advance, store, clock, stop).await?)
+        let ended = Embedded::new(self.dispatch).run(advance, store, clock, stop).await;
+        if let Some(traces) = self.traces {
+            traces.flush(LAST_TRACES).await;
+        }
+        Ok(ended?)
     }
 }
 

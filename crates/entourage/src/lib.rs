@@ -18,6 +18,7 @@ mod compose;
 mod error;
 mod runtime;
 pub mod settings;
+pub mod telemetry;
 
 pub use compose::{DATABASE, Entourage, choice, kinds, loaded_kinds, look, migrate};
 pub use entourage_engine::{Client, Entry, House, Kinds, NewAgent, Signal, Watch};

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use entourage_engine::{
-    Client, Clock, House, Kinds, NewAgent, Signal,
+    Client, Clock, House, Kinds, NewAgent, Signal, Tracer,
     dispatch::{Dispatcher, Embedded, Settings},
 };
 use entourage_llm::{Model, ScriptedModel};
@@ -28,6 +28,7 @@ pub struct WorldBuilder {
     workers: usize,
     in_memory: bool,
     clock: FakeClock,
+    tracer: Option<Arc<dyn Tracer>>,
     witness: Witness,
 }
 
@@ -48,6 +49,7 @@ struct Parts {
     tools: Toolbox,
     kinds: Kinds,
     workers: usize,
+    tracer: Option<Arc<dyn Tracer>>,
     directory: Option<tempfile::TempDir>,
 }
 
@@ -64,6 +66,7 @@ impl World {
             workers: 1,
             in_memory: false,
             clock: FakeClock::default(),
+            tracer: None,
             witness: Witness::default(),
         }
     }
@@ -258,6 +261,12 @@ impl WorldBuilder {
         self
     }
 
+    /// Who is told of what agents did, in each life.
+    pub fn tracer(mut self, tracer: Arc<dyn Tracer>) -> Self {
+        self.tracer = Some(tracer);
+        self
+    }
+
     /// Keeps the rows in memory instead of in a database file.
     pub fn in_memory(mut self) -> Self {
         self.in_memory = true;
@@ -300,6 +309,7 @@ impl WorldBuilder {
             tools: self.tools,
             kinds: self.kinds,
             workers: self.workers,
+            tracer: self.tracer,
             directory,
         };
         live(store, self.clock, parts, faults, self.witness)
@@ -319,6 +329,7 @@ fn live(store: Arc<dyn Store>, clock: FakeClock, builder: Parts, faults: Faults,
             .tools(builder.tools.clone())
             .kinds(builder.kinds.clone())
             .clock(Arc::new(clock.clone()))
+            .tracer(builder.tracer.clone())
             .stopping(stop.clone())
             .build()
     };

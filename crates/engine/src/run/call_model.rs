@@ -71,7 +71,9 @@ impl Run<'_> {
         // The shortest pause of those models that were passed by.
         let mut soonest = None;
         loop {
+            let began = self.house.now();
             let (answer, wasted) = self.attempt(models.get(at).cloned().flatten(), &pieces).await?;
+            self.trace_request(&key, (tries.made + 1, began), &answer, &wasted);
             self.charge_wasted(&wasted).await?;
             let error = match answer {
                 Ok(reply) => return self.keep(&key, tries.made + 1, reply).await,
@@ -82,7 +84,7 @@ impl Run<'_> {
             let attempt = tries.made - tries.spent;
             // What is wrong with the request is wrong with it elsewhere.
             let others = at + 1 < models.len() && !matches!(error, ModelError::Refused { .. });
-            tracing::warn!(agent = %self.agent.id, run = %self.record.id, attempt, %error, "a model call failed");
+            tracing::warn!(attempt, %error, "a model call failed");
             let delay = match retry::next(&error, attempt, max_attempts, others, self.agent.id) {
                 Next::Elsewhere(pause) => {
                     soonest = Some(soonest.map_or(pause, |other| pause.min(other)));

@@ -12,6 +12,7 @@ use entourage_types::{
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument;
 
 use super::{
     Interrupt, Result, Run,
@@ -197,26 +198,38 @@ impl Run<'_> {
         }
     }
 
-    /// Commits a call's output with what rides along. The last output of a turn brings all of them
-    /// into the transcript.
+    /// Commits a call's output with what rides along, and tells of the call.
     pub(super) async fn finish(
         &mut self,
         calls: &[ToolCall],
         index: usize,
         mut output: Output,
-        mut writes: Vec<Write>,
+        writes: Vec<Write>,
     ) -> Result<()> {
-        let at = self.house.now();
         // The transcript keeps the call as the agent made it; the output says what became of it.
         if let Some(arguments) = self.edited(&calls[index]) {
             let text = &output.text;
             output.text = format!("The user changed the arguments to {arguments}. With those:\n{text}");
         }
+        self.keep_output(calls, index, &output, writes).await?;
+        self.trace_call(&calls[index], &output);
+        Ok(())
+    }
+
+    /// The last output of a turn brings all of them into the transcript.
+    async fn keep_output(
+        &mut self,
+        calls: &[ToolCall],
+        index: usize,
+        output: &Output,
+        mut writes: Vec<Write>,
+    ) -> Result<()> {
+        let at = self.house.now();
         let is_done =
             |call: &ToolCall| self.steps.get(&key(call)).is_some_and(|step| step.state == StepState::Done);
         let last = calls.iter().enumerate().all(|(other, call)| other == index || is_done(call));
         if !last {
-            let value = serde_json::to_value(&output)?;
+            let value = serde_json::to_value(output)?;
             writes.push(Write::Step(self.step(&key(&calls[index]), StepState::Done, value, at)));
             return self.commit(writes).await;
         }
@@ -321,7 +334,7 @@ async fn run_tool(
 /// Runs a call on a task of its own, so that one that holds up its thread holds up no other.
 async fn beside_others(index: usize, call: impl Future<Output = Ran> + Send + 'static) -> Ran {
     let died = |_| (index, Err(ToolError::Failed("the call was cut off by the end of its thread".into())));
-    AbortOnDropHandle::new(tokio::spawn(call)).await.unwrap_or_else(died)
+    AbortOnDropHandle::new(tokio::spawn(call.in_current_span())).await.unwrap_or_else(died)
 }
 
 /// What a call reads whose work goes on without it.

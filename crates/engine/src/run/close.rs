@@ -80,7 +80,9 @@ impl Run<'_> {
         }
         let expect = std::mem::take(&mut self.expecting);
         let commit = Commit { writes, expect, ..Commit::fenced(&self.agent, at) };
-        self.house.inner.store.commit(commit).await.map(|_| ())
+        self.house.inner.store.commit(commit).await?;
+        self.trace_run(status).await;
+        Ok(())
     }
 
     /// Ends the agent for good. Whatever it was doing is answered for, whoever waits for it is told,
@@ -101,7 +103,8 @@ impl Run<'_> {
             self.report(id, Status::Cancelled, &TaskResult::Error(cause.into()), &mut writes).await?;
         }
         // One at rest, with nothing unread, has no run that this could end.
-        if self.opened || self.agent.items > before {
+        let has_run = self.opened || self.agent.items > before;
+        if has_run {
             self.count_work();
             self.record.stop_reason = Some(StopReason::Cancelled);
             self.record.ended = Some(at);
@@ -111,7 +114,11 @@ impl Run<'_> {
         writes.extend(self.served.drain(..).chain(wakeups).map(Write::Woken));
         let expect = std::mem::take(&mut self.expecting);
         let commit = Commit { writes, expect, ..Commit::fenced(&self.agent, at) };
-        self.house.inner.store.commit(commit).await.map(|_| ())
+        self.house.inner.store.commit(commit).await?;
+        if has_run {
+            self.trace_run(Status::Cancelled).await;
+        }
+        Ok(())
     }
 
     /// A run that failed before it read anything takes its messages with it, so that they are
@@ -144,8 +151,11 @@ impl Run<'_> {
             let kept = step
                 .filter(|step| step.state == StepState::Done)
                 .and_then(|step| serde_json::from_value(step.value).ok());
-            let body =
-                kept.unwrap_or_else(|| output(&call, format!("not answered: {cause}{in_doubt}"), true));
+            let body = kept.unwrap_or_else(|| {
+                let unanswered = output(&call, format!("not answered: {cause}{in_doubt}"), true);
+                self.trace_call(&call, &unanswered);
+                unanswered
+            });
             writes.push(Write::Step(self.step(&key(&call), StepState::Done, Value::Null, at)));
             writes.push(self.item(ItemBody::Output(body), at));
         }

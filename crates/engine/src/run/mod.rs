@@ -3,7 +3,7 @@
 //!
 //! One file per thing that can happen: [`receive`], [`call_model`], [`call_tools`], [`delegate`],
 //! [`approve`], [`ask`], [`reply`], [`expire`], [`heed`], [`close`], [`limits`], [`context`], [`spend`],
-//! [`compact`], [`summarize`], [`session`].
+//! [`compact`], [`summarize`], [`session`], [`trace`].
 
 mod approve;
 mod ask;
@@ -21,6 +21,7 @@ mod reply;
 pub(crate) mod session;
 mod spend;
 mod summarize;
+mod trace;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -42,6 +43,7 @@ use crate::{
     House,
     live::Entered,
     offer::{Offer, Position},
+    programs,
     prompt::is_cut,
 };
 
@@ -178,6 +180,29 @@ impl<'h> Run<'h> {
         Err(Interrupt::failed(format!(
             "there is no kind `{name}` any more; there are: {known}. Bring its file back and write to the agent again"
         )))
+    }
+
+    /// As far as it can go now, up to and including its close.
+    pub(crate) async fn go_on(&mut self) -> Result<(), StoreError> {
+        let begun = match self.heed().await {
+            Ok(()) => self.end_session().await,
+            interrupted => interrupted,
+        };
+        let ended = match begun {
+            Ok(()) if !self.has_work() => return self.rest().await,
+            Ok(()) => match self.ready() {
+                Ok(()) => programs::drive(self).await,
+                Err(interrupt) => Err(interrupt),
+            },
+            Err(interrupt) => Err(interrupt),
+        };
+        self.close(ended).await
+    }
+
+    /// What every line of the log says that is written meanwhile, however few lines are wanted.
+    pub(crate) fn named(&self) -> tracing::Span {
+        let Agent { id, root, .. } = &self.agent;
+        tracing::error_span!("activation", agent = %id, root = %root, run = %self.record.id)
     }
 
     /// The agent's kind.

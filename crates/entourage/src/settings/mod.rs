@@ -33,6 +33,8 @@ pub struct Settings {
     pub server: entourage_server::Settings,
     /// How agents are given their turns.
     pub dispatch: Dispatch,
+    /// Traces for a collector.
+    pub telemetry: crate::telemetry::Settings,
     /// How long what happened is kept.
     pub retention: Retention,
 }

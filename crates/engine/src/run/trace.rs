@@ -1,0 +1,162 @@
+//! What a run tells of itself to whoever traces: the run, its requests to models, its calls of
+//! tools. Nothing here is looked up or written down where nobody traces.
+
+use entourage_llm::{Error as ModelError, Reply};
+use entourage_store::Error as StoreError;
+use entourage_types::{
+    CallId, EntityKind, ItemBody, ModelUse, Output, Record, Scope, Status, Task, Time, ToolCall, Usage,
+};
+use serde_json::json;
+
+use super::Run;
+use crate::trace::{Span, SpanId, TraceId, Tracer, Value, gen_ai};
+
+impl Run<'_> {
+    /// A request to a model has been answered, or has failed.
+    pub(super) fn trace_request(
+        &self,
+        key: &str,
+        (attempt, began): (u32, Time),
+        answer: &Result<Reply, ModelError>,
+        wasted: &[ModelUse],
+    ) {
+        // Nobody was asked.
+        let Some(tracer) = self.tracer().filter(|_| !matches!(answer, Err(ModelError::Busy { .. }))) else {
+            return;
+        };
+        let used = answer.as_ref().ok().map(Reply::used).or_else(|| wasted.last().cloned());
+        let asked = self.kind.model.clone();
+        let model = used.as_ref().map(|used| used.model.clone()).or(asked).unwrap_or_default();
+        let (provider, name) = model.split_once("::").unwrap_or(("", &model));
+        let mut attributes = vec![
+            (gen_ai::PROVIDER, provider.into()),
+            (gen_ai::REQUEST_MODEL, name.into()),
+            (gen_ai::ATTEMPT, u64::from(attempt).into()),
+        ];
+        if let Some(used) = &used {
+            attributes.push((gen_ai::RESPONSE_MODEL, name.into()));
+            attributes.extend(tokens(&used.usage));
+            attributes.extend(used.cost.map(|cost| (gen_ai::COST, cost.nanos().into())));
+        }
+        if let (Ok(reply), true) = (answer, tracer.wants_content()) {
+            attributes.push((gen_ai::OUTPUT_MESSAGES, said(reply).into()));
+        }
+        let error = answer.as_ref().err().map(ToString::to_string);
+        let id = SpanId::of_request(self.record.id, key, began);
+        tracer.ended(Span {
+            remote: true,
+            attributes: self.attributes(gen_ai::CHAT, attributes, error.as_ref().map(|_| "model")),
+            error,
+            ..self.span(id, format!("{} {name}", gen_ai::CHAT), began)
+        });
+    }
+
+    /// A call has its output.
+    pub(super) fn trace_call(&self, call: &ToolCall, output: &Output) {
+        let Some(tracer) = self.tracer() else { return };
+        let mut attributes =
+            vec![(gen_ai::TOOL, call.tool.as_str().into()), (gen_ai::TOOL_CALL, call.id.to_string().into())];
+        if tracer.wants_content() {
+            attributes.push((gen_ai::TOOL_ARGUMENTS, call.arguments.to_string().into()));
+            attributes.push((gen_ai::TOOL_RESULT, output.text.as_str().into()));
+        }
+        // What went wrong is what the tool said, which is content.
+        let error = output.error.then(|| "the call failed".to_owned());
+        let name = format!("{} {}", gen_ai::EXECUTE_TOOL, call.tool);
+        tracer.ended(Span {
+            attributes: self.attributes(gen_ai::EXECUTE_TOOL, attributes, error.as_ref().map(|_| "tool")),
+            error,
+            ..self.span(SpanId::of_call(call.id), name, self.asked_for(call.id))
+        });
+    }
+
+    /// The run has ended.
+    pub(super) async fn trace_run(&self, status: Status) {
+        let Some(tracer) = self.tracer() else { return };
+        // A run that cannot tell its parent is better than none.
+        let parent = self.done_for().await.ok().flatten().map(SpanId::of_call);
+        let mut attributes = tokens(&self.record.usage).to_vec();
+        attributes.push((gen_ai::COST, self.record.cost.nanos().into()));
+        let reason = self.record.stop_reason.map(|reason| reason.as_str());
+        attributes.extend(reason.map(|reason| (gen_ai::STOP_REASON, reason.into())));
+        let failed = reason.filter(|_| status == Status::Failed);
+        let name = format!("{} {}", gen_ai::INVOKE_AGENT, self.agent.kind);
+        tracer.ended(Span {
+            parent,
+            attributes: self.attributes(gen_ai::INVOKE_AGENT, attributes, failed),
+            error: failed.map(|reason| format!("the run ended: {reason}")),
+            ..self.span(SpanId::of_run(self.record.id), name, self.record.started)
+        });
+    }
+
+    fn tracer(&self) -> Option<&dyn Tracer> {
+        self.house.inner.tracer.as_deref()
+    }
+
+    /// A span of this run that ends now.
+    fn span(&self, id: SpanId, name: String, began: Time) -> Span {
+        Span {
+            trace: TraceId::of(self.agent.root),
+            id,
+            parent: Some(SpanId::of_run(self.record.id)),
+            name,
+            remote: false,
+            began,
+            ended: self.house.now(),
+            attributes: Vec::new(),
+            error: None,
+        }
+    }
+
+    fn attributes(
+        &self,
+        operation: &str,
+        own: Vec<(&'static str, Value)>,
+        error: Option<&str>,
+    ) -> Vec<(&'static str, Value)> {
+        let mut all = vec![
+            (gen_ai::OPERATION, operation.into()),
+            (gen_ai::CONVERSATION, self.agent.root.to_string().into()),
+            (gen_ai::AGENT_ID, self.agent.id.to_string().into()),
+            (gen_ai::AGENT_NAME, self.agent.kind.as_str().into()),
+            (gen_ai::RUN, self.record.id.to_string().into()),
+        ];
+        all.extend(own);
+        all.extend(error.map(|error| (gen_ai::ERROR_TYPE, error.into())));
+        all
+    }
+
+    /// When a call was asked for.
+    fn asked_for(&self, call: CallId) -> Time {
+        let asks =
+            |body: &ItemBody| matches!(body, ItemBody::Turn(turn) if turn.calls.iter().any(|c| c.id == call));
+        let turn = self.items.iter().rev().find(|item| asks(&item.body));
+        turn.map_or(self.record.started, |turn| turn.at)
+    }
+
+    /// The call that the run was for, when another agent assigned it.
+    async fn done_for(&self) -> Result<Option<CallId>, StoreError> {
+        let Some(task) = self.record.tasks.first() else { return Ok(None) };
+        let scope = Scope::from(&self.agent.owner);
+        let found = self.house.inner.store.entity(&scope, EntityKind::Task, &task.to_string()).await?;
+        Ok(found.map(|entity| Task::from_entity(&entity)).transpose()?.map(|task| task.call))
+    }
+}
+
+fn tokens(usage: &Usage) -> [(&'static str, Value); 3] {
+    [
+        (gen_ai::INPUT_TOKENS, usage.input.into()),
+        (gen_ai::CACHED_TOKENS, usage.cached.into()),
+        (gen_ai::OUTPUT_TOKENS, usage.output.into()),
+    ]
+}
+
+/// An answer in the conventions' form.
+fn said(reply: &Reply) -> String {
+    let text = (!reply.text.is_empty()).then(|| json!({ "type": "text", "content": reply.text }));
+    let calls = reply.calls.iter().map(
+        |call| json!({ "type": "tool_call", "id": call.id, "name": call.tool, "arguments": call.arguments }),
+    );
+    let parts: Vec<_> = text.into_iter().chain(calls).collect();
+    json!([{ "role": "assistant", "parts": parts }]).to_string()
+}

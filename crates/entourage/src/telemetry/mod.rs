@@ -1,0 +1,49 @@
+//! Traces over OTLP: where they go, and how they get there without anybody waiting for it.
+//!
+//! The spans are made by the house from what is on record, whole and with their ids, so what is left
+//! to do here is to write them down as OTLP's JSON and to send them. The SDK of OpenTelemetry makes
+//! spans while things happen, in one process, with ids of its own.
+
+mod otlp;
+mod queue;
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+pub use queue::Exporter;
+
+use crate::{Error, Result};
+
+/// Where traces go.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// The address of a collector that speaks OTLP over HTTP, such as `http://127.0.0.1:4318`; what
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT` says otherwise. Nothing is traced where neither is set.
+    pub otlp_endpoint: Option<String>,
+    /// Whether traces hold what models said, what tools were called with and what they returned.
+    pub content: bool,
+}
+
+/// The exporter that these settings and OpenTelemetry's own variables ask for, if they do. Call it on
+/// a runtime: a task of its own does the work.
+///
+/// # Errors
+/// [`Error::Settings`] when the address is none, or the variable with headers is not readable.
+pub fn exporter(
+    settings: &Settings,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Option<Arc<Exporter>>> {
+    let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+    let disabled = set("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    let base = settings.otlp_endpoint.clone().or_else(|| set("OTEL_EXPORTER_OTLP_ENDPOINT"));
+    let of_traces = set("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT").filter(|_| settings.otlp_endpoint.is_none());
+    let below = |base: String| format!("{}/v1/traces", base.trim_end_matches('/'));
+    let Some(endpoint) = of_traces.or(base.map(below)).filter(|_| !disabled) else { return Ok(None) };
+    let service = set("OTEL_SERVICE_NAME").unwrap_or_else(|| "entourage".into());
+    let headers = set("OTEL_EXPORTER_OTLP_HEADERS").unwrap_or_default();
+    let wrong = |why: String| Error::Settings { place: "telemetry.otlp_endpoint".into(), why };
+    let sender = otlp::Sender::new(&endpoint, &headers, service).map_err(wrong)?;
+    Ok(Some(Arc::new(Exporter::start(sender, settings.content))))
+}
