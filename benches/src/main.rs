@@ -14,6 +14,7 @@ mod p3;
 mod p4;
 mod p5;
 mod p6;
+mod p8;
 mod report;
 mod seed;
 
@@ -48,6 +49,9 @@ struct Cli {
     /// Suspended agents in the database of P5
     #[arg(long, global = true, default_value_t = 100_000, value_name = "N")]
     agents: usize,
+    /// Runs in the large database of P8; a million take 2.5 GB
+    #[arg(long, global = true, default_value_t = 1_000_000, value_name = "N")]
+    history: usize,
     /// The program of P5
     #[arg(long, global = true, default_value = "target/release/entourage", value_name = "FILE")]
     binary: PathBuf,
@@ -67,6 +71,8 @@ enum What {
     P5,
     /// Streaming: CPU per token, time to the first
     P6,
+    /// CPU of a run with few and with many runs in the database
+    P8,
     /// Everything (the default)
     All,
     /// The runs of P1 by the house alone, for a profiler
@@ -110,6 +116,7 @@ fn main() -> Result<ExitCode> {
         What::P4 => p4::measure(&benches, &mut report)?,
         What::P5 => p5::measure(&benches, &cli.binary, cli.agents, &mut report)?,
         What::P6 => p6::measure(&benches, &mut report)?,
+        What::P8 => p8::measure(&benches, cli.history, &mut report)?,
         What::Profile => p1::house_alone(&benches, cli.runs)?,
         What::ProfileTurns => p4::house_alone(&benches)?,
         What::All | What::Model => {
@@ -118,6 +125,7 @@ fn main() -> Result<ExitCode> {
             p3::measure(&benches, cli.runs, &mut report)?;
             p4::measure(&benches, &mut report)?;
             p6::measure(&benches, &mut report)?;
+            p8::measure(&benches, cli.history, &mut report)?;
             p5::measure(&benches, &cli.binary, cli.agents, &mut report)?;
         }
     }

@@ -104,7 +104,7 @@ pub(crate) fn house_alone(benches: &Benches, runs: usize) -> Result<()> {
 }
 
 /// The runs of the house. They are asked for on its own threads, as requests over HTTP are.
-async fn each_of_house(bed: &Arc<Bed>, runs: usize, flight: usize) -> Result<f64> {
+pub(crate) async fn each_of_house(bed: &Arc<Bed>, runs: usize, flight: usize) -> Result<f64> {
     let bed = Arc::clone(bed);
     let asking = async move { each(runs, flight, || async { bed.run().await.map(drop) }).await };
     tokio::spawn(asking).await?

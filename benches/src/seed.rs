@@ -1,4 +1,6 @@
-//! Databases as years of use leave them, written through the store.
+//! Databases as years of use leave them: written through the store, or multiplied from what it wrote.
+
+use std::{path::Path, time::Duration};
 
 use anyhow::{Context as _, Result};
 use entourage_store::{Claim, Commit, Store, Write};
@@ -7,6 +9,7 @@ use entourage_types::{
     QuestionStatus, Run, RunId, Status, Step, StepState, Time, ToolCall, Turn, Usage, WaitingOn,
 };
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use rusqlite::Connection;
 use serde_json::json;
 
 use crate::house::{KIND, QUESTION, TOOL};
@@ -103,6 +106,50 @@ async fn waiting(store: &dyn Store) -> Result<()> {
         Write::Agent(claim.agent),
     ]);
     store.commit(commit).await?;
+    Ok(())
+}
+
+/// Multiplies an agent that is a tree by itself, with all its rows, until there are so many of it. The
+/// copies differ in their ids, which are of the milliseconds before it.
+pub(crate) fn multiplied(database: &Path, agent: &str, times: usize) -> Result<()> {
+    let connection = Connection::open(database)?;
+    connection.busy_timeout(Duration::from_secs(60))?;
+    connection.pragma_update(None, "synchronous", "OFF")?;
+    let run: String =
+        connection.query_row("SELECT id FROM runs WHERE agent = ?1", [agent], |row| row.get(0))?;
+    let tables: Vec<String> = connection
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE TABLE%' AND name NOT GLOB '*_text_*'")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let copies = times.saturating_sub(1);
+    for table in tables {
+        let columns: Vec<String> = connection
+            .prepare(&format!("SELECT name FROM pragma_table_info('{table}') WHERE name <> 'n'"))?
+            .query_map([], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        let whose = ["root", "agent", "run"].into_iter().find(|name| columns.iter().any(|own| own == name));
+        let Some(whose) = whose else { continue };
+        let values: Vec<String> = columns
+            .iter()
+            .map(|column| match column.as_str() {
+                "id" | "root" | "agent" | "run" => {
+                    format!("substr({column}, 1, 4) || printf('%012x', ?2 - copy) || substr({column}, 17)")
+                }
+                _ => column.clone(),
+            })
+            .collect();
+        // Copy by copy, so that rows are written where the last ones were.
+        let sql = format!(
+            "WITH RECURSIVE copies(copy) AS (SELECT ?3 UNION ALL SELECT copy - 1 FROM copies WHERE copy > 1) \
+             INSERT INTO {table} ({}) SELECT {} FROM copies CROSS JOIN {table} WHERE {whose} = ?1",
+            columns.join(", "),
+            values.join(", "),
+        );
+        let owner = if whose == "run" { &run } else { agent };
+        let millis = i64::from_str_radix(&agent[4..16], 16)?;
+        connection.execute(&sql, rusqlite::params![owner, millis, i64::try_from(copies)?])?;
+    }
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     Ok(())
 }
 
