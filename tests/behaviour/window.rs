@@ -141,3 +141,40 @@ async fn an_output_too_long_for_the_window_is_kept_whole_and_read_in_parts() {
     let offers = |request: &Request| request.tools.iter().any(|tool| tool.name == "read_output");
     assert!(!offers(&requests[0]), "nothing was cut yet");
 }
+
+#[tokio::test]
+async fn what_the_model_sees_is_shown_block_by_block() {
+    let usage = Usage { input: 1_000, output: 5, cached: 900, ..Usage::default() };
+    let model = ScriptedModel::new([
+        Script::call("bulk", json!({"n": 1})).using(usage),
+        Script::text("Done.").using(Usage { input: 1_400, ..usage }),
+    ]);
+    let price = entourage_llm::Price { input: 2.0, output: 0.0, cached: Some(0.2), cache_written: None };
+    let model = model.with_window(8_000).priced(price);
+    let world = World::builder(model).tools(bulky(4_000)).kinds(long_lived()).start().await;
+    let agent = world.ask("Fetch it.").await;
+    world.ended(agent.id).await;
+    let seen = world.client().context(agent.id).await.unwrap();
+    let names: Vec<_> = seen.blocks.iter().map(|block| (block.name.as_str(), block.items)).collect();
+    let conversation = |first, last| ("conversation", Some((first, last)));
+    assert_eq!(
+        names,
+        [
+            ("tools", None),
+            ("instructions", None),
+            conversation(0, 0),
+            conversation(1, 2),
+            conversation(3, 3),
+            ("time", None)
+        ]
+    );
+    assert_eq!((seen.window, seen.cached, seen.model.as_deref()), (8_000, 900, Some("scripted::script")));
+    assert_eq!(seen.blocks.iter().map(|block| block.tokens).sum::<u64>(), seen.tokens);
+    // The request that the provider counted is all but the last answer.
+    let counted = seen.tokens - seen.blocks[4].tokens;
+    assert!((1_380..1_420).contains(&counted), "{seen:?}");
+    assert_eq!(seen.blocks[0].cached, seen.blocks[0].tokens, "a cache holds the beginning");
+    assert_eq!(seen.blocks[5].cached, 0);
+    assert_eq!(seen.cost.unwrap().nanos(), (seen.tokens - 900) * 2_000 + 900 * 200);
+    assert!(world.client_of(entourage_types::Owner::new("other")).context(agent.id).await.is_err());
+}

@@ -28,7 +28,7 @@ mod run;
 pub mod trace;
 pub mod upkeep;
 
-pub use client::{Client, Entry, NewAgent, Posted, Role};
+pub use client::{Block, Client, Entry, NewAgent, Posted, Role, Seen};
 pub use clock::{Clock, SystemClock};
 pub use error::Error;
 pub use feed::{AgentDelta, Piece, Signal, Watch};

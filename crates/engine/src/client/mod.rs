@@ -4,6 +4,7 @@
 //! transcript, usage.
 
 mod answer;
+mod context;
 mod create;
 mod grants;
 mod intervene;
@@ -18,6 +19,7 @@ use entourage_types::{Owner, Scope};
 
 use crate::House;
 
+pub use context::{Block, Seen};
 pub use create::NewAgent;
 pub use send::Posted;
 pub use transcript::{Entry, Role};

@@ -18,7 +18,7 @@ use crate::offer::Offer;
 pub(crate) use conversation::{View, is_cut};
 pub(crate) use escape::escaped;
 pub(crate) use record::{drawn, told};
-pub(crate) use system::system;
+pub(crate) use system::{earlier, system};
 pub(crate) use tail::Tail;
 
 /// The tool by which a model reads what was too long to be shown.

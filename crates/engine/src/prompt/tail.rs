@@ -24,12 +24,17 @@ impl Tail {
 
     /// The sections that a kind wants, those that have nothing to say left out.
     pub(crate) fn render(&self, policy: &ContextPolicy, now: Time) -> String {
-        let sections = policy.sections.iter().filter_map(|section| match section {
+        let sections = policy.sections.iter().filter_map(|section| self.section(*section, now));
+        sections.collect::<Vec<_>>().join("\n")
+    }
+
+    /// One section, if it has something to say.
+    pub(crate) fn section(&self, section: Section, now: Time) -> Option<String> {
+        match section {
             Section::Time => Some(time(now)),
             Section::Notes => notes(&self.notes),
             Section::Learnings => learnings(&self.learnings),
-        });
-        sections.collect::<Vec<_>>().join("\n")
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Result, Run, summarize::Wanted};
 use crate::prompt::View;
 
 /// Bytes of a token, where nothing better is known.
-const BYTES: usize = 4;
+pub(crate) const BYTES: usize = 4;
 /// The most by which a model's tokens may be more than that says, in percent.
 const DENSEST: usize = 400;
 /// How much of the room the turns that stay may take at the most, in percent, so that the next digest
@@ -52,7 +52,7 @@ impl Run<'_> {
             return Ok(());
         }
         let beside = beside + self.tail().await?.len();
-        let room = (share * 100 / self.density(beside)).saturating_sub(beside);
+        let room = (share * 100 / density(&self.items, max_output, beside)).saturating_sub(beside);
         if weight <= room {
             return Ok(());
         }
@@ -93,19 +93,19 @@ impl Run<'_> {
             .map(|name| model.profile(name.as_deref()).context_window);
         windows.min().unwrap_or(u32::MAX) as usize
     }
+}
 
-    /// How many tokens the model counts where [`BYTES`] says a hundred: by the last request that it
-    /// answered in this session.
-    fn density(&self, beside: usize) -> usize {
-        let last = self.items.iter().enumerate().rev().find_map(|(index, item)| match &item.body {
-            ItemBody::Turn(turn) => Some((index, turn.used.as_ref()?.usage.input)),
-            _ => None,
-        });
-        let Some((index, counted)) = last else { return 100 };
-        let seen = View::of(&self.items[..index], self.kind.limits.max_output_chars).weight() + beside;
-        let counted = usize::try_from(counted).unwrap_or(usize::MAX).saturating_mul(BYTES);
-        (counted.saturating_mul(100) / seen.max(1)).clamp(100, DENSEST)
-    }
+/// How many tokens the model counts where [`BYTES`] says a hundred: by the last request that it
+/// answered in this session, which had so many bytes beside the conversation.
+pub(crate) fn density(items: &[Item], max_output: usize, beside: usize) -> usize {
+    let last = items.iter().enumerate().rev().find_map(|(index, item)| match &item.body {
+        ItemBody::Turn(turn) => Some((index, turn.used.as_ref()?.usage.input)),
+        _ => None,
+    });
+    let Some((index, counted)) = last else { return 100 };
+    let seen = View::of(&items[..index], max_output).weight() + beside;
+    let counted = usize::try_from(counted).unwrap_or(usize::MAX).saturating_mul(BYTES);
+    (counted.saturating_mul(100) / seen.max(1)).clamp(100, DENSEST)
 }
 
 /// What has to go so that the rest fits into so many bytes; none when nothing can.

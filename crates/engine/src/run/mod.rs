@@ -39,6 +39,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use call_model::model_key;
 pub(crate) use call_tools::{call_key, call_of};
 
+pub(crate) use compact::{BYTES, density};
+
 use crate::{
     House,
     live::Entered,

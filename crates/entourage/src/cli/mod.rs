@@ -6,6 +6,7 @@ mod backend;
 mod backup;
 mod chat;
 mod completions;
+mod context;
 mod doctor;
 mod failure;
 mod globals;
@@ -93,6 +94,7 @@ enum Command {
     #[command(after_help = "Example:\n  entourage delete agt_0199…")]
     Delete(intervene::Plain),
     Session(sessions::Sessions),
+    Context(context::Context),
     Agents(agents::Agents),
     Usage(usage::Usage),
     Kinds(kinds::Kinds),
@@ -145,6 +147,7 @@ async fn obey(cli: Cli) -> Result<Exit, Failure> {
         Command::Retry(plain) => plain.obey(Action::Retry, &globals).await,
         Command::Delete(plain) => plain.obey(Action::Delete, &globals).await,
         Command::Session(sessions) => sessions.obey(&globals).await,
+        Command::Context(context) => context.obey(&globals).await,
         Command::Agents(agents) => agents.obey(&globals).await,
         Command::Usage(usage) => usage.obey(&globals).await,
         Command::Kinds(kinds) => kinds.obey(&globals),

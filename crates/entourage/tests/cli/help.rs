@@ -32,6 +32,7 @@ fn every_command_shows_an_example_of_itself() {
             "retry",
             "delete",
             "session",
+            "context",
             "agents",
             "usage",
             "kinds",

@@ -29,6 +29,13 @@ fn a_session_is_closed_and_listed() {
         serde_json::from_str(listed.lines().next().expect("an agent")).expect("JSON");
     let id = agent["id"].as_str().expect("an id");
     assert_eq!(place.entourage(&["session", "list", id]).good().stdout, "");
+    let context = place.entourage(&["context", id]).good().stdout;
+    for block in ["tools", "instructions", "conversation 0", "time", "of "] {
+        assert!(
+            context.lines().any(|line| line.starts_with(block) && line.contains(" tokens ")),
+            "{context}"
+        );
+    }
     let closed = place.entourage(&["session", "close", id]).good();
     assert!(
         closed.stderr.contains("close_session: kept; the agent comes to it when it goes on"),

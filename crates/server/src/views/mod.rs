@@ -4,6 +4,7 @@
 //! answers with `entourage-types`.
 
 mod agent;
+mod context;
 mod entry;
 mod event;
 mod grant;
@@ -21,6 +22,7 @@ mod tree;
 mod usage;
 
 pub(crate) use agent::AgentView;
+pub(crate) use context::ContextView;
 pub(crate) use entry::{EntryView, PostedView};
 pub(crate) use event::{CaughtUpView, DeltaView, EventView};
 pub(crate) use grant::GrantView;

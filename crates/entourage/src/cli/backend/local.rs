@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use entourage::{Client, Entourage, Entry, House, NewAgent, Settings, Signal, Watch};
-use entourage_engine::{UsageQuery, dispatch::Advance};
+use entourage_engine::{Seen, UsageQuery, dispatch::Advance};
 use entourage_store::{AgentQuery, Page};
 use entourage_types::{
     Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, GrantStatus, Intervention, PostBody,
@@ -186,6 +186,10 @@ impl Backend for Local {
 
     async fn intervene(&self, agent: AgentId, action: Action, text: Option<&str>) -> Result<Intervention> {
         Ok(self.client.intervene(agent, action, text).await?)
+    }
+
+    async fn context(&self, agent: AgentId) -> Result<Seen> {
+        Ok(self.client.context(agent).await?)
     }
 
     async fn sessions(&self, agent: AgentId, limit: u32) -> Result<Vec<Session>> {

@@ -9,7 +9,7 @@ mod stream;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
-use entourage_engine::{Entry, Signal, UsageQuery};
+use entourage_engine::{Entry, Seen, Signal, UsageQuery};
 use entourage_llm::MODEL_VARIABLE;
 use entourage_types::{
     Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, Intervention, Owner, Question, QuestionId,
@@ -75,6 +75,9 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Does something to an agent.
     async fn intervene(&self, agent: AgentId, action: Action, text: Option<&str>) -> Result<Intervention>;
+
+    /// What an agent's model sees, block by block.
+    async fn context(&self, agent: AgentId) -> Result<Seen>;
 
     /// The closed sessions of an agent, newest first.
     async fn sessions(&self, agent: AgentId, limit: u32) -> Result<Vec<Session>>;

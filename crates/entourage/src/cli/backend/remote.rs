@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use entourage::Settings;
-use entourage_engine::{Entry, Role, Signal, UsageQuery};
+use entourage_engine::{Entry, Role, Seen, Signal, UsageQuery};
 use entourage_server::Problem;
 use entourage_types::{
     Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, GrantStatus, Intervention, Question,
@@ -265,6 +265,10 @@ impl Backend for Remote {
 
     async fn intervene(&self, agent: AgentId, action: Action, text: Option<&str>) -> Result<Intervention> {
         self.post(&format!("agents/{agent}/interventions"), json!({ "action": action, "text": text })).await
+    }
+
+    async fn context(&self, agent: AgentId) -> Result<Seen> {
+        self.get(&format!("agents/{agent}/context")).await
     }
 
     async fn sessions(&self, agent: AgentId, limit: u32) -> Result<Vec<Session>> {

@@ -11,14 +11,14 @@ use crate::{
     extract::{Caller, Filter, Id},
     page::{List, Page, Paging},
     state::Served,
-    views::{LearningView, SessionView, schema},
+    views::{ContextView, LearningView, SessionView, schema},
 };
 
 type LearningList = List<LearningView>;
 type SessionPage = Page<SessionView>;
 
 pub(super) fn routes() -> OpenApiRouter<Served> {
-    OpenApiRouter::new().routes(routes!(learnings)).routes(routes!(sessions))
+    OpenApiRouter::new().routes(routes!(learnings)).routes(routes!(sessions)).routes(routes!(context))
 }
 
 /// List what an agent has learned and still holds, oldest first
@@ -56,4 +56,15 @@ async fn sessions(
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     let found = caller.client.sessions(id, paging.query()).await?;
     Ok(Json(paging.page(found, |session| session.id.to_string())))
+}
+
+/// Show what an agent's model sees, block by block
+#[utoipa::path(
+    get, path = "/v1/agents/{id}/context", tag = "memory", operation_id = "getContext",
+    params(("id" = schema::AgentId, Path, description = "The agent.")),
+    responses((status = 200, description = "Each block with its tokens, their cached share and cost.",
+        body = ContextView), Failures)
+)]
+async fn context(caller: Caller, Id(id): Id<AgentId>) -> Answer<ContextView> {
+    Ok(Json(caller.client.context(id).await?.into()))
 }

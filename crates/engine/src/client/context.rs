@@ -1,0 +1,165 @@
+//! What an agent's model sees, block by block: where its window, its cache and its money go.
+
+use entourage_store::ItemQuery;
+use entourage_types::{Agent, AgentId, Cost, Item, ItemBody, ModelUse, Usage};
+use serde::{Deserialize, Serialize};
+
+use super::Client;
+use crate::{
+    Result,
+    offer::Position,
+    prompt::{self, View},
+    run::{BYTES, density},
+};
+
+/// The conversation is shown in at most so many blocks.
+const BLOCKS: usize = 12;
+/// Items read at once.
+const PAGE: u32 = 500;
+
+/// What an agent's model would see if it were asked now. Tokens are estimated, put right by what the
+/// provider counted last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Which agent.
+    pub agent: AgentId,
+    /// The model that answered last, as `provider::name`; none before the first answer.
+    pub model: Option<String>,
+    /// How many tokens the smallest of its models holds.
+    pub window: u64,
+    /// The tokens of all blocks.
+    pub tokens: u64,
+    /// How many of them the last call read from the provider's cache, those at the beginning.
+    pub cached: u64,
+    /// What all of it costs at each call, where the price is known.
+    pub cost: Option<Cost>,
+    /// The blocks, in the order in which the model reads them.
+    pub blocks: Vec<Block>,
+}
+
+/// One part of what a model sees.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Block {
+    /// What it is: `tools`, `instructions`, `sessions`, `digest`, `conversation`, or the name of a section.
+    pub name: String,
+    /// The numbers of its first and last item, where it is made of items.
+    pub items: Option<(u64, u64)>,
+    /// Its tokens.
+    pub tokens: u64,
+    /// How many of them the last call read from the provider's cache.
+    pub cached: u64,
+    /// What it costs at each call, where the price is known.
+    pub cost: Option<Cost>,
+}
+
+/// A block by its size.
+struct Part {
+    name: String,
+    items: Option<(u64, u64)>,
+    bytes: usize,
+}
+
+impl Client {
+    /// What an agent's model would see if it were asked now.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`]; [`crate::Error::UnknownKind`] where the agent's kind is gone.
+    pub async fn context(&self, agent: AgentId) -> Result<Seen> {
+        let agent = self.agent(agent).await?;
+        let house = &self.house;
+        let kind = house.kinds().named(&agent.kind)?;
+        let memory = house.memory(&agent);
+        let items = self.session_items(&agent).await?;
+        let offer = house.inner.offers.of(&kind, Position::of(&agent, &kind, &items), house.kinds());
+        let sessions = memory.latest_sessions(kind.context.summaries).await?;
+        let view = View::of(&items, kind.limits.max_output_chars);
+        let part = |name: &str, bytes: usize| Part { name: name.to_owned(), items: None, bytes };
+        let mut parts = vec![
+            part("tools", offer.weight),
+            part("instructions", prompt::system(&kind, &[]).len()),
+            part("sessions", prompt::earlier(&sessions).len()),
+            part("digest", view.digest.map_or(0, |digest| digest.text.len())),
+        ];
+        parts.extend(conversation(&view));
+        let tail = memory.tail(&kind, &offer).await?;
+        for section in &kind.context.sections {
+            let text = tail.section(*section, house.now()).unwrap_or_default();
+            parts.push(part(section.as_str(), text.len()));
+        }
+        let beside = parts.iter().filter(|part| part.items.is_none()).map(|part| part.bytes).sum();
+        let density = density(&items, kind.limits.max_output_chars, beside);
+        let last = items.iter().rev().find_map(|item| match &item.body {
+            ItemBody::Turn(turn) => turn.used.clone(),
+            _ => None,
+        });
+        let windows = house.models_of(&kind).into_iter();
+        let windows = windows.map(|model| house.model().profile(model.as_deref()).context_window);
+        let window = u64::from(windows.min().unwrap_or_default());
+        let blocks = self.priced(parts, density, last.as_ref());
+        let total = |of: fn(&Block) -> u64| blocks.iter().map(of).sum();
+        let costs: Option<Vec<Cost>> = blocks.iter().map(|block| block.cost).collect();
+        Ok(Seen {
+            agent: agent.id,
+            model: last.map(|used| used.model),
+            window,
+            tokens: total(|block| block.tokens),
+            cached: total(|block| block.cached),
+            cost: costs.map(|costs| costs.into_iter().fold(Cost::default(), added)),
+            blocks,
+        })
+    }
+
+    /// The items of an agent's open session.
+    async fn session_items(&self, agent: &Agent) -> Result<Vec<Item>> {
+        let before = self.house.memory(agent).latest_sessions(1).await?;
+        let mut from = before.first().map_or(0, |session| session.items.1 + 1);
+        let mut items = Vec::new();
+        loop {
+            let query = ItemQuery::of(agent.id, from, PAGE);
+            let page = self.house.store().items(&self.scope, query).await?;
+            let more = page.len() == PAGE as usize;
+            from = page.last().map_or(from, |item| item.seq + 1);
+            items.extend(page.into_iter().filter(|item| item.session == agent.session));
+            if !more {
+                return Ok(items);
+            }
+        }
+    }
+
+    fn priced(&self, parts: Vec<Part>, density: usize, last: Option<&ModelUse>) -> Vec<Block> {
+        let mut cached_left = last.map_or(0, |used| used.usage.cached);
+        let parts = parts.into_iter().filter(|part| part.bytes > 0);
+        let blocks = parts.map(|Part { name, items, bytes }| {
+            let tokens = (bytes * density / 100).div_ceil(BYTES) as u64;
+            // A cache holds the beginning of what was sent.
+            let cached = tokens.min(cached_left);
+            cached_left -= cached;
+            let usage = Usage { input: tokens, cached, ..Usage::default() };
+            let cost = last.and_then(|used| self.house.model().price(Some(&used.model), &usage));
+            Block { name, items, tokens, cached, cost }
+        });
+        blocks.collect()
+    }
+}
+
+fn added(mut sum: Cost, cost: Cost) -> Cost {
+    sum += cost;
+    sum
+}
+
+/// The conversation in whole turns, several to a block where there are many.
+fn conversation(view: &View<'_>) -> Vec<Part> {
+    let mut begins: Vec<usize> = view.beginnings().collect();
+    let each = begins.len().div_ceil(BLOCKS).max(1);
+    begins = begins.into_iter().step_by(each).collect();
+    let ends = begins.iter().skip(1).copied().chain([view.items.len()]);
+    let ranges = begins.iter().copied().zip(ends);
+    ranges
+        .filter_map(|(begin, end)| {
+            let items = &view.items[begin..end];
+            let (first, last) = (items.first()?.seq, items.last()?.seq);
+            let bytes = View { items, digest: None, ..*view }.weight();
+            Some(Part { name: "conversation".to_owned(), items: Some((first, last)), bytes })
+        })
+        .collect()
+}

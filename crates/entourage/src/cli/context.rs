@@ -1,0 +1,54 @@
+//! `entourage context`: what an agent's model sees, and what that costs.
+
+use clap::Args;
+use entourage_types::{AgentId, Cost};
+
+use super::{
+    backend::{self, Purpose, Result},
+    failure::Exit,
+    globals::Globals,
+    out,
+};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage context agt_0199…           each block with its tokens, their cached share and cost
+  entourage context agt_0199… --json    for programs; `cost` in billionths of a US dollar
+
+Tokens are estimated, put right by what the provider counted last.";
+
+/// Show what an agent's model sees, block by block
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Context {
+    /// The agent; `entourage tree` shows them
+    agent: AgentId,
+}
+
+impl Context {
+    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+        // Only a house that could work knows its tools and its model's window and price.
+        let backend = backend::connect(globals, &globals.settings()?, Purpose::Work).await?;
+        let seen = backend.context(self.agent).await?;
+        if globals.json {
+            out::json(&seen)?;
+            return Ok(Exit::Done);
+        }
+        for block in &seen.blocks {
+            let name = match block.items {
+                Some((first, last)) if first == last => format!("{} {first}", block.name),
+                Some((first, last)) => format!("{} {first} to {last}", block.name),
+                None => block.name.clone(),
+            };
+            out::result(&line(&name, block.tokens, block.cached, block.cost))?;
+        }
+        out::result(&line(&format!("of {} tokens", seen.window), seen.tokens, seen.cached, seen.cost))?;
+        Ok(Exit::Done)
+    }
+}
+
+fn line(name: &str, tokens: u64, cached: u64, cost: Option<Cost>) -> String {
+    let share = (cached * 100).checked_div(tokens).unwrap_or_default();
+    let cost = cost.map_or_else(String::new, |cost| cost.to_string());
+    format!("{name:<28} {tokens:>9} tokens {share:>3} % cached {cost:>12}").trim_end().to_owned()
+}
