@@ -16,6 +16,7 @@ mod house;
 mod intervene;
 pub mod kinds;
 mod live;
+pub mod measure;
 mod memory;
 mod notes;
 mod offer;

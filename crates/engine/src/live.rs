@@ -50,6 +50,11 @@ impl Live {
         locked(&self.doomed).contains_key(&agent)
     }
 
+    /// Whether an activation of the agent is under way.
+    pub(crate) fn is_at_work(&self, agent: AgentId) -> bool {
+        locked(&self.tokens).contains_key(&agent)
+    }
+
     /// Cuts off what the agent is doing. What it has committed stands.
     pub(crate) fn cut(&self, agent: AgentId) {
         let tokens = locked(&self.tokens);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use entourage_types::{Cost, ModelUse, Usage};
 
-use crate::{Profile, Reply, Request, Result};
+use crate::{GateState, Profile, Reply, Request, Result};
 
 /// A language model, or whatever speaks like one.
 ///
@@ -29,6 +29,11 @@ pub trait Model: Send + Sync + 'static {
     /// What tokens of a model cost, the house's where none is named; none when no price is known.
     fn price(&self, _model: Option<&str>, _usage: &Usage) -> Option<Cost> {
         None
+    }
+
+    /// The gates before the models that were asked for, as they stand; none where there are none.
+    fn gates(&self) -> Vec<GateState> {
+        Vec::new()
     }
 
     /// The models to ask instead, in this order, when a request that names none fails for good.
@@ -63,6 +68,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn price(&self, model: Option<&str>, usage: &Usage) -> Option<Cost> {
         (**self).price(model, usage)
+    }
+
+    fn gates(&self) -> Vec<GateState> {
+        (**self).gates()
     }
 
     fn fallback(&self) -> &[String] {

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use entourage_types::{CallId, Cost, ToolCall, ToolSpec, Usage};
 use serde_json::{Map, Value, json};
 
-use crate::{Delta, Deltas, Error, Message, Model, Reply, Request, Result};
+use crate::{Delta, Deltas, Error, GateState, Message, Model, Reply, Request, Result};
 
 /// The action that ends a turn.
 const FINAL: &str = "final_answer";
@@ -66,6 +66,10 @@ impl<M: Model> Model for NextAction<M> {
 
     fn price(&self, model: Option<&str>, usage: &Usage) -> Option<Cost> {
         self.inner.price(model, usage)
+    }
+
+    fn gates(&self) -> Vec<GateState> {
+        self.inner.gates()
     }
 
     fn fallback(&self) -> &[String] {

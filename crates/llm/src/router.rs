@@ -74,12 +74,6 @@ impl Router {
         Ok(Self { default, fallback, summary, prices, lanes, profiles, known: RwLock::default() })
     }
 
-    /// The gates of the models that were asked for, as they stand.
-    #[must_use]
-    pub fn gates(&self) -> Vec<GateState> {
-        self.lanes.values().flat_map(|lane| lane.native.gates()).collect()
-    }
-
     fn lane(&self, model: &str) -> Result<&Lane> {
         let (provider, _) = Provider::split(model)?;
         self.lanes.get(&provider).ok_or_else(|| {
@@ -126,6 +120,10 @@ impl Model for Router {
     fn price(&self, model: Option<&str>, usage: &Usage) -> Option<Cost> {
         let model = model.unwrap_or(&self.default);
         if rehearsal::is(model) { Rehearsal.price(None, usage) } else { self.prices.cost(model, usage) }
+    }
+
+    fn gates(&self) -> Vec<GateState> {
+        self.lanes.values().flat_map(|lane| lane.native.gates()).collect()
     }
 
     fn fallback(&self) -> &[String] {

@@ -14,7 +14,7 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 const REQUESTS: &str = "entourage_http_requests_total";
 const DURATION: &str = "entourage_http_request_duration_seconds";
 /// From a cached read to a slow disk; a stream counts until its head is sent.
-const SECONDS: [f64; 9] = [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25, 1.0, 5.0];
+const SECONDS: [f64; 10] = [0.000_1, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25, 1.0, 5.0];
 
 /// Begins to measure, once per process. Until it has, measurements go nowhere.
 pub(crate) fn record_metrics() {
@@ -33,6 +33,7 @@ fn handle() -> &'static PrometheusHandle {
         if metrics::set_global_recorder(recorder).is_err() {
             tracing::warn!("metrics are recorded elsewhere in this process; /metrics stays empty");
         }
+        entourage_engine::measure::describe();
         describe_counter!(REQUESTS, "Requests answered, by route, method and status");
         describe_histogram!(DURATION, Unit::Seconds, "Time until the head of the answer was ready, by route");
         handle

@@ -4,10 +4,14 @@ use std::{
     cell::RefCell,
     io::{self, Write},
     sync::Arc,
+    time::Duration,
 };
 
+use entourage_engine::House;
+use entourage_llm::{Connection, Gated, Price, Script, ScriptedModel};
 use entourage_server::Settings;
 use entourage_store::Error;
+use entourage_store_sqlite::SqliteStore;
 use reqwest::Method;
 use serde_json::json;
 
@@ -45,6 +49,74 @@ async fn requests_are_measured_by_route_and_status_not_by_id() {
     assert!(counted("200") && counted("400"), "{}", metrics.text);
     assert!(metrics.text.contains("entourage_http_request_duration_seconds_bucket{"), "{}", metrics.text);
     assert!(!metrics.text.contains(&id) && !metrics.text.contains("BREW"), "{}", metrics.text);
+}
+
+/// The value of the one series that begins so.
+#[track_caller]
+fn value(metrics: &str, series: &str) -> f64 {
+    let line = metrics.lines().find(|line| line.starts_with(series));
+    let value = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
+    value.unwrap_or_else(|| panic!("no {series} in {metrics}"))
+}
+
+/// A house that notes something down, with a gate and a price before its model.
+fn priced() -> House {
+    let note = Script::call("create_note", json!({"title": "Found", "content": "It is blue."}));
+    let price = Price { input: 1.0, output: 2.0, cached: None, cache_written: None };
+    let model = ScriptedModel::new([note, Script::text("It is noted.")]).priced(price);
+    let model = Gated::new(model, Connection::default());
+    let tools = entourage_tools::builtin(entourage_tools::Settings::default());
+    let store = SqliteStore::in_memory().expect("a store");
+    House::builder(Arc::new(store), Arc::new(model)).tools(tools).build()
+}
+
+#[tokio::test]
+async fn what_agents_do_is_measured_without_their_ids() {
+    // Where no price is known.
+    Site::open().await.done("hello").await;
+    let site = Site::serving(priced(), Settings::default()).await;
+    let id = site.make("note it").await;
+    let metrics = site.get("/metrics").await.text;
+    assert!(value(&metrics, "entourage_queue_age_seconds") > 0.0, "its wake-up is due, and nobody comes");
+    site.work();
+    site.follow(&id, 0).await.until(|frame| frame.is_status_of(&id, "succeeded")).await;
+
+    // Followers hear of the end from its commit; it is counted after that.
+    let succeeded = "entourage_runs_total{status=\"succeeded\",stop_reason=\"completed\"}";
+    let measured = async {
+        loop {
+            let metrics = site.get("/metrics").await.text;
+            let busy = value(&metrics, "entourage_dispatch_places{state=\"busy\"}");
+            if value(&metrics, succeeded) >= 2.0 && busy == 0.0 {
+                break metrics;
+            }
+        }
+    };
+    let metrics = tokio::time::timeout(Duration::from_secs(20), measured).await.expect("a run that ended");
+    assert_eq!(value(&metrics, "entourage_queue_age_seconds"), 0.0, "it was served");
+    for (series, least) in [
+        ("entourage_steps_total{step=\"model\"}", 3.0),
+        ("entourage_steps_total{step=\"tool\"}", 1.0),
+        ("entourage_tokens_total{model=\"scripted::script\",direction=\"in\"}", 30.0),
+        ("entourage_tokens_total{model=\"scripted::script\",direction=\"out\"}", 15.0),
+        ("entourage_cached_tokens_total{model=\"scripted::script\"}", 0.0),
+        ("entourage_reasoning_tokens_total{model=\"scripted::script\"}", 0.0),
+        // Two answers of 10 tokens in and 5 out, at one and two dollars for a million.
+        ("entourage_cost_nanos_total{model=\"scripted::script\"}", 40_000.0),
+        ("entourage_unpriced_calls_total{model=\"scripted::script\"}", 1.0),
+        ("entourage_dispatch_places{state=\"free\"}", 1.0),
+        ("entourage_dispatch_ready", 0.0),
+        ("entourage_gate_door{model=\"default\",door=\"open\"}", 1.0),
+        ("entourage_gate_in_flight{model=\"default\"}", 0.0),
+        ("entourage_gate_waiting{model=\"default\"}", 0.0),
+        ("entourage_store_commit_seconds_count", 8.0),
+        ("entourage_store_read_seconds_count", 2.0),
+    ] {
+        assert!(value(&metrics, series) >= least, "{series}: {metrics}");
+        let name = series.split('{').next().unwrap().trim_end_matches("_count");
+        assert!(metrics.contains(&format!("# HELP {name} ")), "{name} is not described: {metrics}");
+    }
+    assert!(!metrics.contains(&id) && !metrics.contains("agt_"), "an id makes a series: {metrics}");
 }
 
 #[tokio::test]

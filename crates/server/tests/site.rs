@@ -103,7 +103,8 @@ impl Site {
         site
     }
 
-    async fn serving(house: House, settings: Settings) -> Self {
+    /// This house, in which nobody works.
+    pub(crate) async fn serving(house: House, settings: Settings) -> Self {
         entourage_llm::install_tls();
         let stop = CancellationToken::new();
         let listener = entourage_server::bind(([127, 0, 0, 1], 0).into()).await.expect("a free port");

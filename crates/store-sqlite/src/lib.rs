@@ -31,17 +31,18 @@ mod select;
 mod usage;
 mod writer;
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Instant};
 
 use async_trait::async_trait;
 use entourage_store::{
     AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, Error, ItemQuery, Result, RunQuery, Store,
-    UsageQuery,
+    UsageQuery, measure,
 };
 use entourage_types::{
     Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, UsageRow, Wakeup,
     WakeupId,
 };
+use metrics::histogram;
 use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::sync::broadcast;
@@ -164,7 +165,10 @@ impl SqliteStore {
         &self,
         read: impl FnOnce(&Connection) -> fault::Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.readers.read(read).await
+        let began = Instant::now();
+        let read = self.readers.read(read).await;
+        histogram!(measure::READ).record(began.elapsed());
+        read
     }
 }
 
@@ -229,7 +233,10 @@ impl Store for SqliteStore {
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed> {
-        self.writer.commit(commit).await
+        let began = Instant::now();
+        let committed = self.writer.commit(commit).await;
+        histogram!(measure::COMMIT).record(began.elapsed());
+        committed
     }
 
     fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {

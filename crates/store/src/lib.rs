@@ -8,6 +8,7 @@ pub mod conformance;
 mod contract;
 mod derive;
 mod error;
+pub mod measure;
 mod memory;
 mod query;
 mod usage;

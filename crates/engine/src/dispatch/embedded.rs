@@ -15,7 +15,7 @@ use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::{Advance, Dispatcher, order, queue::Queue};
-use crate::{Clock, Result};
+use crate::{Clock, Result, measure};
 
 /// How the embedded dispatcher works.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,6 +81,7 @@ impl Dispatcher for Embedded {
                 let task = working.spawn(async move { (agent, again, house.advance(agent).await) });
                 under_way.insert(task.id(), (agent, owner));
             }
+            measure::dispatched(working.len(), self.settings.concurrency, state.ready.len());
             let next = state.next_look();
             tokio::select! {
                 Some(ended) = working.join_next_with_id() => {

@@ -64,6 +64,6 @@ pub trait Dispatcher: Send + Sync {
 }
 
 /// The order of delivery: by time, then by id.
-fn order(wakeup: &Wakeup) -> (entourage_types::Time, entourage_types::WakeupId) {
+pub(crate) fn order(wakeup: &Wakeup) -> (entourage_types::Time, entourage_types::WakeupId) {
     (wakeup.due, wakeup.id)
 }

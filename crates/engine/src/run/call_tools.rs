@@ -20,7 +20,7 @@ use super::{
     ask::{Asked, Wanted},
     reply::Reply,
 };
-use crate::client::said;
+use crate::{client::said, measure};
 
 type Ran = (usize, Result<Outcome, ToolError>);
 /// Calls under way, as part of the activation: whatever ends it ends them.
@@ -212,6 +212,7 @@ impl Run<'_> {
             output.text = format!("The user changed the arguments to {arguments}. With those:\n{text}");
         }
         self.keep_output(calls, index, &output, writes).await?;
+        measure::tool_step_done();
         self.trace_call(&calls[index], &output);
         Ok(())
     }

@@ -81,7 +81,7 @@ impl Run<'_> {
         let expect = std::mem::take(&mut self.expecting);
         let commit = Commit { writes, expect, ..Commit::fenced(&self.agent, at) };
         self.house.inner.store.commit(commit).await?;
-        self.trace_run(status).await;
+        self.tell_of_end(status).await;
         Ok(())
     }
 
@@ -116,7 +116,7 @@ impl Run<'_> {
         let commit = Commit { writes, expect, ..Commit::fenced(&self.agent, at) };
         self.house.inner.store.commit(commit).await?;
         if has_run {
-            self.trace_run(Status::Cancelled).await;
+            self.tell_of_end(Status::Cancelled).await;
         }
         Ok(())
     }

@@ -8,17 +8,20 @@
 use entourage_types::{Cost, ItemBody, ModelUse, Status, StopReason, Time, Usage};
 
 use super::{Result, Run};
+use crate::measure;
 
 impl Run<'_> {
     /// Counts an answer towards the run. Whoever calls commits the run's row.
     pub(super) fn charge(&mut self, used: &ModelUse, at: Time) {
         self.record.charge(used, at);
+        measure::charged(used);
     }
 
     /// Counts a model call and its answer. Whoever calls commits the run's row.
     pub(super) fn count(&mut self, used: &ModelUse, at: Time) {
         self.record.model_calls += 1;
         self.charge(used, at);
+        measure::model_step_done();
     }
 
     /// Counts answers that were of no use, at once: nothing else of them is kept, so that a crash

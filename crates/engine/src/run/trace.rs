@@ -9,7 +9,10 @@ use entourage_types::{
 use serde_json::json;
 
 use super::Run;
-use crate::trace::{Span, SpanId, TraceId, Tracer, Value, gen_ai};
+use crate::{
+    measure,
+    trace::{Span, SpanId, TraceId, Tracer, Value, gen_ai},
+};
 
 impl Run<'_> {
     /// A request to a model has been answered, or has failed.
@@ -70,8 +73,13 @@ impl Run<'_> {
         });
     }
 
-    /// The run has ended.
-    pub(super) async fn trace_run(&self, status: Status) {
+    /// The run has ended: counted, and traced.
+    pub(super) async fn tell_of_end(&self, status: Status) {
+        measure::run_ended(status, self.record.stop_reason);
+        self.trace_run(status).await;
+    }
+
+    async fn trace_run(&self, status: Status) {
         let Some(tracer) = self.tracer() else { return };
         // A run that cannot tell its parent is better than none.
         let parent = self.done_for().await.ok().flatten().map(SpanId::of_call);

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use entourage_engine::{Span, Tracer};
+use entourage_engine::{Span, Tracer, measure};
 use tokio::sync::{mpsc, oneshot};
 
 use super::otlp::Sender;
@@ -67,13 +67,18 @@ impl Exporter {
 impl Tracer for Exporter {
     fn ended(&self, span: Span) {
         if self.queue.try_send(Job::Span(Box::new(span))).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+            count_dropped(&self.dropped, 1);
         }
     }
 
     fn wants_content(&self) -> bool {
         self.content
     }
+}
+
+fn count_dropped(dropped: &AtomicU64, lost: u64) {
+    dropped.fetch_add(lost, Ordering::Relaxed);
+    measure::spans_dropped(lost);
 }
 
 async fn empty(mut jobs: mpsc::Receiver<Job>, sender: Sender, dropped: Arc<AtomicU64>) {
@@ -94,7 +99,7 @@ async fn empty(mut jobs: mpsc::Receiver<Job>, sender: Sender, dropped: Arc<Atomi
             }
         }
         let lost = deliver(&sender, &spans, &mut is_down).await;
-        dropped.fetch_add(lost, Ordering::Relaxed);
+        count_dropped(&dropped, lost);
         for told in waiting {
             // Whoever asked may have stopped waiting.
             let _ = told.send(());

@@ -26,16 +26,6 @@ impl<M> Gated<M> {
         Self { inner, connection, gates: Mutex::default() }
     }
 
-    /// The gates of the models that were asked for, by name.
-    #[must_use]
-    pub fn gates(&self) -> Vec<GateState> {
-        let gates: Vec<_> =
-            self.gates.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
-        let mut states: Vec<_> = gates.iter().map(|gate| gate.state()).collect();
-        states.sort_by(|a, b| a.model.cmp(&b.model));
-        states
-    }
-
     fn gate(&self, model: &str) -> Arc<Gate> {
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(gate) = gates.get(model) {
@@ -67,6 +57,14 @@ impl<M: Model> Model for Gated<M> {
 
     fn price(&self, model: Option<&str>, usage: &Usage) -> Option<Cost> {
         self.inner.price(model, usage)
+    }
+
+    fn gates(&self) -> Vec<GateState> {
+        let gates: Vec<_> =
+            self.gates.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let mut states: Vec<_> = gates.iter().map(|gate| gate.state()).collect();
+        states.sort_by(|a, b| a.model.cmp(&b.model));
+        states
     }
 
     fn fallback(&self) -> &[String] {

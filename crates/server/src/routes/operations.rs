@@ -45,6 +45,10 @@ async fn ready(State(served): State<Served>) -> Result<StatusCode, Problem> {
     get, path = "/metrics", tag = "operations", operation_id = "metrics", security(()),
     responses((status = 200, description = "All metrics.", body = String, content_type = "text/plain"), Unexpected)
 )]
-async fn measurements() -> ([(HeaderName, &'static str); 1], String) {
+async fn measurements(State(served): State<Served>) -> ([(HeaderName, &'static str); 1], String) {
+    // What was counted is told also when the store cannot be asked.
+    if let Err(error) = served.house.measure().await {
+        tracing::warn!(%error, "how old the queue is cannot be measured");
+    }
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], metrics::render())
 }
