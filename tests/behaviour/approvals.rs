@@ -293,6 +293,10 @@ async fn leave_given_under_one_version_of_a_kind_is_not_leave_under_another() {
     let first = store.question(root.id).await;
     answer(&store, &first, approve()).await;
 
+    // A run stays with its version; only where that was lost does it go on under another.
+    let database = rusqlite::Connection::open(store.database().unwrap()).unwrap();
+    database.execute("DELETE FROM entities WHERE kind = 'kind'", []).unwrap();
+
     let after = house("description: More careful now.\napproval:\n  - tools: \"*\"");
     after.advance(root.id).await.unwrap();
     assert_eq!(happened.per_call(), [0_u32; 0]);

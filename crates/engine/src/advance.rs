@@ -19,8 +19,14 @@ impl House {
     /// When the store fails. Nothing is lost then: the wake-up stands until it has been served.
     pub async fn advance(&self, agent: AgentId) -> Result<()> {
         while !self.inner.live.is_doomed(agent) {
-            let entered = self.inner.live.enter(agent, self.stopping());
-            match self.activate(agent, &entered).await {
+            let entered = self.inner.live.enter(agent, self.stopping(), self.now());
+            let done = tokio::select! {
+                biased;
+                done = self.activate(agent, &entered) => done,
+                // What was under way ends here; what it has committed stands.
+                overdue = self.overdue(agent, entered.pulse()) => return self.stop_overdue(agent, overdue).await,
+            };
+            match done {
                 // What it went by has changed meanwhile: it is read again.
                 Err(Error::Store(StoreError::NotInStatus { .. })) => continue,
                 done => done?,
@@ -45,7 +51,7 @@ impl House {
         if is_gone || claim.inbox.iter().any(is_delete) {
             return self.delete(agent).await;
         }
-        let mut run = Run::open(self, claim, entered);
+        let mut run = Run::open(self, claim, entered).await?;
         let named = run.named();
         let closed = run.go_on().instrument(named).await;
         if closed.is_ok() {
@@ -68,10 +74,15 @@ impl House {
     /// # Errors
     /// When the store fails.
     pub async fn give_up(&self, agent: AgentId, cause: &str) -> Result<()> {
+        self.end(agent, Interrupt::failed(format!("the agent could not go on: {cause}"))).await
+    }
+
+    /// Ends an agent's run where it stands.
+    pub(crate) async fn end(&self, agent: AgentId, cause: Interrupt) -> Result<()> {
         let Some(claim) = self.claim(agent).await? else { return Ok(()) };
-        let entered = self.inner.live.enter(agent, self.stopping());
-        let mut run = Run::open(self, claim, &entered);
-        Ok(run.close(Err(Interrupt::failed(format!("the agent could not go on: {cause}")))).await?)
+        let entered = self.inner.live.enter(agent, self.stopping(), self.now());
+        let mut run = Run::open(self, claim, &entered).await?;
+        Ok(run.close(Err(cause)).await?)
     }
 
     /// Takes the agent, with the whole of its session.

@@ -85,6 +85,16 @@ pub enum Error {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] entourage_store::Error),
+    /// An activation was stopped, because nothing had come of it for too long.
+    #[error(
+        "agent {agent} neither committed nor streamed anything for {seconds} s and was stopped; it goes on from its last commit"
+    )]
+    Stuck {
+        /// Which agent.
+        agent: AgentId,
+        /// For how long.
+        seconds: u64,
+    },
     /// A kind's files are at fault.
     #[error("the kinds cannot be loaded:\n{0}")]
     Kinds(String),

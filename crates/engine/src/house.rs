@@ -10,8 +10,14 @@ use entourage_types::{Agent, Owner, Time};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Client, Clock, Kinds, SystemClock, Tracer, feed::Feed, live::Live, memory::Memory, notes::TreeNotes,
-    offer::Offers, recent::Recent,
+    Client, Clock, Kinds, SystemClock, Tracer,
+    feed::Feed,
+    live::Live,
+    memory::Memory,
+    notes::TreeNotes,
+    offer::Offers,
+    recent::Recent,
+    versions::{Source, Versions},
 };
 
 /// A house of agents. Cheap to clone; all clones are the same house.
@@ -23,7 +29,7 @@ pub struct House {
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) model: Arc<dyn Model>,
-    pub(crate) kinds: Kinds,
+    pub(crate) versions: Versions,
     pub(crate) offers: Offers,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) feed: Feed,
@@ -40,6 +46,7 @@ pub struct Builder {
     store: Arc<dyn Store>,
     model: Arc<dyn Model>,
     kinds: Kinds,
+    source: Option<Arc<Source>>,
     tools: Toolbox,
     clock: Arc<dyn Clock>,
     tracer: Option<Arc<dyn Tracer>>,
@@ -53,6 +60,7 @@ impl House {
             store,
             model,
             kinds: Kinds::builtin(),
+            source: None,
             tools: Toolbox::new(),
             clock: Arc::new(SystemClock),
             tracer: None,
@@ -64,12 +72,6 @@ impl House {
     #[must_use]
     pub fn client(&self, owner: Owner) -> Client {
         Client::new(self.clone(), owner)
-    }
-
-    /// The kinds of this house.
-    #[must_use]
-    pub fn kinds(&self) -> &Kinds {
-        &self.inner.kinds
     }
 
     /// The store, for dispatchers and for upkeep.
@@ -122,6 +124,12 @@ impl Builder {
         self
     }
 
+    /// Where the kinds are read anew from when they are reloaded.
+    pub fn kinds_from(mut self, source: Arc<Source>) -> Self {
+        self.source = Some(source);
+        self
+    }
+
     /// The tools.
     pub fn tools(mut self, tools: Toolbox) -> Self {
         self.tools = tools;
@@ -158,7 +166,7 @@ impl Builder {
                 tracer: self.tracer,
                 store: self.store,
                 model: self.model,
-                kinds: self.kinds,
+                versions: Versions::new(self.kinds, self.source),
                 clock: self.clock,
                 stopping: self.stopping,
             }),

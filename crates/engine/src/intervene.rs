@@ -32,9 +32,9 @@ impl House {
             if claim.agent.status == Status::Cancelled && is_done {
                 return Ok(());
             }
-            let entered = self.inner.live.enter(id, self.stopping());
+            let entered = self.inner.live.enter(id, self.stopping(), self.now());
             let wakeups = claim.wakeups.iter().map(|wakeup| wakeup.id).collect();
-            match Run::open(self, claim, &entered).delete(wakeups).await {
+            match Run::open(self, claim, &entered).await?.delete(wakeups).await {
                 // Somebody else has taken the agent to do the same, or ended what it waits for.
                 Err(StoreError::Fenced { .. } | StoreError::NotInStatus { .. }) => {
                     tokio::task::yield_now().await

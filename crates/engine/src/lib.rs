@@ -28,8 +28,10 @@ mod retry;
 mod run;
 pub mod trace;
 pub mod upkeep;
+mod versions;
+mod watch;
 
-pub use client::{Block, Client, Entry, NewAgent, Posted, Role, Seen};
+pub use client::{Block, Client, Entry, InUse, NewAgent, Posted, Role, Seen};
 pub use clock::{Clock, SystemClock};
 pub use error::Error;
 pub use feed::{AgentDelta, Piece, Signal, Watch};
@@ -38,6 +40,7 @@ pub use kinds::Kinds;
 pub use retention::{Pruned, Retention};
 pub use run::{Interrupt, Run};
 pub use trace::{Span, SpanId, TraceId, Tracer, Value as TraceValue};
+pub use versions::{Reloaded, Source};
 
 /// What readers page and ask for usage by, and what a store says when it fails: part of this crate's own interface.
 pub use entourage_store::{Error as StoreError, Page, UsageQuery};

@@ -6,8 +6,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use entourage_types::AgentId;
+use entourage_types::{AgentId, Time};
 use tokio_util::sync::CancellationToken;
+
+use crate::watch::Pulse;
 
 /// Agents that are being deleted, and by how many at once.
 type Doomed = Arc<Mutex<HashMap<AgentId, u32>>>;
@@ -24,17 +26,18 @@ pub(crate) struct Live {
 pub(crate) struct Entered {
     agent: AgentId,
     cut: Arc<CancellationToken>,
+    pulse: Arc<Pulse>,
     tokens: Tokens,
 }
 
 impl Live {
     /// An activation of the agent begins; entered before the agent is claimed, so that whoever
     /// writes to it after that can cut it off. `stopping` cuts off all.
-    pub(crate) fn enter(&self, agent: AgentId, stopping: &CancellationToken) -> Entered {
+    pub(crate) fn enter(&self, agent: AgentId, stopping: &CancellationToken, now: Time) -> Entered {
         let cut = Arc::new(stopping.child_token());
         let mut tokens = locked(&self.tokens);
         tokens.insert(agent, Arc::clone(&cut));
-        Entered { agent, cut, tokens: Arc::clone(&self.tokens) }
+        Entered { agent, cut, pulse: Arc::new(Pulse::new(now)), tokens: Arc::clone(&self.tokens) }
     }
 
     /// The agent is being deleted until what is returned is dropped: there is no use in letting it go
@@ -86,6 +89,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Entered {
+    /// The signs of life of this activation.
+    pub(crate) fn pulse(&self) -> &Arc<Pulse> {
+        &self.pulse
+    }
+
     /// Cancelled when this activation shall end where it is.
     pub(crate) fn cut(&self) -> &CancellationToken {
         &self.cut

@@ -81,6 +81,11 @@ impl Offers {
         Arc::clone(made.entry(key).or_insert_with(|| Arc::new(self.make(kind, position, kinds))))
     }
 
+    /// What is offered is made anew: the kinds have changed. Whoever is at work keeps what it has.
+    pub(crate) fn forget(&self) {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     fn make(&self, kind: &Arc<Kind>, position: Position, kinds: &Kinds) -> Offer {
         let peers: Vec<Arc<Kind>> = kind.peers.iter().filter_map(|name| kinds.get(name)).collect();
         let Position { is_root, has_sessions, has_cuts } = position;
@@ -126,6 +131,11 @@ impl Offer {
     /// The JSON schema of a tool's arguments; anything, where the tool is not on offer.
     pub(crate) fn parameters(&self, tool: &str) -> Value {
         self.tools.get(tool).map_or_else(|| true.into(), |offered| offered.parameters.clone())
+    }
+
+    /// What a call of a tool does to the world, where the tool is on offer.
+    pub(crate) fn effect(&self, tool: &str) -> Option<Effect> {
+        self.tools.get(tool).map(|offered| offered.effect)
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {

@@ -22,6 +22,8 @@ pub enum Fault {
     DieAfter,
     /// Another worker takes the agent just before, and does the rest: the commit is refused.
     LoseEpoch,
+    /// The commit never returns, and never happens.
+    Hang,
 }
 
 /// The faults of one life of a process, shared by its stores.
@@ -112,6 +114,7 @@ impl Between for Faults {
         let number = self.inner.commits.fetch_add(1, Ordering::SeqCst) + 1;
         match self.inner.plan.filter(|(at, _)| *at == number).map(|(_, fault)| fault) {
             None => store.commit(commit).await,
+            Some(Fault::Hang) => std::future::pending().await,
             Some(Fault::DieBefore) => self.die(),
             Some(Fault::DieAfter) => {
                 store.commit(commit).await?;

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use entourage_engine::{
-    Client, Clock, House, Kinds, NewAgent, Signal, Tracer,
+    Builder, Client, Clock, House, Kinds, NewAgent, Signal, Tracer,
     dispatch::{Dispatcher, Embedded, Settings},
 };
 use entourage_llm::{Model, ScriptedModel};
@@ -25,7 +25,9 @@ pub struct WorldBuilder {
     model: Arc<dyn Model>,
     tools: Toolbox,
     kinds: Kinds,
+    kinds_in: Option<PathBuf>,
     workers: usize,
+    places: usize,
     in_memory: bool,
     clock: FakeClock,
     tracer: Option<Arc<dyn Tracer>>,
@@ -48,13 +50,28 @@ struct Parts {
     model: Arc<dyn Model>,
     tools: Toolbox,
     kinds: Kinds,
+    kinds_in: Option<PathBuf>,
     workers: usize,
+    places: usize,
     tracer: Option<Arc<dyn Tracer>>,
     directory: Option<tempfile::TempDir>,
 }
 
 /// The name of the database in its directory.
 const DATABASE: &str = "house.sqlite";
+
+impl Parts {
+    /// A house with this world's model and kinds.
+    fn house(&self, store: &Arc<dyn Store>) -> Builder {
+        let house = House::builder(Arc::clone(store), Arc::clone(&self.model));
+        let Some(directory) = self.kinds_in.clone() else { return house.kinds(self.kinds.clone()) };
+        let read = move || {
+            let mut kinds = Kinds::none();
+            kinds.load(&directory).map(|findings| (kinds, findings))
+        };
+        house.kinds(must(read(), "the kinds can be read").0).kinds_from(Arc::new(read))
+    }
+}
 
 impl World {
     /// A world whose model is the given one.
@@ -63,7 +80,9 @@ impl World {
             model: Arc::new(model),
             tools: Toolbox::new(),
             kinds: Kinds::builtin(),
+            kinds_in: None,
             workers: 1,
+            places: Settings::default().concurrency,
             in_memory: false,
             clock: FakeClock::default(),
             tracer: None,
@@ -135,9 +154,8 @@ impl World {
     /// The house of whoever looks on: below all faults, and nothing works in it.
     #[must_use]
     pub fn beside(&self) -> House {
-        let builder = House::builder(Arc::clone(&self.store), Arc::clone(&self.builder.model));
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
-        builder.kinds(self.builder.kinds.clone()).clock(clock).build()
+        self.builder.house(&self.store).clock(clock).build()
     }
 
     /// What the house's own upkeep finds that should not be, at whatever moment: runs that nothing will
@@ -255,6 +273,18 @@ impl WorldBuilder {
         self
     }
 
+    /// Reads the kinds from the files of a directory, anew in each life and when they are reloaded.
+    pub fn kinds_in(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.kinds_in = Some(directory.into());
+        self
+    }
+
+    /// How many agents each worker lets work at once.
+    pub fn places(mut self, places: usize) -> Self {
+        self.places = places;
+        self
+    }
+
     /// The clock, when something else of the test must share it.
     pub fn clock(mut self, clock: FakeClock) -> Self {
         self.clock = clock;
@@ -308,7 +338,9 @@ impl WorldBuilder {
             model: self.model,
             tools: self.tools,
             kinds: self.kinds,
+            kinds_in: self.kinds_in,
             workers: self.workers,
+            places: self.places,
             tracer: self.tracer,
             directory,
         };
@@ -325,9 +357,9 @@ fn live(store: Arc<dyn Store>, clock: FakeClock, builder: Parts, faults: Faults,
     let stop = CancellationToken::new();
     let seen: Arc<dyn Store> = Arc::new(Faulty::new(Arc::clone(&store), faults.clone()));
     let over = |store: &Arc<dyn Store>| {
-        House::builder(Arc::clone(store), Arc::clone(&builder.model))
+        builder
+            .house(store)
             .tools(builder.tools.clone())
-            .kinds(builder.kinds.clone())
             .clock(Arc::new(clock.clone()))
             .tracer(builder.tracer.clone())
             .stopping(stop.clone())
@@ -336,7 +368,7 @@ fn live(store: Arc<dyn Store>, clock: FakeClock, builder: Parts, faults: Faults,
     let house = over(&seen);
     let mut workers = JoinSet::new();
     for _ in 0..builder.workers {
-        let settings = Settings { grace: Duration::ZERO, ..Settings::default() };
+        let settings = Settings { grace: Duration::ZERO, concurrency: builder.places, ..Settings::default() };
         let (house, store, stop) = (house.clone(), Arc::clone(&seen), stop.clone());
         let clock: Arc<dyn Clock> = Arc::new(clock.clone());
         workers.spawn(async move { Embedded::new(settings).run(Arc::new(house), store, clock, stop).await });

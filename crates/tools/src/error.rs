@@ -18,6 +18,9 @@ pub enum Error {
     /// What was asked is not allowed.
     #[error("not allowed: {0}")]
     NotAllowed(String),
+    /// It had not come back after so many seconds. Whether it took effect is not known.
+    #[error("no result after {0} s; the call was cut off")]
+    TimedOut(u64),
     /// It was tried and failed.
     #[error("{0}")]
     Failed(String),

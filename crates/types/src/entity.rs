@@ -23,6 +23,8 @@ words! {
         Session => "session",
         /// The recorded answer to a request that carried an idempotency key.
         Request => "request",
+        /// A version of a kind that a run has started with.
+        Kind => "kind",
         /// The last round of a job of the house's upkeep.
         Round => "round",
     }

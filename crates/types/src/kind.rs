@@ -6,7 +6,11 @@ use serde_json::Value;
 use crate::{ApprovalRule, ContextPolicy, EffectClasses, Limits, Verdict, status::words};
 
 /// What sort of agent this is.
+///
+/// Versions that runs have started with are kept as JSON: what one of an earlier program does not
+/// say is as in [`Kind::bare`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default = "nameless")]
 pub struct Kind {
     /// Its name; agents name their kind by it.
     pub name: String,
@@ -55,6 +59,10 @@ pub struct Kind {
     pub instructions: String,
     /// A digest of all the above: runs record it and stay with it.
     pub version: String,
+}
+
+fn nameless() -> Kind {
+    Kind::bare("")
 }
 
 impl Kind {

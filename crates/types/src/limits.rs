@@ -12,6 +12,9 @@ pub struct Limits {
     pub max_steps: u32,
     /// Calls of one tool in a row, counted by name; the last one still runs.
     pub max_same_tool: u32,
+    /// Times in a row that the same may happen (the same calls with the same outputs, the same error,
+    /// the same exchange with another agent) before the run is stopped; 0 for any number.
+    pub max_repeats: u32,
     /// Seconds at work in one run; time asleep does not count.
     pub max_seconds: u64,
     /// Tokens of one run, in and out.
@@ -32,6 +35,8 @@ pub struct Limits {
     pub max_attempts: u32,
     /// Seconds that one tool call may take.
     pub tool_seconds: u64,
+    /// Seconds that a model may be silent in the middle of a call.
+    pub model_seconds: u64,
     /// Seconds that a person has to answer a question, after which the agent goes on without; for
     /// ever when not given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,6 +48,7 @@ impl Default for Limits {
         Self {
             max_steps: 25,
             max_same_tool: 10,
+            max_repeats: 4,
             max_seconds: 600,
             max_tokens: 2_000_000,
             max_cost: None,
@@ -52,6 +58,7 @@ impl Default for Limits {
             max_output_chars: 24_000,
             max_attempts: 8,
             tool_seconds: 120,
+            model_seconds: 300,
             answer_seconds: None,
         }
     }

@@ -84,6 +84,8 @@ words! {
         MaxSteps => "max_steps",
         /// The same tool called too many times in a row.
         SameTool => "same_tool",
+        /// It went round in circles: the same happened too many times in a row.
+        Stalled => "stalled",
         /// The limit of time at work.
         MaxTime => "max_time",
         /// The limit of tokens.

@@ -8,6 +8,7 @@ mod context;
 mod create;
 mod grants;
 mod intervene;
+mod kinds;
 mod memory;
 mod read;
 mod send;
@@ -21,6 +22,7 @@ use crate::House;
 
 pub use context::{Block, Seen};
 pub use create::NewAgent;
+pub use kinds::InUse;
 pub use send::Posted;
 pub use transcript::{Entry, Role};
 

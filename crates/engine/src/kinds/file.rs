@@ -271,7 +271,8 @@ fn model_here(model: Option<String>, file: &str, line: usize, findings: &mut Vec
     None
 }
 
-fn version(text: &str) -> String {
+/// The version that a kind of this text has.
+pub(super) fn version(text: &str) -> String {
     digest(text).chars().take(16).collect()
 }
 

@@ -46,8 +46,12 @@ impl Kinds {
         kinds
     }
 
-    /// Adds a kind; one of the same name is replaced.
-    pub fn add(&mut self, kind: Kind) {
+    /// Adds a kind; one of the same name is replaced. One that was not read from a file gets its
+    /// version here.
+    pub fn add(&mut self, mut kind: Kind) {
+        if kind.version.is_empty() {
+            kind.version = file::version(&serde_json::to_string(&kind).unwrap_or_default());
+        }
         self.kinds.insert(kind.name.clone(), Arc::new(kind));
     }
 

@@ -1,6 +1,8 @@
 //! One model call: one step, whose checkpoint is the turn with what it used. Pieces of the answer go
 //! to whoever follows, on the side.
 
+use std::time::Duration;
+
 use entourage_llm::{Delta, Deltas, Error as ModelError, Priority, Reply, Request};
 use entourage_store::Write;
 use entourage_types::{
@@ -11,9 +13,11 @@ use serde_json::Value;
 
 use super::{Interrupt, Result, Run};
 use crate::{
+    Clock,
     feed::{AgentDelta, Piece, Pieces},
     prompt,
     retry::{self, Next},
+    watch::Pulse,
 };
 
 /// How far a call that failed has come; the step's value while it sleeps.
@@ -130,8 +134,12 @@ impl Run<'_> {
         let (system, tail) = (self.system().await?, self.tail().await?);
         let request = prompt::request(self.kind(), &self.offer, system, &self.items, tail);
         let request = Request { model, priority, ..request };
+        let model = request.model.clone().unwrap_or_else(|| "the model".into());
+        self.pulse.beat(self.house.now());
+        let silent = Duration::from_secs(self.kind.limits.model_seconds);
         let mut deltas = Streamed {
             pieces,
+            pulse: (&self.pulse, &*self.house.inner.clock),
             offset: 0,
             began: false,
             blank: AgentDelta {
@@ -148,6 +156,9 @@ impl Run<'_> {
             biased;
             answer = self.house.inner.model.call(request, &mut deltas) => Some(answer),
             () = self.cut.cancelled() => None,
+            () = self.pulse.silence(&*self.house.inner.clock, silent) => {
+                Some(Err(ModelError::TimedOut { model, after: silent }))
+            }
         };
         if deltas.began && !matches!(answer, Some(Ok(_))) {
             deltas.offset = 0;
@@ -201,6 +212,7 @@ pub(crate) fn model_key(number: usize) -> String {
 /// Hands the pieces of one attempt on, with their places.
 struct Streamed<'a> {
     pieces: &'a Pieces,
+    pulse: (&'a Pulse, &'a dyn Clock),
     offset: u64,
     /// Whether anything was said.
     began: bool,
@@ -217,6 +229,8 @@ impl Streamed<'_> {
 
 impl Deltas for Streamed<'_> {
     fn delta(&mut self, delta: Delta) {
+        let (pulse, clock) = self.pulse;
+        pulse.beat(clock.now());
         self.began |= !matches!(delta, Delta::Wasted(_));
         match delta {
             Delta::Text(text) => {

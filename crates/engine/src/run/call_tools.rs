@@ -20,7 +20,7 @@ use super::{
     ask::{Asked, Wanted},
     reply::Reply,
 };
-use crate::{client::said, measure};
+use crate::{Clock, client::said, measure};
 
 type Ran = (usize, Result<Outcome, ToolError>);
 /// Calls under way, as part of the activation: whatever ends it ends them.
@@ -155,7 +155,8 @@ impl Run<'_> {
         let alone = ready.len() == 1;
         let seconds = self.kind.limits.tool_seconds;
         for (index, tool, context, arguments) in ready {
-            let ran = async move { (index, run_tool(&*tool, &context, arguments, seconds).await) };
+            let clock = Arc::clone(&self.house.inner.clock);
+            let ran = async move { (index, run_tool(&*tool, &context, arguments, &*clock, seconds).await) };
             running.push(if alone { ran.boxed() } else { beside_others(index, ran).boxed() });
         }
         Ok(running)
@@ -193,6 +194,10 @@ impl Run<'_> {
                 let (agent, owner) = (self.agent.id, self.agent.owner.clone());
                 let wake = Write::Wake(Wakeup { id: WakeupId::new(), agent, owner, due });
                 self.commit(vec![Write::Step(step), wake]).await
+            }
+            // As after a crash: it may have happened, and only a person can say.
+            Err(ToolError::TimedOut(_)) if self.offer.effect(&call.tool) == Some(Effect::Unsafe) => {
+                self.ask_whether_it_happened(call).await
             }
             Err(error) => self.finish(calls, index, output(call, error.to_string(), true), vec![]).await,
         }
@@ -322,13 +327,17 @@ async fn run_tool(
     tool: &dyn Tool,
     context: &Context,
     arguments: Value,
+    clock: &dyn Clock,
     seconds: u64,
 ) -> Result<Outcome, ToolError> {
     let called = AssertUnwindSafe(tool.call(context, arguments)).catch_unwind();
-    match tokio::time::timeout(Duration::from_secs(seconds), called).await {
-        Ok(Ok(outcome)) => outcome,
-        Ok(Err(_)) => Err(ToolError::Failed("the tool crashed; its author must look at it".into())),
-        Err(_) => Err(ToolError::Failed(format!("no result after {seconds} s; the call was cut off"))),
+    let end = clock.now() + Duration::from_secs(seconds);
+    tokio::select! {
+        biased;
+        outcome = called => outcome.unwrap_or_else(|_| {
+            Err(ToolError::Failed("the tool crashed; its author must look at it".into()))
+        }),
+        () = clock.sleep_until(end) => Err(ToolError::TimedOut(seconds)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use entourage_types::{ItemBody, StopReason};
 
-use super::{Interrupt, Result, Run};
+use super::{Interrupt, Result, Run, stall};
 
 impl Run<'_> {
     /// Ends the run when a limit is met.
@@ -22,6 +22,8 @@ impl Run<'_> {
             (StopReason::MaxTime, format!("{} seconds were worked, the most for one run", limits.max_seconds))
         } else if let Some(tool) = self.repeated(limits.max_same_tool) {
             (StopReason::SameTool, format!("`{tool}` was called {} times in a row", limits.max_same_tool))
+        } else if let Some(said) = stall::found(&self.items, limits.max_repeats as usize) {
+            (StopReason::Stalled, said)
         } else {
             return Ok(());
         };

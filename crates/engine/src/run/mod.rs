@@ -2,8 +2,8 @@
 //! it has not committed never happened.
 //!
 //! One file per thing that can happen: [`receive`], [`call_model`], [`call_tools`], [`delegate`],
-//! [`approve`], [`ask`], [`reply`], [`expire`], [`heed`], [`close`], [`limits`], [`context`], [`spend`],
-//! [`compact`], [`summarize`], [`session`], [`trace`].
+//! [`approve`], [`ask`], [`reply`], [`expire`], [`heed`], [`close`], [`limits`], [`stall`], [`context`],
+//! [`spend`], [`compact`], [`summarize`], [`session`], [`trace`].
 
 mod approve;
 mod ask;
@@ -20,6 +20,7 @@ mod receive;
 mod reply;
 pub(crate) mod session;
 mod spend;
+mod stall;
 mod summarize;
 mod trace;
 
@@ -47,6 +48,8 @@ use crate::{
     offer::{Offer, Position},
     programs,
     prompt::is_cut,
+    versions::is_kind,
+    watch::Pulse,
 };
 
 /// Why a program did not come to its end in this activation.
@@ -113,6 +116,8 @@ pub struct Run<'h> {
     /// Cancelled when the activation shall end where it is: the process stops, or a person
     /// intervenes.
     cut: CancellationToken,
+    /// Beats with each commit and each piece of an answer.
+    pulse: Arc<Pulse>,
     /// Whether a person wants it to begin nothing new.
     paused: bool,
     /// Whether an attempt that is due later is made now.
@@ -125,12 +130,16 @@ pub struct Run<'h> {
 
 impl<'h> Run<'h> {
     /// Goes on with the agent's open run, or begins one.
-    pub(crate) fn open(house: &'h House, claim: Claim, entered: &Entered) -> Self {
+    ///
+    /// # Errors
+    /// When the version of its kind that it started with cannot be read.
+    pub(crate) async fn open(house: &'h House, claim: Claim, entered: &Entered) -> Result<Self, StoreError> {
         let now = house.now();
         let Claim { agent, run, steps, items, inbox, wakeups } = claim;
-        let kind = house.kinds().get(&agent.kind).unwrap_or_else(|| Arc::new(Kind::bare(&agent.kind)));
+        let kind = house.kind_of(&agent, run.as_ref()).await?;
         let position = Position::of(&agent, &kind, &items);
-        let offer = house.inner.offers.of(&kind, position, house.kinds());
+        let offer = house.inner.offers.of(&kind, position, &house.kinds());
+        entered.pulse().may_be_silent_for(&kind.limits);
         let opened = run.is_some();
         let paused = agent.waiting_on == Some(WaitingOn::Resume);
         let record = run.unwrap_or_else(|| blank(&agent, &kind, now));
@@ -145,8 +154,10 @@ impl<'h> Run<'h> {
                 _ => None,
             })
             .collect();
+        // Whatever comes first of a run brings the version it started with.
+        let riding = if opened { None } else { house.keep(&kind, now)? };
         let served = wakeups.iter().filter(|wakeup| wakeup.due <= now).map(|wakeup| wakeup.id).collect();
-        Self {
+        Ok(Self {
             house,
             kind,
             offer,
@@ -165,20 +176,21 @@ impl<'h> Run<'h> {
             turns: 0,
             began: now,
             cut: entered.cut().clone(),
+            pulse: Arc::clone(entered.pulse()),
             paused,
             hurried: false,
-            riding: Vec::new(),
+            riding: riding.into_iter().collect(),
             expecting: Vec::new(),
-        }
+        })
     }
 
     /// Whether the run can be driven at all.
     pub(crate) fn ready(&self) -> Result<()> {
-        let kinds = self.house.kinds();
-        if kinds.get(&self.agent.kind).is_some() {
+        // No kind of a house is without a version.
+        if !self.kind.version.is_empty() {
             return self.house.check_budget(&self.kind).map_err(Interrupt::failed);
         }
-        let (name, known) = (&self.agent.kind, kinds.names());
+        let (name, known) = (&self.agent.kind, self.house.kinds().names());
         Err(Interrupt::failed(format!(
             "there is no kind `{name}` any more; there are: {known}. Bring its file back and write to the agent again"
         )))
@@ -256,7 +268,12 @@ impl<'h> Run<'h> {
                 _ => None,
             })
             .collect();
+        let brings_kind = commit.writes.iter().any(is_kind);
         let committed = self.house.inner.store.commit(commit).await?;
+        self.pulse.beat(self.house.now());
+        if brings_kind {
+            self.house.kept(&self.kind);
+        }
         self.inbox_grew = committed.inbox;
         self.steps.extend(steps.into_iter().map(|step| (step.key.clone(), step)));
         Ok(())

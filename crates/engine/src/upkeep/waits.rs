@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use entourage_store::{AgentQuery, Commit};
 use entourage_types::{
-    Agent, AgentId, Answer, CallId, Post, PostBody, PostId, Question, QuestionStatus, Scope, Status, Step,
-    StepState, Task, TaskResult, Time, WaitingOn, WakeupId,
+    About, Agent, AgentId, Answer, CallId, Post, PostBody, PostId, Question, QuestionStatus, Scope, Status,
+    Step, StepState, Task, TaskResult, Time, WaitingOn, WakeupId,
 };
 
 use super::{Damage, Job, agent, each_agent, each_record, is_unwoken, open_run, record, wake};
@@ -125,11 +125,17 @@ async fn reply(house: &House, agent: &Agent, call: CallId, step: &Step) -> Resul
     if let Some(id) = id("question") {
         let answer = match record::<Question>(house, id).await? {
             Some(Question { status: QuestionStatus::Open, .. }) => return Ok(Told::NotYet),
-            Some(Question { status: QuestionStatus::Answered, answer: Some(words), .. }) => {
-                Answer::Text(words)
+            Some(Question {
+                about: About::Information,
+                status: QuestionStatus::Answered,
+                answer: Some(words),
+                ..
+            }) => Answer::Text(words),
+            // What was said to a call in question is more than its words: nothing is done on a guess.
+            Some(Question { status: QuestionStatus::Answered | QuestionStatus::Declined, .. }) => {
+                Answer::Declined
             }
-            Some(Question { status: QuestionStatus::Declined, .. }) => Answer::Declined,
-            _ => Answer::Expired,
+            Some(Question { status: QuestionStatus::Expired, .. }) | None => Answer::Expired,
         };
         let body = id.parse().map(|question| PostBody::Answer { question, call, answer });
         return Ok(body.map_or(Told::Nothing, Told::This));

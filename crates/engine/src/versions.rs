@@ -1,0 +1,151 @@
+//! Versions of kinds: a run stays with the one it started with, also after the file was changed or
+//! removed and the house begun anew; new runs take the new one. Reloading needs no restart.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+};
+
+use entourage_store::{Result as StoreResult, Write};
+use entourage_types::{Agent, Entity, EntityKind, Kind, Owner, Run, Scope, Time};
+
+use crate::{
+    Error, House, Kinds, Result,
+    kinds::{Finding, Severity},
+};
+
+/// Reads the kinds anew, with all that is wrong with them.
+pub type Source = dyn Fn() -> Result<(Kinds, Vec<Finding>)> + Send + Sync;
+
+/// The kinds as they are now, and the versions that runs have started with.
+pub(crate) struct Versions {
+    now: RwLock<Arc<Kinds>>,
+    source: Option<Arc<Source>>,
+    /// Versions that are known to be in the store.
+    kept: Mutex<HashMap<String, Arc<Kind>>>,
+}
+
+/// What came of reading the kinds anew.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
+pub struct Reloaded {
+    /// The names of kinds that are new.
+    pub added: Vec<String>,
+    /// Those that have another version now.
+    pub changed: Vec<String>,
+    /// Those that are gone. Runs under way go on with them.
+    pub removed: Vec<String>,
+    /// What has no effect in their files.
+    pub remarks: Vec<Finding>,
+}
+
+impl Versions {
+    pub(crate) fn new(kinds: Kinds, source: Option<Arc<Source>>) -> Self {
+        Self { now: RwLock::new(Arc::new(kinds)), source, kept: Mutex::default() }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, HashMap<String, Arc<Kind>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a write keeps a version of a kind.
+pub(crate) fn is_kind(write: &Write) -> bool {
+    matches!(write, Write::Entity(Entity { kind: EntityKind::Kind, .. }))
+}
+
+impl House {
+    /// The kinds of this house, as they are now.
+    #[must_use]
+    pub fn kinds(&self) -> Arc<Kinds> {
+        Arc::clone(&self.inner.versions.now.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads the kinds anew. New runs take them as they are now; those under way stay with theirs.
+    ///
+    /// # Errors
+    /// [`Error::Kinds`] names every mistake with file and line, and [`Error::Invalid`] says that
+    /// there is nothing to read them from; either way nothing has changed.
+    pub async fn reload(&self) -> Result<Reloaded> {
+        let Some(source) = self.inner.versions.source.clone() else {
+            return Err(Error::Invalid("the kinds of this house are not read from files".into()));
+        };
+        let read = tokio::task::spawn_blocking(move || source()).await;
+        let (kinds, findings) =
+            read.map_err(|died| Error::Kinds(format!("reading them crashed: {died}")))??;
+        let (mistakes, remarks): (Vec<Finding>, Vec<Finding>) =
+            findings.into_iter().partition(|finding| finding.severity == Severity::Mistake);
+        if !mistakes.is_empty() {
+            let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+            return Err(Error::Kinds(lines.join("\n")));
+        }
+        let before = self.kinds();
+        let names = |kinds: &Kinds, fits: &dyn Fn(&Kind) -> bool| -> Vec<String> {
+            kinds.iter().filter(|kind| fits(kind)).map(|kind| kind.name.clone()).collect()
+        };
+        let is_other = |kind: &Kind| before.get(&kind.name).is_some_and(|old| old.version != kind.version);
+        let reloaded = Reloaded {
+            added: names(&kinds, &|kind| before.get(&kind.name).is_none()),
+            changed: names(&kinds, &is_other),
+            removed: names(&before, &|kind| kinds.get(&kind.name).is_none()),
+            remarks,
+        };
+        *self.inner.versions.now.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(kinds);
+        self.inner.offers.forget();
+        tracing::info!(?reloaded.added, ?reloaded.changed, ?reloaded.removed, "the kinds were read anew");
+        Ok(reloaded)
+    }
+
+    /// The kind that an agent works as: the version that its run started with, or the one there is
+    /// now. One without a version is none.
+    pub(crate) async fn kind_of(&self, agent: &Agent, run: Option<&Run>) -> StoreResult<Arc<Kind>> {
+        let now = self.kinds().get(&agent.kind);
+        let Some(wanted) = run.map(|run| &run.kind_version) else {
+            return Ok(now.unwrap_or_else(|| none(agent)));
+        };
+        match now.as_ref().filter(|now| now.version == *wanted) {
+            Some(now) => Ok(Arc::clone(now)),
+            // A run of a program that kept no versions goes on with what there is.
+            None => Ok(self.version(wanted).await?.or(now).unwrap_or_else(|| none(agent))),
+        }
+    }
+
+    /// A version that some run has started with.
+    pub(crate) async fn version(&self, version: &str) -> StoreResult<Option<Arc<Kind>>> {
+        if let Some(kept) = self.inner.versions.kept().get(version) {
+            return Ok(Some(Arc::clone(kept)));
+        }
+        let found = self.store().entity(&Scope::House, EntityKind::Kind, version).await?;
+        let Some(entity) = found else { return Ok(None) };
+        let kind: Arc<Kind> = Arc::new(serde_json::from_str(&entity.body)?);
+        self.kept(&kind);
+        Ok(Some(kind))
+    }
+
+    /// What keeps a version for the runs that start with it; none where it is kept already.
+    pub(crate) fn keep(&self, kind: &Arc<Kind>, at: Time) -> StoreResult<Option<Write>> {
+        if kind.version.is_empty() || self.inner.versions.kept().contains_key(&kind.version) {
+            return Ok(None);
+        }
+        Ok(Some(Write::Entity(Entity {
+            kind: EntityKind::Kind,
+            id: kind.version.clone(),
+            owner: Owner::house(),
+            root: None,
+            parent: None,
+            status: "kept".to_owned(),
+            created: at,
+            updated: at,
+            text: None,
+            body: serde_json::to_string(kind)?,
+        })))
+    }
+
+    /// A version is in the store from here on.
+    pub(crate) fn kept(&self, kind: &Arc<Kind>) {
+        self.inner.versions.kept().insert(kind.version.clone(), Arc::clone(kind));
+    }
+}
+
+fn none(agent: &Agent) -> Arc<Kind> {
+    Arc::new(Kind::bare(&agent.kind))
+}

@@ -1,0 +1,106 @@
+//! Whether anything comes of an activation. One that neither commits nor streams for longer than its
+//! steps may take is stopped and goes on from its last commit; none lasts for ever.
+
+use std::{
+    sync::atomic::{AtomicI64, AtomicU64, Ordering},
+    time::Duration,
+};
+
+use entourage_types::{AgentId, Limits, StopReason, Time};
+
+use crate::{Clock, Error, House, Result, run::Interrupt};
+
+/// Beside the time that a step may take: reading, committing, handing over.
+const SLACK: Duration = Duration::from_secs(60);
+/// Activations that last this long are told of, and so are those that last longer than the second.
+const SLOW: [Duration; 2] = [Duration::from_secs(120), Duration::from_secs(600)];
+/// No activation lasts longer, whatever its kind says.
+const LONGEST: Duration = Duration::from_secs(1800);
+
+/// The signs of life of one activation.
+pub(crate) struct Pulse {
+    began: Time,
+    /// When it last beat, in microseconds.
+    last: AtomicI64,
+    /// For how many seconds it may be silent.
+    patience: AtomicU64,
+}
+
+/// Why an activation is stopped.
+pub(crate) enum Overdue {
+    /// Nothing came of it for so long.
+    Silent(Duration),
+    /// It lasted too long.
+    Endless,
+}
+
+impl Pulse {
+    pub(crate) fn new(now: Time) -> Self {
+        let (last, patience) = (AtomicI64::new(now.micros()), AtomicU64::new(SLACK.as_secs()));
+        Self { began: now, last, patience }
+    }
+
+    /// Something came of it.
+    pub(crate) fn beat(&self, now: Time) {
+        self.last.store(now.micros(), Ordering::Relaxed);
+    }
+
+    /// Steps under these limits are under way from here on.
+    pub(crate) fn may_be_silent_for(&self, limits: &Limits) {
+        let longest = limits.model_seconds.max(limits.tool_seconds);
+        self.patience.store(longest.saturating_add(SLACK.as_secs()), Ordering::Relaxed);
+    }
+
+    /// Returns once nothing has come of it for so long.
+    pub(crate) async fn silence(&self, clock: &dyn Clock, span: Duration) {
+        loop {
+            let end = self.last() + span;
+            if clock.now() >= end {
+                return;
+            }
+            clock.sleep_until(end).await;
+        }
+    }
+
+    fn last(&self) -> Time {
+        Time::from_micros(self.last.load(Ordering::Relaxed))
+    }
+}
+
+impl House {
+    /// Returns once an activation must be stopped; tells of it when it is slow.
+    pub(crate) async fn overdue(&self, agent: AgentId, pulse: &Pulse) -> Overdue {
+        let clock = self.clock();
+        let mut slow = SLOW.into_iter().peekable();
+        loop {
+            let now = clock.now();
+            let patience = Duration::from_secs(pulse.patience.load(Ordering::Relaxed));
+            let (silence, age) = (now.since(pulse.last()), now.since(pulse.began));
+            if silence >= patience {
+                return Overdue::Silent(silence);
+            }
+            if age >= LONGEST {
+                return Overdue::Endless;
+            }
+            if slow.next_if(|slow| age >= *slow).is_some() {
+                tracing::warn!(%agent, seconds = age.as_secs(), "an agent has been at work for long");
+                continue;
+            }
+            let next = pulse.began + slow.peek().copied().unwrap_or(LONGEST);
+            clock.sleep_until(next.min(pulse.last() + patience)).await;
+        }
+    }
+
+    /// One that was silent is tried again like any that failed; one that would never end is ended.
+    pub(crate) async fn stop_overdue(&self, agent: AgentId, why: Overdue) -> Result<()> {
+        match why {
+            Overdue::Silent(silence) => Err(Error::Stuck { agent, seconds: silence.as_secs() }),
+            Overdue::Endless => {
+                let minutes = LONGEST.as_secs() / 60;
+                let cause =
+                    format!("it was at work for {minutes} minutes without a pause, the most there is");
+                self.end(agent, Interrupt::Stopped(StopReason::MaxTime, cause)).await
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! A run stays with the version of its kind that it started with; new runs take the new one.
+
+use std::{fs, path::Path};
+
+use entourage_engine::NewAgent;
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_store::Page;
+use entourage_testkit::{Fault, Faults, World, WorldBuilder};
+use entourage_tests::{first_tools, plain};
+use entourage_types::{Agent, Answer, Status};
+use serde_json::json;
+use tempfile::TempDir;
+
+fn write(directory: &Path, instructions: &str) {
+    let text = format!("---\nname: clerk\ntools: [ask_user]\n---\n{instructions}\n");
+    fs::write(directory.join("clerk.md"), text).unwrap();
+}
+
+/// A clerk that asks one question and then says what its instructions are.
+fn clerks(directory: &TempDir) -> WorldBuilder {
+    let model = ScriptedModel::deciding(|request: &Request| {
+        Some(Ok(match request.messages.last() {
+            Some(Message::User(_)) => Script::call("ask_user", json!({"question": "Shall I?"})),
+            _ => Script::text(request.system.lines().next().unwrap_or_default()),
+        }))
+    });
+    World::builder(model).tools(first_tools()).kinds_in(directory.path())
+}
+
+async fn clerk(world: &World) -> Agent {
+    let new = NewAgent { kind: Some("clerk".into()), message: Some("Go.".into()), ..NewAgent::default() };
+    world.client().create(new, None).await.unwrap()
+}
+
+/// Answers what the clerk asks, and returns its last word.
+async fn last_word(world: &World, agent: &Agent) -> String {
+    let question = world.question(agent.root).await;
+    world.client().answer(question.id, Answer::Text("Yes.".into())).await.unwrap();
+    world.ended(agent.id).await;
+    plain(&world.client().items(agent.id, 0, 100).await.unwrap()).pop().unwrap()
+}
+
+#[tokio::test]
+async fn a_run_stays_with_its_version_when_the_file_changes_or_goes() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), "First version.");
+    let world = clerks(&directory).start().await;
+    let (one, two) = (clerk(&world).await, clerk(&world).await);
+    world.asleep(&one).await;
+    world.asleep(&two).await;
+
+    write(directory.path(), "Second version.");
+    let world = world.reborn(Faults::none()).await;
+    assert_eq!(last_word(&world, &one).await, "turn: First version.[]");
+    assert_eq!(last_word(&world, &clerk(&world).await).await, "turn: Second version.[]");
+
+    fs::remove_file(directory.path().join("clerk.md")).unwrap();
+    let world = world.reborn(Faults::none()).await;
+    assert_eq!(last_word(&world, &two).await, "turn: First version.[]", "paused, and its file is gone");
+    world.client().send(two.id, "Again.", None).await.unwrap();
+    let failed = |event: &entourage_types::Event| {
+        event.agent == two.id
+            && matches!(event.body, entourage_types::EventBody::AgentStatus { status: Status::Failed, .. })
+    };
+    world.until(two.id, failed).await;
+    let notice = plain(&world.client().items(two.id, 0, 100).await.unwrap()).pop().unwrap();
+    assert!(notice.contains("there is no kind `clerk` any more"), "a new run has none: {notice}");
+}
+
+#[tokio::test]
+async fn a_version_is_kept_with_the_run_whenever_the_process_dies() {
+    for at in 1..=3 {
+        for fault in [Fault::DieBefore, Fault::DieAfter] {
+            let directory = tempfile::tempdir().unwrap();
+            write(directory.path(), "First version.");
+            let world = clerks(&directory).start_with(Faults::at(at, fault)).await;
+            let agent = clerk(&world).await;
+            world.died().await;
+            write(directory.path(), "Second version.");
+            let started = !world.client().runs(agent.id, Page::default()).await.unwrap().is_empty();
+            let world = world.reborn(Faults::none()).await;
+            let expected = if started { "turn: First version.[]" } else { "turn: Second version.[]" };
+            assert_eq!(last_word(&world, &agent).await, expected, "{fault:?} at commit {at}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn kinds_are_read_anew_without_a_restart_and_a_broken_file_changes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), "First version.");
+    let world = clerks(&directory).start().await;
+    let paused = clerk(&world).await;
+    world.asleep(&paused).await;
+
+    fs::write(directory.path().join("cook.md"), "---\nname: cook\nlimits:\n  max_stepz: 1\n---\nCook.\n")
+        .unwrap();
+    write(directory.path(), "Second version.");
+    let refused = world.house().reload().await.unwrap_err().to_string();
+    assert!(refused.contains("cook.md:4: error:") && refused.contains("max_stepz"), "{refused}");
+    assert_eq!(last_word(&world, &clerk(&world).await).await, "turn: First version.[]");
+
+    fs::write(directory.path().join("cook.md"), "---\nname: cook\n---\nCook.\n").unwrap();
+    let reloaded = world.house().reload().await.unwrap();
+    assert_eq!((reloaded.added, reloaded.changed), (vec!["cook".to_owned()], vec!["clerk".to_owned()]));
+    let new = clerk(&world).await;
+    world.asleep(&new).await;
+    let in_use = world.house().client(entourage_types::Owner::local()).kinds_in_use().await.unwrap();
+    let clerks: Vec<_> = in_use.iter().filter(|used| used.kind.name == "clerk").collect();
+    assert_eq!((clerks.len(), clerks[0].open_runs, clerks[0].is_gone), (1, 1, false));
+    let earlier: Vec<u32> = clerks[0].earlier.iter().map(|(_, runs)| *runs).collect();
+    assert_eq!(earlier, [1], "the paused one has an earlier version");
+
+    fs::remove_file(directory.path().join("clerk.md")).unwrap();
+    assert_eq!(world.house().reload().await.unwrap().removed, ["clerk"]);
+    let in_use = world.house().client(entourage_types::Owner::local()).kinds_in_use().await.unwrap();
+    assert!(in_use.iter().any(|used| used.kind.name == "clerk" && used.is_gone));
+    assert_eq!(last_word(&world, &new).await, "turn: Second version.[]");
+    assert_eq!(last_word(&world, &paused).await, "turn: First version.[]");
+}
