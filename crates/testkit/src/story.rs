@@ -216,11 +216,17 @@ impl Story {
         let mut news = world.witness().news();
         loop {
             news.mark_unchanged();
+            // In this order: whoever asks from here on had something due before.
+            let due = settled(world.store().due(Time::from_micros(i64::MAX), None, 1).await);
+            let tree = settled(world.client().tree(root.id).await);
             let open = client.questions(Some(root.id), Some(QuestionStatus::Open), Page::default()).await;
+            let mut acted = false;
             // A process that dies under the question is someone else's to notice.
             for question in open.unwrap_or_default() {
                 // Answering twice is refused; a question that was answered meanwhile is fine.
-                match (self.person)(&question) {
+                let act = (self.person)(&question);
+                acted |= act != Act::Wait;
+                match act {
                     Act::Answer(answer) => drop(client.answer(question.id, answer).await),
                     Act::Wait => {}
                     Act::Delete => {
@@ -230,12 +236,10 @@ impl Story {
                     }
                 }
             }
-            let due = settled(world.store().due(Time::from_micros(i64::MAX), None, 1).await);
-            let tree = settled(world.client().tree(root.id).await);
             let at_work = tree.iter().any(|agent| !agent.status.is_terminal());
             match due.first() {
                 None if !at_work && !world.faults().dead() => return,
-                Some(later) if later.due > world.clock().now() => {
+                Some(later) if !acted && later.due > world.clock().now() => {
                     world.clock().advance(later.due.since(world.clock().now()));
                 }
                 _ => {}
