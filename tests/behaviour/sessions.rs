@@ -231,7 +231,7 @@ async fn the_session_of_an_agent_that_works_for_another_stays_open() {
         Some(Ok(match request.messages.last() {
             Some(Message::User(text)) if is_summary(request) => Script::text(format!("{} words", text.len())),
             Some(Message::User(text)) if text == "Go." => {
-                Script::call("spawn_agent", json!({"kind": "orchestrator", "title": "t", "task": "work"}))
+                Script::call("send_message", json!({"recipient": "orchestrator", "message": "work"}))
             }
             _ => Script::text("Done."),
         }))
