@@ -260,6 +260,8 @@ async fn every_line_of_an_activation_names_agent_tree_and_run() {
     let subscriber =
         tracing_subscriber::fmt().json().with_env_filter("warn").with_writer(log.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
+    // With a second one, what another test's thread comes by first is not taken for unwanted by all.
+    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let model = ScriptedModel::new([]);
     model.push(Err(Error::Denied { model: "m".into(), cause: "no credit".into() }));
     let world = World::builder(model).start().await;
