@@ -46,9 +46,7 @@ impl House {
         if claim.inbox.is_empty() && (is_gone || at_rest) {
             return self.serve(claim).await;
         }
-        let is_delete =
-            |post: &Post| matches!(post.body, PostBody::Intervention { action: Action::Delete, .. });
-        if is_gone || claim.inbox.iter().any(is_delete) {
+        if is_deleted(&claim) {
             return self.delete(agent).await;
         }
         let mut run = Run::open(self, claim, entered).await?;
@@ -80,6 +78,10 @@ impl House {
     /// Ends an agent's run where it stands.
     pub(crate) async fn end(&self, agent: AgentId, cause: Interrupt) -> Result<()> {
         let Some(claim) = self.claim(agent).await? else { return Ok(()) };
+        // What a person has deleted meanwhile does not fail.
+        if is_deleted(&claim) {
+            return self.delete(agent).await;
+        }
         let entered = self.inner.live.enter(agent, self.stopping(), self.now());
         let mut run = Run::open(self, claim, &entered).await?;
         Ok(run.close(Err(cause)).await?)
@@ -112,4 +114,10 @@ impl House {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Whether a person has deleted the agent, or has asked for that.
+fn is_deleted(claim: &Claim) -> bool {
+    let is_delete = |post: &Post| matches!(post.body, PostBody::Intervention { action: Action::Delete, .. });
+    claim.agent.status == Status::Cancelled || claim.inbox.iter().any(is_delete)
 }
