@@ -5,7 +5,7 @@ use std::time::Duration;
 use entourage_engine::{Error, Kinds};
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
-use entourage_testkit::{Faults, World};
+use entourage_testkit::{Faults, HeldModel, World};
 use entourage_tests::{first_tools, one_kind, plain};
 use entourage_types::{
     AgentId, Answer, EventBody, InterventionStatus, Session, SessionEnd, Sessions, Status,
@@ -178,6 +178,39 @@ async fn where_no_model_sums_up_the_summary_is_drawn_from_the_messages() {
     let session = closed(&world, agent.id, 1).await.remove(0);
     assert_eq!(session.summary, "The agent was told: \"Tell me of boats.\"");
     assert_eq!(session.used, None);
+}
+
+#[tokio::test]
+async fn an_answer_of_no_use_to_a_summary_is_counted() {
+    let model = ScriptedModel::deciding(|request| {
+        Some(Ok(if is_summary(request) { Script::text("They sp").cut_off() } else { Script::text("Yes.") }))
+    });
+    let world = start(&model, idle()).await;
+    let root = world.ask("About boats").await.id;
+    world.ended(root).await;
+    let before = world.client().runs(root, Page::default()).await.unwrap()[0].usage;
+    world.clock().advance(HALF_AN_HOUR);
+    assert!(closed(&world, root, 1).await[0].summary.contains("About boats"));
+    let runs = world.client().runs(root, Page::default()).await.unwrap();
+    let used = runs.iter().map(|run| run.usage.input).sum::<u64>();
+    assert_eq!(used, before.input * 2, "a summary's request counts like any");
+}
+
+#[tokio::test]
+async fn a_model_that_never_sums_up_is_not_waited_for() {
+    let model = HeldModel::new(ScriptedModel::deciding(|_| Some(Ok(Script::text("Yes.")))));
+    let world = World::builder(model.clone()).tools(first_tools()).kinds(idle()).start().await;
+    let root = world.ask("About boats").await.id;
+    model.let_go(1);
+    model.begun().await;
+    world.ended(root).await;
+    world.clock().advance(HALF_AN_HOUR);
+    model.begun().await;
+    world.clock().advance(Duration::from_secs(
+        world.house().kinds().get("orchestrator").unwrap().limits.model_seconds,
+    ));
+    assert!(closed(&world, root, 1).await[0].summary.contains("About boats"));
+    assert_eq!(model.cut_off(), 1);
 }
 
 #[tokio::test]

@@ -96,7 +96,7 @@ tools: [{listed}]
 peers: [researcher]
 limits: {{max_steps: 3, max_same_tool: 2}}
 ---
-First use `{tool}` {what}. Then give the final answer.
+Your first action is `{tool}` {what}. Your second action is `final_answer`.
 ",
         name = errand_name(tool)
     )
@@ -187,7 +187,7 @@ async fn an_orchestrator_and_a_researcher_do_it_with_a_real_model() {
             if used.contains(*tool) {
                 break;
             }
-            run(&data, &errand_name(tool), &format!("Use `{tool}` {what}.")).await;
+            run(&data, &errand_name(tool), &format!("Your next action is `{tool}` {what}.")).await;
             used = checked(&data).await;
         }
         assert!(used.contains(*tool), "`{tool}` never answered; those that did: {used:?}");

@@ -82,6 +82,10 @@ impl House {
         if is_deleted(&claim) {
             return self.delete(agent).await;
         }
+        // There is nothing that could end: it was about to rest, or to close a session.
+        if claim.run.is_none() && claim.inbox.is_empty() {
+            return self.serve(claim).await;
+        }
         let entered = self.inner.live.enter(agent, self.stopping(), self.now());
         let mut run = Run::open(self, claim, &entered).await?;
         Ok(run.close(Err(cause)).await?)

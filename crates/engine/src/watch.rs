@@ -19,9 +19,10 @@ const LONGEST: Duration = Duration::from_secs(1800);
 
 /// The signs of life of one activation.
 pub(crate) struct Pulse {
-    began: Time,
     /// When it last beat, in microseconds.
     last: AtomicI64,
+    /// For how many microseconds it had been at work by then. A machine that sleeps is not at work.
+    worked: AtomicU64,
     /// For how many seconds it may be silent.
     patience: AtomicU64,
 }
@@ -36,13 +37,25 @@ pub(crate) enum Overdue {
 
 impl Pulse {
     pub(crate) fn new(now: Time) -> Self {
-        let (last, patience) = (AtomicI64::new(now.micros()), AtomicU64::new(SLACK.as_secs()));
-        Self { began: now, last, patience }
+        let (last, worked) = (AtomicI64::new(now.micros()), AtomicU64::new(0));
+        Self { last, worked, patience: AtomicU64::new(SLACK.as_secs()) }
     }
 
     /// Something came of it.
     pub(crate) fn beat(&self, now: Time) {
+        let worked = u64::try_from(self.age(now).as_micros()).unwrap_or(u64::MAX);
+        self.worked.store(worked, Ordering::Relaxed);
         self.last.store(now.micros(), Ordering::Relaxed);
+    }
+
+    /// For how long it has been at work.
+    fn age(&self, now: Time) -> Duration {
+        let worked = Duration::from_micros(self.worked.load(Ordering::Relaxed));
+        worked + now.since(self.last()).min(self.patience())
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_secs(self.patience.load(Ordering::Relaxed))
     }
 
     /// Steps under these limits are under way from here on.
@@ -74,8 +87,8 @@ impl House {
         let mut slow = SLOW.into_iter().peekable();
         loop {
             let now = clock.now();
-            let patience = Duration::from_secs(pulse.patience.load(Ordering::Relaxed));
-            let (silence, age) = (now.since(pulse.last()), now.since(pulse.began));
+            let patience = pulse.patience();
+            let (silence, age) = (now.since(pulse.last()), pulse.age(now));
             if silence >= patience {
                 return Overdue::Silent(silence);
             }
@@ -86,7 +99,7 @@ impl House {
                 tracing::warn!(%agent, seconds = age.as_secs(), "an agent has been at work for long");
                 continue;
             }
-            let next = pulse.began + slow.peek().copied().unwrap_or(LONGEST);
+            let next = now + slow.peek().copied().unwrap_or(LONGEST).saturating_sub(age);
             clock.sleep_until(next.min(pulse.last() + patience)).await;
         }
     }
@@ -102,5 +115,23 @@ impl House {
                 self.end(agent, Interrupt::Stopped(StopReason::MaxTime, cause)).await
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_night_in_which_the_machine_slept_is_not_time_at_work() {
+        let (began, minute) = (Time::from_micros(0), Duration::from_secs(60));
+        let pulse = Pulse::new(began);
+        pulse.may_be_silent_for(&Limits { model_seconds: 60, tool_seconds: 60, ..Limits::default() });
+        pulse.beat(began + minute);
+        assert_eq!(pulse.age(began + minute), minute);
+        let morning = began + minute * 600;
+        assert_eq!(pulse.age(morning), minute * 3, "as much of it as it may be silent");
+        pulse.beat(morning);
+        assert_eq!(pulse.age(morning + minute), minute * 4);
     }
 }

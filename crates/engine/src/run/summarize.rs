@@ -1,7 +1,9 @@
 //! Summing up a part of the conversation: by a model, a cheap one where one is set, or by what was
 //! said itself where no model can. It never holds anything up.
 
-use entourage_llm::{Message, NoDeltas, Priority, Request};
+use std::time::Duration;
+
+use entourage_llm::{Delta, Error as ModelError, Message, Priority, Reply, Request};
 use entourage_types::ModelUse;
 
 use super::{Interrupt, Result, Run};
@@ -41,12 +43,8 @@ impl Run<'_> {
             priority: if somebody_waits { Priority::Person } else { Priority::Background },
             ..Request::default()
         };
-        let mut unheard = NoDeltas;
-        let answer = tokio::select! {
-            biased;
-            answer = self.house.inner.model.call(request, &mut unheard) => answer,
-            () = self.cut.cancelled() => return Err(Interrupt::Stopping),
-        };
+        let (answer, wasted) = self.ask_for_summary(request).await?;
+        wasted.iter().for_each(|used| self.charge(used, self.house.now()));
         let (text, used) = match answer {
             Ok(reply) => {
                 let used = reply.used();
@@ -60,5 +58,29 @@ impl Run<'_> {
         };
         let text = text.unwrap_or_else(|| prompt::drawn(&view));
         Ok(Summary { text: text.trim().chars().take(wanted.max_chars).collect(), used })
+    }
+
+    /// One attempt, and what answers used that are of no use. A model that says nothing for too long
+    /// is not waited for.
+    async fn ask_for_summary(&self, request: Request) -> Result<(Result<Reply, ModelError>, Vec<ModelUse>)> {
+        let (house, pulse) = (self.house, &*self.pulse);
+        let clock = &*house.inner.clock;
+        let after = Duration::from_secs(self.kind.limits.model_seconds);
+        let model = request.model.clone().unwrap_or_else(|| "the model".into());
+        let mut wasted = Vec::new();
+        let mut heard = |delta: Delta| {
+            pulse.beat(clock.now());
+            if let Delta::Wasted(used) = delta {
+                wasted.push(used);
+            }
+        };
+        pulse.beat(clock.now());
+        let answer = tokio::select! {
+            biased;
+            answer = house.inner.model.call(request, &mut heard) => answer,
+            () = self.cut.cancelled() => return Err(Interrupt::Stopping),
+            () = pulse.silence(clock, after) => Err(ModelError::TimedOut { model, after }),
+        };
+        Ok((answer, wasted))
     }
 }
