@@ -13,6 +13,7 @@ mod interventions;
 mod kill;
 mod kill_loop;
 mod limits;
+mod one_at_a_time;
 mod prefix;
 mod proofs;
 mod questions;

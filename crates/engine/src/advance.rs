@@ -18,13 +18,17 @@ impl House {
     /// # Errors
     /// When the store fails. Nothing is lost then: the wake-up stands until it has been served.
     pub async fn advance(&self, agent: AgentId) -> Result<()> {
-        while !self.inner.live.is_doomed(agent) {
-            let entered = self.inner.live.enter(agent, self.stopping(), self.now());
+        let live = &self.inner.live;
+        while !live.is_doomed(agent) {
+            let entered = live.enter(agent, self.stopping(), &**self.clock()).await;
             let done = tokio::select! {
                 biased;
                 done = self.activate(agent, &entered) => done,
-                // What was under way ends here; what it has committed stands.
-                overdue = self.overdue(agent, entered.pulse()) => return self.stop_overdue(agent, overdue).await,
+                overdue = self.overdue(agent, entered.pulse()) => {
+                    // What was under way ends here; what it has committed stands.
+                    drop(entered);
+                    return self.stop_overdue(agent, overdue).await;
+                }
             };
             match done {
                 // What it went by has changed meanwhile: it is read again.
@@ -47,7 +51,7 @@ impl House {
             return self.serve(claim).await;
         }
         if is_deleted(&claim) {
-            return self.delete(agent).await;
+            return self.delete_entered(agent, entered).await;
         }
         let mut run = Run::open(self, claim, entered).await?;
         let named = run.named();
@@ -77,16 +81,16 @@ impl House {
 
     /// Ends an agent's run where it stands.
     pub(crate) async fn end(&self, agent: AgentId, cause: Interrupt) -> Result<()> {
+        let entered = self.inner.live.enter(agent, self.stopping(), &**self.clock()).await;
         let Some(claim) = self.claim(agent).await? else { return Ok(()) };
         // What a person has deleted meanwhile does not fail.
         if is_deleted(&claim) {
-            return self.delete(agent).await;
+            return self.delete_entered(agent, &entered).await;
         }
         // There is nothing that could end: it was about to rest, or to close a session.
         if claim.run.is_none() && claim.inbox.is_empty() {
             return self.serve(claim).await;
         }
-        let entered = self.inner.live.enter(agent, self.stopping(), self.now());
         let mut run = Run::open(self, claim, &entered).await?;
         Ok(run.close(Err(cause)).await?)
     }

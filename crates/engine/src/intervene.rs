@@ -3,23 +3,29 @@
 use entourage_store::{AgentQuery, Error as StoreError, Page};
 use entourage_types::{Agent, AgentId, Scope, Status};
 
-use crate::{House, Result, run::Run};
+use crate::{House, Result, live::Entered, run::Run};
 
 /// Agents read at once.
 const PAGE: u32 = 200;
 
 impl House {
     /// Deletes an agent and all below it. Once it returned, none of them starts anything: whatever
-    /// they are doing is cut off where it is, and their commits are refused.
+    /// they were doing has ended where it was, and their commits are refused.
     ///
     /// It may be called again, by whoever finds it half done, also at the same time.
     ///
     /// # Errors
     /// When the store fails.
     pub(crate) async fn delete(&self, id: AgentId) -> Result<()> {
-        let _doomed = self.inner.live.doom(id);
+        let live = &self.inner.live;
+        let _doomed = live.doom(id);
+        let entered = live.seize(id, self.stopping(), &**self.clock()).await;
+        self.delete_entered(id, &entered).await
+    }
+
+    /// The same by an activation of the agent.
+    pub(crate) async fn delete_entered(&self, id: AgentId, entered: &Entered) -> Result<()> {
         loop {
-            self.inner.live.cut(id);
             // From here on the agent makes no children and begins no effect.
             let Some(claim) = self.inner.store.claim(id, 0).await? else { return Ok(()) };
             for child in self.children(id).await? {
@@ -32,10 +38,9 @@ impl House {
             if claim.agent.status == Status::Cancelled && is_done {
                 return Ok(());
             }
-            let entered = self.inner.live.enter(id, self.stopping(), self.now());
             let wakeups = claim.wakeups.iter().map(|wakeup| wakeup.id).collect();
-            match Run::open(self, claim, &entered).await?.delete(wakeups).await {
-                // Somebody else has taken the agent to do the same, or ended what it waits for.
+            match Run::open(self, claim, entered).await?.delete(wakeups).await {
+                // Another process has taken the agent to do the same, or ended what it waits for.
                 Err(StoreError::Fenced { .. } | StoreError::NotInStatus { .. }) => {
                     tokio::task::yield_now().await
                 }

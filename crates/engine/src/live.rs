@@ -1,43 +1,106 @@
-//! The activations under way in this process, so that a person need not wait for a model to stop
-//! talking. Losing track of one costs time and nothing else: its next commit is refused.
+//! The activations under way in this house: one at a time for each agent. Whoever comes second waits
+//! until the first is over, so that nothing of it starts any more: what it had begun is then as after
+//! a crash. Between processes the epoch is what holds; losing track of an activation costs time only,
+//! since its next commit is refused.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use entourage_types::{AgentId, Time};
 use tokio_util::sync::CancellationToken;
 
-use crate::watch::Pulse;
+use crate::{Clock, watch::Pulse};
+
+/// How long one that was cut off may take to be gone until it is left behind: a tool that holds up
+/// its thread must not hold up the person who ends it.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Agents that are being deleted, and by how many at once.
 type Doomed = Arc<Mutex<HashMap<AgentId, u32>>>;
-type Tokens = Arc<Mutex<HashMap<AgentId, Arc<CancellationToken>>>>;
+type AtWork = Arc<Mutex<HashMap<AgentId, Activation>>>;
 
 /// The activations under way, by agent.
 #[derive(Default)]
 pub(crate) struct Live {
-    tokens: Tokens,
+    at_work: AtWork,
     doomed: Doomed,
+}
+
+/// What others know of an activation under way.
+#[derive(Clone)]
+struct Activation {
+    /// Cancelled when it shall end where it is.
+    cut: CancellationToken,
+    /// Cancelled when it is over.
+    gone: Arc<CancellationToken>,
 }
 
 /// One activation under way, until dropped.
 pub(crate) struct Entered {
     agent: AgentId,
-    cut: Arc<CancellationToken>,
+    activation: Activation,
     pulse: Arc<Pulse>,
-    tokens: Tokens,
+    at_work: AtWork,
 }
 
 impl Live {
-    /// An activation of the agent begins; entered before the agent is claimed, so that whoever
-    /// writes to it after that can cut it off. `stopping` cuts off all.
-    pub(crate) fn enter(&self, agent: AgentId, stopping: &CancellationToken, now: Time) -> Entered {
-        let cut = Arc::new(stopping.child_token());
-        let mut tokens = locked(&self.tokens);
-        tokens.insert(agent, Arc::clone(&cut));
-        Entered { agent, cut, pulse: Arc::new(Pulse::new(now)), tokens: Arc::clone(&self.tokens) }
+    /// An activation of the agent begins, once no other is under way; entered before the agent is
+    /// claimed, so that whoever writes to it after that can cut it off. `stopping` cuts off all.
+    pub(crate) async fn enter(
+        &self,
+        agent: AgentId,
+        stopping: &CancellationToken,
+        clock: &dyn Clock,
+    ) -> Entered {
+        loop {
+            match self.try_enter(agent, stopping, clock.now()) {
+                Ok(entered) => return entered,
+                Err(other) => other.gone.cancelled().await,
+            }
+        }
+    }
+
+    /// The same for who ends the agent: cuts off whoever is at work on it. When this returned nothing
+    /// of that starts any more.
+    pub(crate) async fn seize(
+        &self,
+        agent: AgentId,
+        stopping: &CancellationToken,
+        clock: &dyn Clock,
+    ) -> Entered {
+        let end = clock.now() + GRACE;
+        loop {
+            let other = match self.try_enter(agent, stopping, clock.now()) {
+                Ok(entered) => return entered,
+                Err(other) => other,
+            };
+            other.cut.cancel();
+            tokio::select! {
+                biased;
+                () = other.gone.cancelled() => {}
+                () = clock.sleep_until(end) => leave(&self.at_work, agent, &other),
+            }
+        }
+    }
+
+    fn try_enter(
+        &self,
+        agent: AgentId,
+        stopping: &CancellationToken,
+        now: Time,
+    ) -> Result<Entered, Activation> {
+        match locked(&self.at_work).entry(agent) {
+            Entry::Occupied(other) => Err(other.get().clone()),
+            Entry::Vacant(place) => {
+                let activation = Activation { cut: stopping.child_token(), gone: Arc::default() };
+                place.insert(activation.clone());
+                let at_work = Arc::clone(&self.at_work);
+                Ok(Entered { agent, activation, pulse: Arc::new(Pulse::new(now)), at_work })
+            }
+        }
     }
 
     /// The agent is being deleted until what is returned is dropped: there is no use in letting it go
@@ -55,14 +118,13 @@ impl Live {
 
     /// Whether an activation of the agent is under way.
     pub(crate) fn is_at_work(&self, agent: AgentId) -> bool {
-        locked(&self.tokens).contains_key(&agent)
+        locked(&self.at_work).contains_key(&agent)
     }
 
     /// Cuts off what the agent is doing. What it has committed stands.
     pub(crate) fn cut(&self, agent: AgentId) {
-        let tokens = locked(&self.tokens);
-        if let Some(cut) = tokens.get(&agent) {
-            cut.cancel();
+        if let Some(activation) = locked(&self.at_work).get(&agent) {
+            activation.cut.cancel();
         }
     }
 }
@@ -84,6 +146,14 @@ impl Drop for Dooming {
     }
 }
 
+/// Takes an activation's place from it; one that was left behind has lost its place before.
+fn leave(at_work: &AtWork, agent: AgentId, activation: &Activation) {
+    let mut at_work = locked(at_work);
+    if at_work.get(&agent).is_some_and(|other| Arc::ptr_eq(&other.gone, &activation.gone)) {
+        at_work.remove(&agent);
+    }
+}
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -96,16 +166,13 @@ impl Entered {
 
     /// Cancelled when this activation shall end where it is.
     pub(crate) fn cut(&self) -> &CancellationToken {
-        &self.cut
+        &self.activation.cut
     }
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        let mut tokens = locked(&self.tokens);
-        // A later activation may have taken the agent meanwhile.
-        if tokens.get(&self.agent).is_some_and(|cut| Arc::ptr_eq(cut, &self.cut)) {
-            tokens.remove(&self.agent);
-        }
+        leave(&self.at_work, self.agent, &self.activation);
+        self.activation.gone.cancel();
     }
 }

@@ -309,7 +309,7 @@ impl WorldBuilder {
         self
     }
 
-    /// How many workers advance agents, each unaware of the others.
+    /// How many workers advance agents, each unaware of the others, as different processes are.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers;
         self
@@ -367,9 +367,10 @@ fn live(store: Arc<dyn Store>, clock: FakeClock, builder: Parts, faults: Faults,
     };
     let house = over(&seen);
     let mut workers = JoinSet::new();
-    for _ in 0..builder.workers {
+    for nth in 0..builder.workers {
         let settings = Settings { grace: Duration::ZERO, concurrency: builder.places, ..Settings::default() };
-        let (house, store, stop) = (house.clone(), Arc::clone(&seen), stop.clone());
+        let house = if nth == 0 { house.clone() } else { over(&seen) };
+        let (store, stop) = (Arc::clone(&seen), stop.clone());
         let clock: Arc<dyn Clock> = Arc::new(clock.clone());
         workers.spawn(async move { Embedded::new(settings).run(Arc::new(house), store, clock, stop).await });
     }

@@ -40,6 +40,10 @@ impl Run<'_> {
             let begun = self.take_posts(calls).await?;
             let mut running = self.dispatch(calls, &begun).await?;
             let cut = self.cut.clone();
+            // Nothing has started yet, and does not once somebody was told that it ends.
+            if cut.is_cancelled() {
+                return Err(Interrupt::Stopping);
+            }
             loop {
                 let ran = tokio::select! {
                     biased;

@@ -1,0 +1,164 @@
+//! One activation of an agent at a time in a house: a call that is under way, or about to be, is not
+//! taken for one that a crash interrupted, and nothing starts once a deletion is acknowledged.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use entourage_engine::House;
+use entourage_llm::{Script, ScriptedModel};
+use entourage_store::{Commit, Committed, Page, Result as Stored, Store, Write};
+use entourage_testkit::{Between, Effects, TestTool, Through, World};
+use entourage_tests::one_kind;
+use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
+use entourage_types::{Action, Agent, Owner, Status, StepState, ToolSpec};
+use serde_json::{Value, json};
+use tokio::{sync::Semaphore, task::yield_now};
+
+/// A place where whoever comes by waits to be let on.
+#[derive(Clone)]
+struct Stop {
+    reached: Arc<Semaphore>,
+    go: Arc<Semaphore>,
+}
+
+impl Stop {
+    fn new() -> Self {
+        Self { reached: Arc::new(Semaphore::new(0)), go: Arc::new(Semaphore::new(0)) }
+    }
+
+    async fn pass(&self) {
+        self.reached.add_permits(1);
+        self.go.acquire().await.unwrap().forget();
+    }
+
+    async fn reached(&self) {
+        self.reached.acquire().await.unwrap().forget();
+    }
+}
+
+/// Stops behind the commit of an intent: the call is on record and has not begun.
+#[async_trait]
+impl Between for Stop {
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Stored<Committed> {
+        let is_intent =
+            |write: &Write| matches!(write, Write::Step(step) if step.state == StepState::Started);
+        let has_intent = commit.writes.iter().any(is_intent);
+        let committed = store.commit(commit).await?;
+        if has_intent {
+            self.pass().await;
+        }
+        Ok(committed)
+    }
+}
+
+/// A tool that stops before its effect.
+struct Slow(TestTool, Stop);
+
+#[async_trait]
+impl Tool for Slow {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn offer(&self, caller: &Caller<'_>) -> Option<ToolSpec> {
+        self.0.offer(caller)
+    }
+
+    fn effect(&self) -> Effect {
+        self.0.effect()
+    }
+
+    async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome, Error> {
+        self.1.pass().await;
+        self.0.call(context, arguments).await
+    }
+}
+
+/// A house whose agent pays, and stops at one of two places on the way.
+struct Scene {
+    world: World,
+    house: House,
+    root: Agent,
+    effects: Effects,
+}
+
+impl Scene {
+    async fn new(behind_the_intent: &Stop, before_the_effect: &Stop) -> Self {
+        let model = ScriptedModel::new([Script::call("pay", json!({"n": 1})), Script::text("Paid.")]);
+        let effects = Effects::default();
+        let pay = TestTool::new("pay", Effect::Unsafe, &effects);
+        let world = World::builder(model.clone()).workers(0).in_memory().start().await;
+        let store: Arc<dyn Store> =
+            Arc::new(Through::new(Arc::clone(world.store()), behind_the_intent.clone()));
+        let house = House::builder(store, Arc::new(model))
+            .tools(Toolbox::new().with(Slow(pay, before_the_effect.clone())))
+            .kinds(one_kind(|_| {}))
+            .clock(Arc::new(world.clock().clone()))
+            .build();
+        let root = world.ask("Pay.").await;
+        Self { world, house, root, effects }
+    }
+
+    /// Another worker of the house delivers the wake-up.
+    fn delivered(&self) -> tokio::task::JoinHandle<()> {
+        let (house, agent) = (self.house.clone(), self.root.id);
+        tokio::spawn(async move { house.advance(agent).await.unwrap() })
+    }
+}
+
+/// As long as anything in memory can go on.
+async fn a_while() {
+    for _ in 0..200 {
+        yield_now().await;
+    }
+}
+
+fn open() -> Stop {
+    let stop = Stop::new();
+    stop.go.add_permits(Semaphore::MAX_PERMITS);
+    stop
+}
+
+#[tokio::test]
+async fn a_call_that_another_worker_makes_is_not_in_doubt() {
+    let (intent, effect) = (Stop::new(), Stop::new());
+    for (stop, scene) in
+        [(&intent, Scene::new(&intent, &open()).await), (&effect, Scene::new(&open(), &effect).await)]
+    {
+        let first = scene.delivered();
+        stop.reached().await;
+        let second = scene.delivered();
+        a_while().await;
+        let client = scene.world.client();
+        assert_eq!(client.questions(None, None, Page::default()).await.unwrap(), []);
+        assert!(!second.is_finished(), "it waits for its turn");
+        stop.go.add_permits(1);
+        first.await.unwrap();
+        second.await.unwrap();
+        assert_eq!(client.agent(scene.root.id).await.unwrap().status, Status::Succeeded);
+        assert_eq!(scene.effects.per_call(), [1]);
+    }
+}
+
+#[tokio::test]
+async fn nothing_starts_once_a_deletion_is_acknowledged() {
+    let (intent, effect) = (Stop::new(), Stop::new());
+    for (stop, scene) in
+        [(&intent, Scene::new(&intent, &open()).await), (&effect, Scene::new(&open(), &effect).await)]
+    {
+        let at_work = scene.delivered();
+        stop.reached().await;
+        let client = scene.house.client(Owner::local());
+        let id = scene.root.id;
+        let deletion = tokio::spawn(async move { client.intervene(id, Action::Delete, None).await.unwrap() });
+        a_while().await;
+        // A call can be cut off; one who is in a commit is waited for.
+        assert_eq!(deletion.is_finished(), std::ptr::eq(stop, &effect));
+        stop.go.add_permits(1);
+        deletion.await.unwrap();
+        at_work.await.unwrap();
+        assert_eq!(scene.effects.per_call(), [0_u32; 0]);
+        let status = scene.world.client().agent(id).await.unwrap().status;
+        assert_eq!(status, Status::Cancelled);
+    }
+}
