@@ -100,6 +100,11 @@ async fn kinds_are_read_anew_without_a_restart_and_a_broken_file_changes_nothing
     assert!(refused.contains("cook.md:4: error:") && refused.contains("max_stepz"), "{refused}");
     assert_eq!(last_word(&world, &clerk(&world).await).await, "turn: First version.[]");
 
+    let dear = "---\nname: cook\nmodel: nobody::knows\nlimits:\n  max_cost: $1\n---\nCook.\n";
+    fs::write(directory.path().join("cook.md"), dear).unwrap();
+    let refused = world.house().reload().await.unwrap_err().to_string();
+    assert!(refused.contains("the price of nobody::knows is not known"), "{refused}");
+
     fs::write(directory.path().join("cook.md"), "---\nname: cook\n---\nCook.\n").unwrap();
     let reloaded = world.house().reload().await.unwrap();
     assert_eq!((reloaded.added, reloaded.changed), (vec!["cook".to_owned()], vec!["clerk".to_owned()]));

@@ -17,6 +17,11 @@ pub enum Error {
     /// The request makes no sense as it is; the text says what to change.
     #[error("{0}")]
     Invalid(String),
+    /// It concerns the whole house, and the caller is not its operator.
+    #[error(
+        "{0} is for the operator alone, the owner `local`; `entourage token --owner local` makes a token"
+    )]
+    Reserved(&'static str),
     /// No kind of this name.
     #[error("there is no kind `{name}`; there are: {known}")]
     UnknownKind {

@@ -8,6 +8,7 @@ use std::{
 
 use entourage_store::{Result as StoreResult, Write};
 use entourage_types::{Agent, Entity, EntityKind, Kind, Owner, Run, Scope, Time};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, House, Kinds, Result,
@@ -26,7 +27,7 @@ pub(crate) struct Versions {
 }
 
 /// What came of reading the kinds anew.
-#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Reloaded {
     /// The names of kinds that are new.
     pub added: Vec<String>,
@@ -63,8 +64,9 @@ impl House {
     /// Reads the kinds anew. New runs take them as they are now; those under way stay with theirs.
     ///
     /// # Errors
-    /// [`Error::Kinds`] names every mistake with file and line, and [`Error::Invalid`] says that
-    /// there is nothing to read them from; either way nothing has changed.
+    /// [`Error::Kinds`] names every mistake with file and line, or a limit in money that cannot be
+    /// kept, and [`Error::Invalid`] says that there is nothing to read them from; either way nothing
+    /// has changed.
     pub async fn reload(&self) -> Result<Reloaded> {
         let Some(source) = self.inner.versions.source.clone() else {
             return Err(Error::Invalid("the kinds of this house are not read from files".into()));
@@ -78,6 +80,7 @@ impl House {
             let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
             return Err(Error::Kinds(lines.join("\n")));
         }
+        kinds.iter().try_for_each(|kind| self.check_budget(kind)).map_err(Error::Kinds)?;
         let before = self.kinds();
         let names = |kinds: &Kinds, fits: &dyn Fn(&Kind) -> bool| -> Vec<String> {
             kinds.iter().filter(|kind| fits(kind)).map(|kind| kind.name.clone()).collect()

@@ -58,7 +58,8 @@ impl Entourage {
         let (tools, problems) = tools(settings).await;
         let tracer = traces.clone().map(|traces| traces as Arc<dyn Tracer>);
         let builder = House::builder(Arc::new(store), Arc::clone(&choice.model)).tracer(tracer);
-        let house = builder.kinds(kinds).tools(tools).build();
+        let files = settings.clone();
+        let house = builder.kinds(kinds).kinds_from(Arc::new(move || read(&files))).tools(tools).build();
         house.kinds().iter().try_for_each(|kind| house.check_budget(kind)).map_err(Error::Kinds)?;
         let (dispatch, retention) = (dispatch_settings(&settings.dispatch), settings.retention.into());
         Ok(Self { house, choice, remarks, problems, dispatch, retention, traces })
@@ -162,6 +163,11 @@ pub fn kinds(settings: &Settings) -> Result<(Kinds, Vec<Finding>)> {
 /// # Errors
 /// When the directory that is set cannot be read.
 pub fn loaded_kinds(settings: &Settings) -> Result<(Kinds, Vec<Finding>)> {
+    Ok(read(settings)?)
+}
+
+/// The same, for the house that reads them anew while it works.
+fn read(settings: &Settings) -> entourage_engine::Result<(Kinds, Vec<Finding>)> {
     let mut kinds = Kinds::builtin();
     let findings = match settings.kinds_directory() {
         Some(directory) => kinds.load(&directory)?,

@@ -1,7 +1,7 @@
 //! What one owner may see and do. A foreign id reads as if it did not exist.
 //!
-//! One file per thing that can be asked: create, send, answer, grants, intervene, memory, read, steps,
-//! transcript, usage.
+//! One file per thing that can be asked: create, send, answer, grants, intervene, kinds, memory, operate,
+//! read, steps, transcript, usage.
 
 mod answer;
 mod context;
@@ -10,6 +10,7 @@ mod grants;
 mod intervene;
 mod kinds;
 mod memory;
+mod operate;
 mod read;
 mod send;
 mod steps;

@@ -3,12 +3,12 @@
 use std::{collections::HashSet, fmt, sync::Arc};
 
 use entourage_types::Kind;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::pattern;
 
 /// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// The kind is not loaded.
@@ -18,7 +18,7 @@ pub enum Severity {
 }
 
 /// Something that `entourage kinds check` says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// The file, or the kind's name where the file is not known.
     pub file: String,

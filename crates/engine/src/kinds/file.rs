@@ -303,6 +303,31 @@ mod tests {
     }
 
     #[test]
+    fn the_docs_have_a_line_for_every_key_and_for_no_other() {
+        let page = include_str!("../../../../docs/kinds.md");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+        let mut documented: Vec<String> = rows.map(str::to_owned).collect();
+        let mut keys = KEYS.map(str::to_owned).to_vec();
+        for (section, wrong) in [
+            ("effects", "{ nothing: 1 }"),
+            ("approval", "[{ nothing: 1 }]"),
+            ("in_doubt", "{ nothing: 1 }"),
+            ("context", "{ nothing: 1 }"),
+            ("limits", "{ nothing: 1 }"),
+        ] {
+            // What is told to whoever mistypes a key is what there is.
+            let told = only(&format!("---\nname: a\n{section}: {wrong}\n---\nDo.")).text;
+            let (_, there_are) = told.split_once("expected").expect("the keys there are");
+            let words = there_are.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+            let words = words.filter(|word| !["", "one", "of", "or"].contains(word));
+            keys.extend(words.map(|key| format!("{section}.{key}")));
+        }
+        keys.sort();
+        documented.sort();
+        assert_eq!(documented, keys);
+    }
+
+    #[test]
     fn every_mistake_names_its_line() {
         assert_eq!(only("You are helpful.").line, 1);
         assert!(only("---\nname: a\n").text.contains("no end"));

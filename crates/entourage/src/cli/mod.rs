@@ -11,6 +11,7 @@ mod doctor;
 mod failure;
 mod globals;
 mod grants;
+mod hangup;
 mod input;
 mod interrupt;
 mod intervene;
@@ -150,7 +151,7 @@ async fn obey(cli: Cli) -> Result<Exit, Failure> {
         Command::Context(context) => context.obey(&globals).await,
         Command::Agents(agents) => agents.obey(&globals).await,
         Command::Usage(usage) => usage.obey(&globals).await,
-        Command::Kinds(kinds) => kinds.obey(&globals),
+        Command::Kinds(kinds) => kinds.obey(&globals).await,
         Command::Token(token) => token.obey(&globals),
         Command::Doctor(doctor) => doctor.obey(&globals).await,
         Command::Backup(backup) => backup.obey(&globals).await,

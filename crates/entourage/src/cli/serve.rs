@@ -11,7 +11,7 @@ use super::{
     backend::{Result, Running},
     failure::{Exit, Failure},
     globals::Globals,
-    interrupt, out,
+    hangup, interrupt, out,
 };
 
 const AFTER_HELP: &str = "\
@@ -21,7 +21,8 @@ Examples:
   ENTOURAGE_SERVER__AUTH__JWT__ALGORITHM=HS256 ENTOURAGE_SERVER__AUTH__JWT__KEY=… \\
     entourage serve --bind 0.0.0.0:4180    for others, who need a token (`entourage token`)
 
-The API is described at /openapi.json. Ctrl-C or SIGTERM ends it; agents go on at the next start.";
+The API is described at /openapi.json. Ctrl-C or SIGTERM ends it; agents go on at the next start. SIGHUP
+reads the kinds anew, as `entourage kinds reload` does.";
 
 /// Serve the HTTP API, and let all agents work
 #[derive(Debug, Args)]
@@ -51,6 +52,7 @@ impl Serve {
         let listener = entourage_server::bind(server.bind).await?;
         let running =
             Running::here(listener.local_addr().map_err(|error| Failure::failed(error.to_string()))?);
+        hangup::reloads(entourage.house.clone());
         let sign = running.announce(&settings.data)?;
         greet(globals, &running, &settings, &entourage)?;
 

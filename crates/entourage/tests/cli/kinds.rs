@@ -1,6 +1,11 @@
 //! Kinds are files: listed, checked and shown.
 
-use super::place::Place;
+use rustix::process::Signal;
+
+use super::{
+    place::{Place, id},
+    server::Server,
+};
 
 #[test]
 fn a_file_makes_a_kind_that_runs() {
@@ -63,4 +68,79 @@ fn a_limit_in_money_wants_a_known_price_before_anything_begins() {
     place.write("data/kinds/clerk.md", &kind("rehearsal::free").replace("$0.50", "half a dollar"));
     let checked = place.entourage(&["kinds", "check"]).stdout;
     assert!(checked.contains("clerk.md:5: error: ") && checked.contains("such as `$0.50`"), "{checked}");
+}
+
+const CLERK: &str =
+    "---\nname: clerk\ndescription: Files papers.\npeers: [researcher]\n---\nYou file papers.\n";
+const BROKEN: &str = "---\nname: cook\nlimits:\n  max_stepz: 3\n---\nYou cook.\n";
+
+#[test]
+fn the_server_reads_kinds_anew_and_a_run_stays_with_its_version() {
+    let place = Place::new();
+    place.write("data/kinds/clerk.md", CLERK);
+    let _server = Server::start(&place);
+    let asked = place.entourage(&["run", "--kind", "clerk", "Please ask me first"]);
+    assert_eq!(asked.code, 3, "{asked:?}");
+    let version = |place: &Place| {
+        let shown = place.entourage(&["kinds", "show", "clerk", "--json"]).good().json().remove(0);
+        (shown["version"].as_str().expect("a version").to_owned(), shown["in_use"]["version"].clone())
+    };
+    let (first, _) = version(&place);
+
+    place.write("data/kinds/clerk.md", &CLERK.replace("papers", "letters"));
+    let (second, served) = version(&place);
+    assert!(second != first && served == first.as_str(), "the server has not read it yet");
+    let shown = place.entourage(&["kinds", "show", "clerk"]).good().stdout;
+    assert!(shown.contains("`entourage kinds reload` makes it the server's"), "{shown}");
+
+    let cook = place.write("data/kinds/cook.md", BROKEN);
+    let refused = place.entourage(&["kinds", "reload"]);
+    assert!(refused.error(2).contains(&format!("{}:4: error: ", cook.display())), "{refused:?}");
+    assert_eq!(version(&place).1, first.as_str(), "nothing has changed");
+
+    place.write("data/kinds/cook.md", &BROKEN.replace("max_stepz", "max_steps"));
+    let reloaded = place.entourage(&["kinds", "reload"]).good();
+    assert_eq!(reloaded.stdout, "added cook\nchanged clerk\n");
+    let listed = place.entourage(&["kinds"]).good().stdout;
+    assert!(
+        listed.contains(&format!("{second}  Files letters. (1 open run of version {first})")),
+        "{listed}"
+    );
+
+    let agent = id(&asked.stderr, "agt_");
+    place.entourage(&["answer", id(&asked.stderr, "qst_"), "Green"]).good();
+    place.entourage(&["run", "--resume", agent]).good();
+    assert!(!place.entourage(&["kinds", "list"]).good().stdout.contains("open run"), "it has ended");
+    assert!(place.entourage(&["kinds", "reload"]).good().stderr.contains("nothing has changed"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_hangup_reads_kinds_anew_and_ends_nothing() {
+    let place = Place::new();
+    let mut server = Server::start(&place);
+    place.write("data/kinds/clerk.md", CLERK);
+    server.signal(Signal::HUP);
+    assert!(server.logged("the kinds were read anew").contains("clerk"));
+    let cook = place.write("data/kinds/cook.md", BROKEN);
+    server.signal(Signal::HUP);
+    let told = server.logged("nothing has changed");
+    assert!(told.contains(&format!("{}:4: error: ", cook.display())), "{told}");
+    let kinds = place.entourage(&["kinds", "list"]).good().stdout;
+    assert!(kinds.contains("clerk") && !kinds.contains("cook"), "{kinds}");
+    assert_eq!(server.stop(), 0);
+}
+
+#[test]
+fn without_a_server_kinds_are_listed_with_their_runs_and_there_is_nothing_to_reload() {
+    let place = Place::new();
+    assert!(place.entourage(&["kinds", "reload"]).error(1).contains("no server runs"));
+    let kinds = place.entourage(&["kinds", "list", "--json"]).good().json();
+    assert_eq!((&kinds[0]["name"], &kinds[0]["open_runs"]), (&"orchestrator".into(), &0.into()));
+    assert!(!place.data().exists(), "looking changes nothing");
+    place.write("data/kinds/clerk.md", CLERK);
+    assert_eq!(place.entourage(&["run", "--kind", "clerk", "Please ask me first"]).code, 3);
+    assert!(place.entourage(&["kinds"]).good().stdout.contains("Files papers. (1 open run)"));
+    std::fs::remove_file(place.data().join("kinds/clerk.md")).expect("removed");
+    assert!(place.entourage(&["kinds"]).good().stdout.contains("(its file is gone, 1 open run)"));
 }

@@ -13,3 +13,4 @@ mod place;
 mod run;
 mod secrets;
 mod serve;
+mod server;

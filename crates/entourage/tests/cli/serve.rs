@@ -1,63 +1,11 @@
 //! A server, and the other commands that find it.
 
-use std::{
-    fs,
-    io::{BufRead, BufReader, Read, Write},
-    net::TcpStream,
-    process::{Child, Stdio},
+use std::fs;
+
+use super::{
+    place::{Place, id},
+    server::Server,
 };
-
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
-
-use super::place::{Place, id};
-
-/// A server that runs until it is dropped.
-struct Server {
-    child: Child,
-    greeting: Value,
-}
-
-impl Server {
-    fn start(place: &Place) -> Self {
-        let mut command = place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
-        let mut line = String::new();
-        let stdout = child.stdout.take().expect("piped");
-        BufReader::new(stdout).read_line(&mut line).expect("a greeting");
-        let greeting = serde_json::from_str(&line).expect("JSON");
-        Self { child, greeting }
-    }
-
-    fn address(&self) -> &str {
-        self.greeting["url"].as_str().and_then(|url| url.strip_prefix("http://")).expect("an address")
-    }
-
-    /// The status of a GET, with or without a token.
-    fn get(&self, path: &str, token: Option<&str>) -> u16 {
-        let address = self.address();
-        let mut stream = TcpStream::connect(address).expect("it listens");
-        let token = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n{token}Connection: close\r\n\r\n")
-            .expect("sent");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("answered");
-        answer.split_whitespace().nth(1).and_then(|status| status.parse().ok()).expect("a status")
-    }
-
-    fn stop(mut self) -> i32 {
-        let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a process");
-        kill_process(pid, Signal::TERM).expect("sent");
-        self.child.wait().expect("it ends").code().expect("by itself")
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 #[test]
 fn the_other_commands_talk_to_the_server() {
@@ -101,7 +49,7 @@ fn a_sign_that_a_crash_left_leads_nobody_astray() {
     let place = Place::new();
     let server = Server::start(&place);
     place.entourage(&["run", "Before"]).good();
-    let pid = server.child.id();
+    let pid = server.pid();
     drop(server);
     let sign = fs::read_to_string(place.data().join("server.json")).expect("left behind");
     assert!(sign.contains(&pid.to_string()), "{sign}");

@@ -10,6 +10,8 @@ impl From<Error> for Problem {
         match error {
             Error::NotFound { .. } => Self::not_found(text),
             Error::UnknownKind { .. } => Self::unknown_kind(text),
+            Error::Reserved(_) => Self::reserved(text),
+            Error::Kinds(mistakes) => Self::broken_kinds(mistakes),
             Error::Invalid(_) => Self::invalid(text),
             Error::NotOpen { .. } => Self::not_open(text),
             Error::OtherCall(_) => Self::other_call(text),

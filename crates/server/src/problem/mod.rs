@@ -63,6 +63,8 @@ problems! {
     too_large           "too-large"            "The body is too large"                   PAYLOAD_TOO_LARGE;
     unauthorized        "unauthorized"         "A valid token is needed"                 UNAUTHORIZED;
     forbidden           "foreign-site"         "Only this machine is served"             FORBIDDEN;
+    reserved            "operator-only"        "Only the operator may do this"          FORBIDDEN;
+    broken_kinds        "broken-kinds"         "The files of kinds have mistakes"       UNPROCESSABLE_ENTITY;
     unknown_kind        "unknown-kind"         "There is no such kind"                   UNPROCESSABLE_ENTITY;
     invalid             "invalid-request"      "The request makes no sense as it is"     UNPROCESSABLE_ENTITY;
     key_reused          "key-reused"           "The idempotency key stands for another request" UNPROCESSABLE_ENTITY;

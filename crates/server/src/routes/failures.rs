@@ -17,6 +17,7 @@ const EXPECTED: [(&str, &str, &str); 5] = [
     ("422", "Unprocessable", "The request makes no sense as it is; the detail says what would."),
     ("503", "Unavailable", "The store does not answer, or the disk is full. Nothing was changed."),
 ];
+const RESERVED: (&str, &str, &str) = ("403", "Reserved", "It is for the operator alone: the owner `local`.");
 const UNEXPECTED: (&str, &str, &str) = ("default", "Failure", "Anything else.");
 const GONE: (&str, &str, &str) = ("410", "Gone", "Events behind that number are not kept any more.");
 const CONFLICT: (&str, &str, &str) = ("409", "Conflict", "It is too late for that.");
@@ -32,6 +33,9 @@ pub(crate) struct Gone;
 
 /// How a request that comes too late fails.
 pub(crate) struct Conflict;
+
+/// How a request about the whole house fails that is not the operator's.
+pub(crate) struct Reserved;
 
 impl IntoResponses for Failures {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
@@ -57,9 +61,15 @@ impl IntoResponses for Conflict {
     }
 }
 
+impl IntoResponses for Reserved {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        refer([RESERVED])
+    }
+}
+
 /// What the operations refer to.
 pub(crate) fn described() -> impl Iterator<Item = (String, RefOr<Response>)> {
-    EXPECTED.into_iter().chain([UNEXPECTED, CONFLICT, GONE]).map(|(_, name, meaning)| {
+    EXPECTED.into_iter().chain([UNEXPECTED, CONFLICT, GONE, RESERVED]).map(|(_, name, meaning)| {
         let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name(Problem::name()))).build();
         let response =
             ResponseBuilder::new().description(meaning).content("application/problem+json", problem);

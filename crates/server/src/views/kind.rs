@@ -1,6 +1,10 @@
 //! A kind, as the API shows it. Its instructions are the operator's and stay in its file.
 
-use entourage_types::{Input, Kind, Program, Reply};
+use entourage_engine::{
+    InUse, Reloaded,
+    kinds::{Finding, Severity},
+};
+use entourage_types::{Input, Program, Reply};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -37,10 +41,27 @@ pub(crate) struct KindView {
     input: Input,
     /// A digest of its file: runs stay with the one they started with.
     version: String,
+    /// How many of your runs of this version have not ended.
+    open_runs: u32,
+    /// Earlier versions that runs of yours which have not ended started with.
+    earlier: Vec<EarlierView>,
+    /// Whether its file is gone: new agents cannot be of it, and those at work end as they began.
+    gone: bool,
 }
 
-impl From<&Kind> for KindView {
-    fn from(kind: &Kind) -> Self {
+/// An earlier version of a kind.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = EarlierKind)]
+pub(crate) struct EarlierView {
+    /// The digest of the file as it was.
+    version: String,
+    /// How many of your runs of this version have not ended.
+    open_runs: u32,
+}
+
+impl From<InUse> for KindView {
+    fn from(InUse { kind, is_gone, open_runs, earlier }: InUse) -> Self {
+        let earlier = earlier.into_iter().map(|(version, open_runs)| EarlierView { version, open_runs });
         Self {
             name: kind.name.clone(),
             description: kind.description.clone(),
@@ -53,6 +74,50 @@ impl From<&Kind> for KindView {
             reply: kind.reply,
             input: kind.input,
             version: kind.version.clone(),
+            open_runs,
+            earlier: earlier.collect(),
+            gone: is_gone,
         }
+    }
+}
+
+/// What came of reading the kinds anew.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Reloaded)]
+pub(crate) struct ReloadedView {
+    /// The names of kinds that are new.
+    added: Vec<String>,
+    /// Those that have another version now.
+    changed: Vec<String>,
+    /// Those that are gone.
+    removed: Vec<String>,
+    /// What has no effect in their files.
+    remarks: Vec<FindingView>,
+}
+
+impl From<Reloaded> for ReloadedView {
+    fn from(Reloaded { added, changed, removed, remarks }: Reloaded) -> Self {
+        Self { added, changed, removed, remarks: remarks.into_iter().map(FindingView::from).collect() }
+    }
+}
+
+/// Something about the file of a kind.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = KindFinding)]
+struct FindingView {
+    /// The file.
+    file: String,
+    /// The line, from 1.
+    line: usize,
+    /// How much it matters.
+    #[schema(value_type = String, example = "remark")]
+    severity: Severity,
+    /// What is so, and what to do.
+    text: String,
+}
+
+impl From<Finding> for FindingView {
+    fn from(Finding { file, line, severity, text }: Finding) -> Self {
+        Self { file, line, severity, text }
     }
 }

@@ -28,7 +28,7 @@ pub(crate) use event::{CaughtUpView, DeltaView, EventView};
 pub(crate) use grant::GrantView;
 pub(crate) use intervention::InterventionView;
 pub(crate) use item::ItemView;
-pub(crate) use kind::KindView;
+pub(crate) use kind::{KindView, ReloadedView};
 pub(crate) use learning::LearningView;
 pub(crate) use note::NoteView;
 pub(crate) use question::QuestionView;

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use entourage::Settings;
-use entourage_engine::{Entry, Role, Seen, Signal, UsageQuery};
+use entourage_engine::{Entry, Reloaded, Role, Seen, Signal, UsageQuery};
 use entourage_server::Problem;
 use entourage_types::{
     Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, GrantStatus, Intervention, Question,
@@ -16,7 +16,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::{Backend, Follow, Left, Result, Running, Tree, owner, stream::Stream};
-use crate::cli::failure::Failure;
+use crate::cli::{failure::Failure, kinds::Used};
 
 /// The variable with the token for a server that wants one.
 const TOKEN: &str = "ENTOURAGE_TOKEN";
@@ -56,6 +56,16 @@ impl Remote {
 
     async fn post<T: DeserializeOwned>(&self, path: &str, body: Value) -> Result<T> {
         read(self.ask(Method::POST, path, Some(body)).await?).await
+    }
+
+    /// The server's kinds, with those at work as them.
+    pub(crate) async fn kinds(&self) -> Result<Vec<Used>> {
+        Ok(self.get::<List<Used>>("kinds").await?.data)
+    }
+
+    /// Has the server read the kinds anew.
+    pub(crate) async fn reload_kinds(&self) -> Result<Reloaded> {
+        read(self.ask(Method::POST, "kinds/reload", None).await?).await
     }
 
     /// A request, and its answer once it is known to be a good one.

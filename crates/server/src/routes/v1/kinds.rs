@@ -1,30 +1,31 @@
 //! Kinds: what sorts of agents there are. They belong to the house, not to an owner.
 
-use axum::{Json, extract::State};
+use axum::Json;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Answer, Failures};
+use super::{Answer, Failures, Reserved};
 use crate::{
     Problem,
     extract::{Caller, Id},
     page::List,
     state::Served,
-    views::KindView,
+    views::{KindView, ReloadedView},
 };
 
 type KindList = List<KindView>;
 
 pub(super) fn routes() -> OpenApiRouter<Served> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(get))
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(get)).routes(routes!(reload))
 }
 
-/// List kinds, by name
+/// List kinds, by name, with how many of your runs are of which version
 #[utoipa::path(
     get, path = "/v1/kinds", tag = "kinds", operation_id = "listKinds",
-    responses((status = 200, description = "All kinds.", body = KindList), Failures)
+    responses((status = 200, description = "All kinds, those included that are gone and still at work.",
+        body = KindList), Failures)
 )]
-async fn list(_: Caller, State(served): State<Served>) -> Json<KindList> {
-    Json(List::of(served.house.kinds().iter().map(|kind| &**kind)))
+async fn list(caller: Caller) -> Answer<KindList> {
+    Ok(Json(List::of(caller.client.kinds_in_use().await?)))
 }
 
 /// Get a kind
@@ -33,9 +34,21 @@ async fn list(_: Caller, State(served): State<Served>) -> Json<KindList> {
     params(("name" = String, Path, description = "Its name.")),
     responses((status = 200, description = "The kind.", body = KindView), Failures)
 )]
-async fn get(_: Caller, State(served): State<Served>, Id(name): Id<String>) -> Answer<KindView> {
-    let kind = served.house.kinds().get(&name);
-    let kind = kind
+async fn get(caller: Caller, Id(name): Id<String>) -> Answer<KindView> {
+    let found = caller.client.kinds_in_use().await?.into_iter().find(|used| used.kind.name == name);
+    let used = found
         .ok_or_else(|| Problem::not_found(format!("there is no kind `{name}`; GET /v1/kinds lists them")))?;
-    Ok(Json((&*kind).into()))
+    Ok(Json(used.into()))
+}
+
+/// Read the kinds anew, without a restart
+///
+/// New runs take them as they are now; those under way stay with the version they began with. Where
+/// a file has a mistake, nothing changes, and the problem names file and line.
+#[utoipa::path(
+    post, path = "/v1/kinds/reload", tag = "kinds", operation_id = "reloadKinds",
+    responses((status = 200, description = "What has changed.", body = ReloadedView), Failures, Reserved)
+)]
+async fn reload(caller: Caller) -> Answer<ReloadedView> {
+    Ok(Json(caller.client.reload_kinds().await?.into()))
 }

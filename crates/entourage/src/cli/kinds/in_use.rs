@@ -1,0 +1,96 @@
+//! Which kinds the house works with, and how many runs are of which version.
+
+use entourage::{DATABASE, Error, Settings, types::Kind};
+use entourage_engine::InUse;
+use entourage_store::Error as StoreError;
+use entourage_types::Owner;
+use serde::{Deserialize, Serialize};
+
+use crate::cli::{
+    backend::{Remote, Result, Running},
+    out,
+};
+
+/// A kind, and how many runs of which of its versions have not ended.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Used {
+    pub(super) name: String,
+    pub(super) description: String,
+    tools: Option<Vec<String>>,
+    peers: Vec<String>,
+    model: Option<String>,
+    fallback: Vec<String>,
+    pub(super) version: String,
+    /// None where nobody can tell.
+    pub(super) open_runs: Option<u32>,
+    pub(super) earlier: Vec<Earlier>,
+    pub(super) gone: bool,
+}
+
+/// An earlier version.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Earlier {
+    pub(super) version: String,
+    pub(super) open_runs: u32,
+}
+
+impl Used {
+    fn new(kind: &Kind, open_runs: Option<u32>) -> Self {
+        let Kind { name, description, tools, peers, model, fallback, version, .. } = kind.clone();
+        Self {
+            name,
+            description,
+            tools,
+            peers,
+            model,
+            fallback,
+            version,
+            open_runs,
+            earlier: vec![],
+            gone: false,
+        }
+    }
+
+    /// Its runs that have not ended, in words; nothing where there are none.
+    pub(super) fn runs(&self) -> String {
+        let runs = |count: u32| if count == 1 { "1 open run".into() } else { format!("{count} open runs") };
+        let now = self.open_runs.filter(|count| *count > 0).map(runs);
+        let earlier =
+            self.earlier.iter().map(|old| format!("{} of version {}", runs(old.open_runs), old.version));
+        let gone = self.gone.then(|| "its file is gone".to_owned());
+        gone.into_iter().chain(now).chain(earlier).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl From<InUse> for Used {
+    fn from(InUse { kind, is_gone, open_runs, earlier }: InUse) -> Self {
+        let earlier = earlier.into_iter().map(|(version, open_runs)| Earlier { version, open_runs });
+        Self { earlier: earlier.collect(), gone: is_gone, ..Self::new(&kind, Some(open_runs)) }
+    }
+}
+
+/// The kinds of the house of this data directory: the server's, where one runs. To look makes no
+/// database, and waits for nobody who has it.
+pub(super) async fn in_use(settings: &Settings) -> Result<Vec<Used>> {
+    if let Some(running) = Running::find(&settings.data).await {
+        return Remote::new(&running, settings)?.kinds().await;
+    }
+    let of_files = |open_runs| -> Result<Vec<Used>> {
+        let (kinds, _) = entourage::loaded_kinds(settings)?;
+        Ok(kinds.iter().map(|kind| Used::new(kind, open_runs)).collect())
+    };
+    if !settings.data.join(DATABASE).exists() {
+        return of_files(Some(0));
+    }
+    match entourage::look(settings) {
+        Ok(house) => {
+            let used = house.client(Owner::local()).kinds_in_use().await?;
+            Ok(used.into_iter().map(Used::from).collect())
+        }
+        Err(Error::Store(StoreError::InUse { .. })) => {
+            out::note("open runs are not counted: another entourage is at work on them");
+            of_files(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,101 @@
+//! `entourage kinds`: what sorts of agents there are, who is at work as which, and whether their files
+//! are right.
+
+mod in_use;
+mod reload;
+mod show;
+
+use clap::{Args, Subcommand};
+use entourage::Settings;
+use entourage_engine::kinds::Severity;
+use entourage_tools::{Settings as Tools, builtin};
+
+pub(crate) use in_use::Used;
+
+use super::{backend::Result, failure::Exit, globals::Globals, out};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage kinds                 all of them, with their versions and who is at work as which
+  entourage kinds show researcher
+  entourage kinds check           after editing a file; exit code 1 when there is a mistake
+  entourage kinds reload          has the server read them anew, without a restart (or SIGHUP)
+
+A kind is a Markdown file with front matter in `kinds` of the data directory; docs/kinds.md has its keys.
+Files that coding agents use for their sub-agents load as they are. A run stays with the version of its
+kind that it began with.";
+
+/// List, check, show and reload kinds of agents
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Kinds {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the kinds, the built-in ones and yours, with their versions and open runs (as without a command)
+    #[command(after_help = "Example:\n  entourage kinds list --json")]
+    List,
+    /// Look for mistakes in the files of kinds
+    #[command(after_help = "Example:\n  entourage kinds check && entourage serve")]
+    Check,
+    /// Show one kind: its tools, peers, limits and instructions
+    #[command(after_help = "Example:\n  entourage kinds show orchestrator")]
+    Show {
+        /// The kind's name
+        name: String,
+    },
+    /// Have the server read the kinds anew; where a file has a mistake, nothing changes
+    #[command(after_help = "Example:\n  entourage kinds check && entourage kinds reload")]
+    Reload,
+}
+
+impl Kinds {
+    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+        let settings = globals.settings()?;
+        match self.command.unwrap_or(Command::List) {
+            Command::List => list(globals, &settings).await,
+            Command::Check => check(globals, &settings),
+            Command::Show { name } => show::show(globals, &settings, &name).await,
+            Command::Reload => reload::reload(globals, &settings).await,
+        }
+    }
+}
+
+async fn list(globals: &Globals, settings: &Settings) -> Result<Exit> {
+    let kinds = in_use::in_use(settings).await?;
+    let paint = out::stdout();
+    let width = kinds.iter().map(|kind| kind.name.chars().count()).max().unwrap_or(0);
+    for kind in &kinds {
+        if globals.json {
+            out::json(kind)?;
+            continue;
+        }
+        let (name, version) = (paint.bold(&format!("{:width$}", kind.name)), paint.dim(&kind.version));
+        let runs = Some(kind.runs()).filter(|runs| !runs.is_empty()).map(|runs| format!(" ({runs})"));
+        out::result(&format!("{name}  {version}  {}{}", kind.description, runs.unwrap_or_default()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn check(globals: &Globals, settings: &Settings) -> Result<Exit> {
+    let (kinds, mut findings) = entourage::loaded_kinds(settings)?;
+    // Files are set up by whoever runs a task, so their tools count as there.
+    let toolbox = builtin(Tools { files: Some(settings.data.clone()), ..settings.tools.clone() });
+    findings.extend(kinds.check(&toolbox.names().collect::<Vec<_>>()));
+    for finding in &findings {
+        if globals.json { out::json(finding)? } else { out::result(&finding.to_string())? }
+    }
+    let mistakes = findings.iter().filter(|finding| finding.severity == Severity::Mistake).count();
+    if !globals.json && !globals.quiet {
+        let where_from = settings.kinds_directory().map_or_else(
+            || format!("built-in kinds only; yours go into {}", settings.data.join("kinds").display()),
+            |directory| directory.display().to_string(),
+        );
+        let count = kinds.iter().count();
+        out::note(&format!("{count} kinds, {mistakes} mistakes ({where_from})"));
+    }
+    Ok(if mistakes == 0 { Exit::Done } else { Exit::Failed })
+}

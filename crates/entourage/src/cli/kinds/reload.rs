@@ -1,0 +1,38 @@
+//! `entourage kinds reload`: the server's kinds, read anew.
+
+use entourage::Settings;
+
+use crate::cli::{
+    backend::{Remote, Result, Running},
+    failure::{Exit, Failure},
+    globals::Globals,
+    out,
+};
+
+pub(super) async fn reload(globals: &Globals, settings: &Settings) -> Result<Exit> {
+    let Some(running) = Running::find(&settings.data).await else {
+        return Err(Failure::failed(format!(
+            "no server runs for {}, so there is nothing to reload: every other command reads the kinds as it begins",
+            settings.data.display()
+        )));
+    };
+    let reloaded = Remote::new(&running, settings)?.reload_kinds().await?;
+    if globals.json {
+        out::json(&reloaded)?;
+        return Ok(Exit::Done);
+    }
+    let changes =
+        [("added", &reloaded.added), ("changed", &reloaded.changed), ("removed", &reloaded.removed)];
+    for (what, names) in changes {
+        names.iter().try_for_each(|name| out::result(&format!("{what} {name}")))?;
+    }
+    if !globals.quiet {
+        reloaded.remarks.iter().for_each(|remark| out::note(&remark.to_string()));
+        let is_same = changes.iter().all(|(_, names)| names.is_empty());
+        out::note(match is_same {
+            true => "nothing has changed",
+            false => "new runs take the kinds as they are now; those under way stay with theirs",
+        });
+    }
+    Ok(Exit::Done)
+}

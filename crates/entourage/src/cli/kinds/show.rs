@@ -1,0 +1,97 @@
+//! `entourage kinds show`: one kind, as its file says, and who is at work as which version of it.
+
+use entourage::Settings;
+use entourage_types::Kind;
+use serde::Serialize;
+
+use super::in_use::{Used, in_use};
+use crate::cli::{backend::Result, failure::Exit, globals::Globals, out};
+
+/// A kind with its use, for programs.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    kind: &'a Kind,
+    /// Null where nobody can tell.
+    in_use: Option<Used>,
+}
+
+pub(super) async fn show(globals: &Globals, settings: &Settings, name: &str) -> Result<Exit> {
+    let (kinds, _) = entourage::loaded_kinds(settings)?;
+    let kind = kinds.named(name)?;
+    let in_use = in_use(settings).await?.into_iter().find(|used| used.name == name);
+    if globals.json {
+        out::json(&Shown { kind: &kind, in_use })?;
+    } else {
+        write(&kind, in_use.as_ref())?;
+    }
+    Ok(Exit::Done)
+}
+
+fn write(kind: &Kind, in_use: Option<&Used>) -> Result<()> {
+    let paint = out::stdout();
+    let names = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let limits = &kind.limits;
+    let lines = [
+        ("version", kind.version.clone()),
+        ("runs", runs(kind, in_use)),
+        ("model", kind.model.clone().unwrap_or_else(|| "the house's".into())),
+        ("fallback", names(&kind.fallback)),
+        ("tools", kind.tools.as_deref().map_or_else(|| "all".into(), names)),
+        ("effects", effects(kind)),
+        ("approval", approval(kind)),
+        ("in doubt", in_doubt(kind)),
+        ("peers", names(&kind.peers)),
+        ("program", kind.program.to_string()),
+        ("reply", kind.reply.to_string()),
+        (
+            "limits",
+            format!(
+                "{} steps, {} s, {} tokens, {}, {} levels, {} agents",
+                limits.max_steps,
+                limits.max_seconds,
+                limits.max_tokens,
+                limits.max_cost.map_or_else(|| "any cost".into(), |cost| cost.to_string()),
+                limits.max_depth,
+                limits.max_tree
+            ),
+        ),
+    ];
+    out::result(&format!("{}: {}", paint.bold(&kind.name), kind.description))?;
+    for (what, text) in lines {
+        out::result(&format!("  {} {text}", paint.dim(&format!("{what:8}"))))?;
+    }
+    out::result(&format!("\n{}", kind.instructions))
+}
+
+/// Who is at work as which version. A server may not have read the file as it is now.
+fn runs(kind: &Kind, in_use: Option<&Used>) -> String {
+    let Some(used) = in_use.filter(|used| !used.gone && used.version == kind.version) else {
+        return "not of this version: `entourage kinds reload` makes it the server's".into();
+    };
+    let runs = used.runs();
+    if runs.is_empty() { "none open".into() } else { runs }
+}
+
+/// What a kind says of its tools' effects.
+fn effects(kind: &Kind) -> String {
+    let said = kind.effects.listed().into_iter().filter(|(_, names)| !names.is_empty());
+    let said: Vec<String> = said.map(|(effect, names)| format!("{effect}: {}", names.join(", "))).collect();
+    if said.is_empty() { "as the tools say".into() } else { said.join("; ") }
+}
+
+/// Which calls of a kind wait for leave.
+fn approval(kind: &Kind) -> String {
+    let rules: Vec<String> = kind.approval.iter().map(ToString::to_string).collect();
+    if rules.is_empty() { "never asked for".into() } else { rules.join("; ") }
+}
+
+/// What becomes of a call that may have taken effect.
+fn in_doubt(kind: &Kind) -> String {
+    match kind.in_doubt.answer_seconds.or(kind.limits.answer_seconds) {
+        Some(seconds) => {
+            format!("a person is asked; {} after {seconds} s", kind.in_doubt.otherwise.in_words())
+        }
+        None => "a person is asked".into(),
+    }
+}

@@ -1,0 +1,81 @@
+//! The binary as a server, with its log.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    process::{Child, ChildStderr, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::place::Place;
+
+/// A server that runs until it is dropped.
+pub(crate) struct Server {
+    child: Child,
+    /// What it said of itself.
+    pub(crate) greeting: Value,
+    log: BufReader<ChildStderr>,
+}
+
+impl Server {
+    pub(crate) fn start(place: &Place) -> Self {
+        let mut command = place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("piped");
+        BufReader::new(stdout).read_line(&mut line).expect("a greeting");
+        let log = BufReader::new(child.stderr.take().expect("piped"));
+        let greeting = serde_json::from_str(&line).expect("JSON");
+        Self { child, greeting, log }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn address(&self) -> &str {
+        self.greeting["url"].as_str().and_then(|url| url.strip_prefix("http://")).expect("an address")
+    }
+
+    /// The status of a GET, with or without a token.
+    pub(crate) fn get(&self, path: &str, token: Option<&str>) -> u16 {
+        let address = self.address();
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        let token = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n{token}Connection: close\r\n\r\n")
+            .expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("answered");
+        answer.split_whitespace().nth(1).and_then(|status| status.parse().ok()).expect("a status")
+    }
+
+    /// The next line of the log that says this.
+    pub(crate) fn logged(&mut self, words: &str) -> String {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.log.read_line(&mut line).expect("a log"), 0, "it ended before it said {words}");
+            if line.contains(words) {
+                return line;
+            }
+        }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a process");
+        kill_process(pid, signal).expect("sent");
+    }
+
+    pub(crate) fn stop(mut self) -> i32 {
+        self.signal(Signal::TERM);
+        self.child.wait().expect("it ends").code().expect("by itself")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,127 @@
+//! Kinds over HTTP: who is at work as which version, and reading them anew.
+
+use std::{fs, path::Path, sync::Arc};
+
+use entourage_engine::{House, Kinds};
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_server::Settings;
+use entourage_store_sqlite::SqliteStore;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    auth::{settings, token_of},
+    site::{Answer, Site, send},
+};
+
+fn write(directory: &Path, name: &str, front: &str) {
+    let text = format!("---\nname: {name}\ntools: [ask_user]\n{front}---\nAsk.\n");
+    fs::write(directory.join(format!("{name}.md")), text).unwrap();
+}
+
+/// A house whose kinds are the files of a directory. Its agents ask first.
+async fn filed(directory: &TempDir, settings: Settings) -> Site {
+    let path = directory.path().to_owned();
+    let read = move || {
+        let mut kinds = Kinds::none();
+        kinds.load(&path).map(|findings| (kinds, findings))
+    };
+    let model = ScriptedModel::deciding(|request: &Request| {
+        Some(Ok(match request.messages.last() {
+            Some(Message::User(_)) => Script::call("ask_user", json!({"question": "Which?"})),
+            _ => Script::text("Done."),
+        }))
+    });
+    let tools = entourage_tools::builtin(entourage_tools::Settings::default());
+    let house = House::builder(Arc::new(SqliteStore::in_memory().unwrap()), Arc::new(model)).tools(tools);
+    let house = house.kinds(read().unwrap().0).kinds_from(Arc::new(read)).build();
+    let site = Site::serving(house, settings).await;
+    site.work();
+    site
+}
+
+async fn reload(site: &Site) -> Answer {
+    send(site.request(Method::POST, "/v1/kinds/reload")).await
+}
+
+async fn asked(site: &Site) {
+    let agent = site.post("/v1/agents", &json!({"kind": "clerk", "message": "Go."})).await.expect(201);
+    let id = agent["id"].as_str().unwrap();
+    site.follow(id, 0).await.until(|frame| frame.is_status_of(id, "waiting")).await;
+}
+
+async fn clerk(site: &Site) -> Value {
+    site.get("/v1/kinds/clerk").await.expect(200)
+}
+
+#[tokio::test]
+async fn kinds_are_read_anew_and_say_who_is_at_work_as_which_version() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), "clerk", "");
+    let site = filed(&directory, Settings::default()).await;
+    asked(&site).await;
+    let first = clerk(&site).await;
+    assert_eq!(
+        (&first["open_runs"], &first["earlier"], &first["gone"]),
+        (&json!(1), &json!([]), &json!(false))
+    );
+
+    write(directory.path(), "clerk", "description: Files papers.\n");
+    write(directory.path(), "cook", "colour: red\n");
+    let reloaded = reload(&site).await.expect(200);
+    assert_eq!((&reloaded["added"], &reloaded["changed"]), (&json!(["cook"]), &json!(["clerk"])));
+    assert!(reloaded["remarks"][0]["text"].as_str().unwrap().contains("colour"), "{reloaded}");
+    asked(&site).await;
+    let second = clerk(&site).await;
+    assert_ne!(second["version"], first["version"]);
+    assert_eq!(second["open_runs"], 1);
+    assert_eq!(second["earlier"], json!([{"version": first["version"], "open_runs": 1}]));
+
+    fs::remove_file(directory.path().join("clerk.md")).unwrap();
+    assert_eq!(reload(&site).await.expect(200)["removed"], json!(["clerk"]));
+    let kinds = site.get("/v1/kinds").await.expect(200);
+    let listed: Vec<_> =
+        kinds["data"].as_array().unwrap().iter().map(|kind| (&kind["name"], &kind["gone"])).collect();
+    assert_eq!(listed, [(&json!("clerk"), &json!(true)), (&json!("cook"), &json!(false))]);
+}
+
+#[tokio::test]
+async fn a_broken_file_changes_nothing_and_is_named_with_its_line() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), "clerk", "");
+    let site = filed(&directory, Settings::default()).await;
+    let before = clerk(&site).await;
+    write(directory.path(), "clerk", "description: Files papers.\n");
+    write(directory.path(), "cook", "limits:\n  max_stepz: 1\n");
+    let problem = reload(&site).await.problem(422, "broken-kinds");
+    let file = directory.path().join("cook.md");
+    assert!(problem.detail.starts_with(&format!("{}:5: error: ", file.display())), "{}", problem.detail);
+    assert!(problem.detail.contains("max_stepz"), "{}", problem.detail);
+    assert_eq!(clerk(&site).await, before);
+
+    let unread = Site::open().await;
+    let problem = reload(&unread).await.problem(422, "invalid-request");
+    assert!(problem.detail.contains("not read from files"), "{}", problem.detail);
+}
+
+#[tokio::test]
+async fn only_the_operator_reloads_and_everybody_sees_their_own_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), "clerk", "");
+    let site = filed(&directory, settings()).await;
+    let (operator, alice) = (site.bearing(&token_of("local")), site.bearing(&token_of("alice")));
+    asked(&alice).await;
+    assert_eq!(
+        (clerk(&alice).await["open_runs"].clone(), clerk(&operator).await["open_runs"].clone()),
+        (json!(1), json!(0))
+    );
+
+    fs::remove_file(directory.path().join("clerk.md")).unwrap();
+    let problem = reload(&alice).await.problem(403, "operator-only");
+    assert!(problem.detail.contains("entourage token --owner local"), "{}", problem.detail);
+    assert_eq!(clerk(&alice).await["gone"], false, "nothing has changed");
+    reload(&operator).await.expect(200);
+    assert_eq!(clerk(&alice).await["gone"], true);
+    operator.get("/v1/kinds/clerk").await.problem(404, "not-found");
+}
