@@ -36,6 +36,8 @@ pub(crate) struct Inner {
     pub(crate) recent: Recent,
     pub(crate) live: Live,
     pub(crate) tracer: Option<Arc<dyn Tracer>>,
+    /// Held by whoever does a round of upkeep.
+    pub(crate) rounds: tokio::sync::Mutex<()>,
     /// Set when the process shall end: activations stop at their next step and go on elsewhere.
     pub(crate) stopping: CancellationToken,
 }
@@ -164,6 +166,7 @@ impl Builder {
                 recent: Recent::default(),
                 live: Live::default(),
                 tracer: self.tracer,
+                rounds: tokio::sync::Mutex::default(),
                 store: self.store,
                 model: self.model,
                 versions: Versions::new(self.kinds, self.source),

@@ -31,7 +31,7 @@ pub mod upkeep;
 mod versions;
 mod watch;
 
-pub use client::{Block, Client, Entry, InUse, NewAgent, Posted, Role, Seen};
+pub use client::{Block, Client, Entry, FoundDamage, InUse, JobRecord, NewAgent, Posted, Role, Seen};
 pub use clock::{Clock, SystemClock};
 pub use error::Error;
 pub use feed::{AgentDelta, Piece, Signal, Watch};

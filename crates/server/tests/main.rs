@@ -11,6 +11,7 @@ mod first;
 mod idempotency;
 mod interventions;
 mod isolation;
+mod jobs;
 mod kinds;
 mod local;
 mod operations;

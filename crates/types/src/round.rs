@@ -9,7 +9,10 @@ use crate::{Entity, EntityKind, Owner, Record, Time};
 pub struct Round {
     /// The job's name.
     pub job: String,
-    /// When its last round was over; none when it has not had one.
+    /// When its last round began.
+    #[serde(default)]
+    pub began: Option<Time>,
+    /// When that was over; none when it has not had one.
     pub at: Option<Time>,
     /// When the next one is due.
     pub due: Time,
@@ -28,7 +31,16 @@ impl Round {
     /// A job that has had no round yet.
     #[must_use]
     pub fn before_the_first(job: &str, due: Time) -> Self {
-        Self { job: job.to_owned(), at: None, due, found: 0, mended: 0, mended_ever: 0, error: None }
+        Self {
+            job: job.to_owned(),
+            began: None,
+            at: None,
+            due,
+            found: 0,
+            mended: 0,
+            mended_ever: 0,
+            error: None,
+        }
     }
 }
 

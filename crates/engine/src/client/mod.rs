@@ -24,6 +24,7 @@ use crate::House;
 pub use context::{Block, Seen};
 pub use create::NewAgent;
 pub use kinds::InUse;
+pub use operate::{FoundDamage, JobRecord};
 pub use send::Posted;
 pub use transcript::{Entry, Role};
 

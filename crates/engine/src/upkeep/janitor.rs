@@ -71,8 +71,10 @@ impl House {
     /// # Errors
     /// When not even the record can be kept.
     pub async fn round(&self, job: &dyn Job) -> Result<Round> {
+        // One that a person asks for may meet one that is due: neither counts what the other mended.
+        let _alone = self.inner.rounds.lock().await;
         let last = self.last_round(job).await?;
-        let mut round = Round { found: 0, mended: 0, error: None, ..last };
+        let mut round = Round { began: Some(self.now()), found: 0, mended: 0, error: None, ..last };
         if let Err(error) = self.find_and_mend(job, &mut round).await {
             tracing::error!(job = job.name(), %error, "a round of upkeep failed");
             round.error = Some(error.to_string());

@@ -100,6 +100,9 @@ impl From<entourage_engine::Error> for Failure {
             Error::NotFound { noun: "grant", .. } => {
                 Self::usage(format!("{text}. `entourage grants` lists those that stand"))
             }
+            Error::NotFound { noun: "job", .. } => {
+                Self::usage(format!("{text}. `entourage jobs` lists those there are"))
+            }
             Error::UnknownKind { .. } => {
                 Self::usage(format!("{text}. `entourage kinds list` describes them"))
             }

@@ -15,6 +15,7 @@ mod hangup;
 mod input;
 mod interrupt;
 mod intervene;
+mod jobs;
 mod kinds;
 mod logs;
 mod migrate;
@@ -101,6 +102,7 @@ enum Command {
     Kinds(kinds::Kinds),
     Token(token::Token),
     Doctor(doctor::Doctor),
+    Jobs(jobs::Jobs),
     Backup(backup::Backup),
     Prune(prune::Prune),
     Migrate(migrate::Migrate),
@@ -154,6 +156,7 @@ async fn obey(cli: Cli) -> Result<Exit, Failure> {
         Command::Kinds(kinds) => kinds.obey(&globals).await,
         Command::Token(token) => token.obey(&globals),
         Command::Doctor(doctor) => doctor.obey(&globals).await,
+        Command::Jobs(jobs) => jobs.obey(&globals).await,
         Command::Backup(backup) => backup.obey(&globals).await,
         Command::Prune(prune) => prune.obey(&globals).await,
         Command::Migrate(migrate) => migrate.obey(&globals),

@@ -38,6 +38,7 @@ fn every_command_shows_an_example_of_itself() {
             "kinds",
             "token",
             "doctor",
+            "jobs",
             "backup",
             "prune",
             "migrate",

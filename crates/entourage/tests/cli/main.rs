@@ -14,3 +14,4 @@ mod run;
 mod secrets;
 mod serve;
 mod server;
+mod upkeep;

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use entourage::{Client, Entourage, Entry, House, NewAgent, Settings, Signal, Watch};
-use entourage_engine::{Seen, UsageQuery, dispatch::Advance};
+use entourage_engine::{FoundDamage, JobRecord, Seen, UsageQuery, dispatch::Advance};
 use entourage_store::{AgentQuery, Page};
 use entourage_types::{
     Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, GrantStatus, Intervention, PostBody,
@@ -35,7 +35,12 @@ pub(crate) struct Local {
 impl Local {
     /// To look at; nothing works.
     pub(crate) fn to_look(settings: &Settings) -> Result<Self> {
-        Ok(Self::new(entourage::look(settings)?, None))
+        Ok(Self::at(entourage::look(settings)?))
+    }
+
+    /// This house, to look at.
+    pub(crate) fn at(house: House) -> Self {
+        Self::new(house, None)
     }
 
     /// With everything that agents need to work.
@@ -195,6 +200,18 @@ impl Backend for Local {
     async fn sessions(&self, agent: AgentId, limit: u32) -> Result<Vec<Session>> {
         let page = Page { limit, newest_first: true, ..Page::default() };
         Ok(self.client.sessions(agent, page).await?)
+    }
+
+    async fn jobs(&self) -> Result<Vec<JobRecord>> {
+        Ok(self.client.jobs().await?)
+    }
+
+    async fn run_job(&self, name: &str) -> Result<JobRecord> {
+        Ok(self.client.run_job(name).await?)
+    }
+
+    async fn damages(&self) -> Result<Vec<FoundDamage>> {
+        Ok(self.client.damages().await?)
     }
 
     async fn history(&self, root: AgentId, after: Option<u64>) -> Result<Vec<Event>> {

@@ -9,7 +9,7 @@ mod stream;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
-use entourage_engine::{Entry, Seen, Signal, UsageQuery};
+use entourage_engine::{Entry, FoundDamage, JobRecord, Seen, Signal, UsageQuery};
 use entourage_llm::MODEL_VARIABLE;
 use entourage_types::{
     Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, Intervention, Owner, Question, QuestionId,
@@ -81,6 +81,15 @@ pub(crate) trait Backend: Send + Sync {
 
     /// The closed sessions of an agent, newest first.
     async fn sessions(&self, agent: AgentId, limit: u32) -> Result<Vec<Session>>;
+
+    /// The jobs of the upkeep, each with its last round.
+    async fn jobs(&self) -> Result<Vec<JobRecord>>;
+
+    /// Does a round of a job now.
+    async fn run_job(&self, name: &str) -> Result<JobRecord>;
+
+    /// Everything that the jobs would find at this moment.
+    async fn damages(&self) -> Result<Vec<FoundDamage>>;
 
     /// What has happened in a tree after an event, or since the first that is kept, up to now.
     async fn history(&self, root: AgentId, after: Option<u64>) -> Result<Vec<Event>>;

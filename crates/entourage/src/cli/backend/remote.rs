@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use entourage::Settings;
-use entourage_engine::{Entry, Reloaded, Role, Seen, Signal, UsageQuery};
+use entourage_engine::{Entry, FoundDamage, JobRecord, Reloaded, Role, Seen, Signal, UsageQuery};
 use entourage_server::Problem;
 use entourage_types::{
     Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, GrantStatus, Intervention, Question,
@@ -284,6 +284,18 @@ impl Backend for Remote {
     async fn sessions(&self, agent: AgentId, limit: u32) -> Result<Vec<Session>> {
         let limit = limit.clamp(1, PAGE);
         Ok(self.get::<List<Session>>(&format!("agents/{agent}/sessions?limit={limit}")).await?.data)
+    }
+
+    async fn jobs(&self) -> Result<Vec<JobRecord>> {
+        Ok(self.get::<List<JobRecord>>("jobs").await?.data)
+    }
+
+    async fn run_job(&self, name: &str) -> Result<JobRecord> {
+        read(self.ask(Method::POST, &format!("jobs/{name}/run"), None).await?).await
+    }
+
+    async fn damages(&self) -> Result<Vec<FoundDamage>> {
+        Ok(self.get::<List<FoundDamage>>("damages").await?.data)
     }
 
     async fn history(&self, root: AgentId, after: Option<u64>) -> Result<Vec<Event>> {

@@ -2,13 +2,17 @@
 
 use std::fs;
 
-use entourage::{DATABASE, Settings, settings::FILE};
+use entourage::{DATABASE, Error, Settings, settings::FILE};
 use entourage_engine::kinds::Severity;
 use entourage_server::Auth;
-use entourage_store_sqlite::SqliteStore;
+use entourage_store::Error as StoreError;
 
 use super::{Finding, broken, good, remark};
-use crate::cli::{backend::Running, globals::Globals, serve};
+use crate::cli::{
+    backend::{Backend, Local, Remote, Result, Running},
+    globals::Globals,
+    serve,
+};
 
 /// Which file the settings came from.
 pub(super) fn settings(globals: &Globals, settings: &Settings) -> Vec<Finding> {
@@ -35,12 +39,11 @@ pub(super) fn data(settings: &Settings) -> Finding {
     }
 }
 
-/// Whether a server runs, how the next one would, and whether the database opens.
-pub(super) async fn server_and_database(settings: &Settings) -> Vec<Finding> {
+/// Whether a server runs, or how the next one would.
+pub(super) fn server(settings: &Settings, running: Option<&Running>) -> Finding {
     let server = &settings.server;
     let auth = serve::auth(server);
-    let running = Running::find(&settings.data).await;
-    let mut findings = vec![match &running {
+    match running {
         Some(Running { url, pid }) => good("server", format!("runs at {url} (pid {pid})")),
         None if matches!(server.auth, Auth::None) && !server.bind.ip().is_loopback() => broken(
             "server",
@@ -50,18 +53,36 @@ pub(super) async fn server_and_database(settings: &Settings) -> Vec<Finding> {
             ),
         ),
         None => good("server", format!("does not run; would listen at {}, auth {auth}", server.bind)),
-    }];
+    }
+}
+
+/// Whether the database opens, and the house to look at it through where it does.
+pub(super) fn database(
+    settings: &Settings,
+    running: Option<&Running>,
+    repair: bool,
+) -> Result<(Finding, Option<Box<dyn Backend>>)> {
+    if let Some(running) = running {
+        let backend = Remote::new(running, settings)?;
+        return Ok((good("database", "in the server's hands"), Some(Box::new(backend))));
+    }
     let path = settings.data.join(DATABASE);
-    findings.push(match (&running, path.exists()) {
-        (Some(_), _) => good("database", "in the server's hands"),
-        (None, false) => good("database", "is made at the first run"),
-        (None, true) => match SqliteStore::open(&path, entourage_store_sqlite::Settings::default()) {
-            Ok(_) => good("database", format!("{} opens", path.display())),
-            Err(error @ entourage_store::Error::InUse { .. }) => remark("database", error.to_string()),
-            Err(error) => broken("database", error.to_string()),
-        },
-    });
-    findings
+    if !path.exists() {
+        return Ok((good("database", "is made at the first run"), None));
+    }
+    let finding = match entourage::look(settings) {
+        Ok(house) => {
+            let finding = good("database", format!("{} opens", path.display()));
+            return Ok((finding, Some(Box::new(Local::at(house)))));
+        }
+        // Whoever works there is no fault, unless there is something to be done about the file.
+        Err(Error::Store(error @ StoreError::InUse { .. })) if !repair => {
+            remark("database", error.to_string())
+        }
+        Err(Error::House(_)) => remark("database", "is not looked at, for the kinds cannot be read"),
+        Err(error) => broken("database", error.to_string()),
+    };
+    Ok((finding, None))
 }
 
 /// What is wrong with the files of kinds.

@@ -1,23 +1,37 @@
 //! `entourage doctor`: what is set up, what is missing, and how to mend it.
 
 mod house;
+mod upkeep;
 mod world;
 
 use clap::Args;
 use serde::Serialize;
 
-use super::{backend::Result, failure::Exit, globals::Globals, out};
+use super::{
+    backend::{Result, Running},
+    failure::Exit,
+    globals::Globals,
+    out,
+};
 
 const AFTER_HELP: &str = "\
 Examples:
   entourage doctor
   entourage doctor --model anthropic::claude-sonnet-5-5      would this one work?
-  entourage doctor --json                                    exit code 1 when something is broken";
+  entourage doctor --json                                    exit code 1 when something is broken
+  entourage doctor --repair                                  mend what is stuck in the database
 
-/// Look at everything that agents need, and say what is missing
+What is stuck is found in the database, or by the server that has it. `entourage jobs` shows what a server
+found and mended by itself.";
+
+/// Look at everything that agents need, say what is missing, and mend what is stuck
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-pub(crate) struct Doctor {}
+pub(crate) struct Doctor {
+    /// Mend what is stuck in the database, and say what was mended
+    #[arg(long)]
+    repair: bool,
+}
 
 /// How something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -69,7 +83,13 @@ impl Doctor {
         let settings = globals.settings()?;
         let mut findings = house::settings(globals, &settings);
         findings.push(house::data(&settings));
-        findings.extend(house::server_and_database(&settings).await);
+        let running = Running::find(&settings.data).await;
+        findings.push(house::server(&settings, running.as_ref()));
+        let (database, backend) = house::database(&settings, running.as_ref(), self.repair)?;
+        findings.push(database);
+        if let Some(backend) = backend {
+            findings.extend(upkeep::upkeep(&*backend, self.repair).await);
+        }
         findings.extend([world::model(&settings).await, world::keys(&settings)]);
         findings.push(world::search(&settings));
         findings.push(world::files(&settings));

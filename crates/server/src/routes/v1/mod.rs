@@ -5,6 +5,7 @@ mod agents;
 mod events;
 mod grants;
 mod interventions;
+mod jobs;
 mod kinds;
 mod memory;
 mod messages;
@@ -35,4 +36,5 @@ pub(crate) fn routes() -> OpenApiRouter<Served> {
         .merge(work::routes())
         .merge(memory::routes())
         .merge(kinds::routes())
+        .merge(jobs::routes())
 }

@@ -1,0 +1,75 @@
+//! The upkeep over HTTP: what its jobs found and did, a round now, and what is wrong at this moment.
+
+use std::sync::Arc;
+
+use entourage_engine::{JobRecord, NewAgent};
+use entourage_server::Settings;
+use entourage_store::{Commit, Write};
+use entourage_store_sqlite::SqliteStore;
+use entourage_types::{Agent, Author, Owner, Post, PostBody, PostId, WakeupId};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    auth::{settings, token_of},
+    site::{Answer, Site, send},
+};
+
+/// An agent of this owner with a message that nothing will wake it for.
+async fn stranded(site: &Site, owner: &str) -> Agent {
+    let agent = site.house.client(Owner::new(owner)).create(NewAgent::default(), None).await.unwrap();
+    let body = PostBody::Message { from: Author::User, text: "Read this.".into(), task: None, queued: false };
+    let post = Post { id: PostId::new(), agent: agent.id, at: agent.created, wakeup: WakeupId::new(), body };
+    let commit = Commit::new(agent.created).write(Write::Post(post));
+    site.house.store().commit(commit).await.unwrap();
+    agent
+}
+
+async fn run(site: &Site, job: &str) -> Answer {
+    send(site.request(Method::POST, &format!("/v1/jobs/{job}/run"))).await
+}
+
+async fn damages(site: &Site) -> Value {
+    site.get("/v1/damages").await.expect(200)["data"].clone()
+}
+
+#[tokio::test]
+async fn jobs_are_listed_and_done_now_and_say_what_is_wrong() {
+    let site = Site::at_rest(Arc::new(SqliteStore::in_memory().unwrap()), Settings::default()).await;
+    assert_eq!(damages(&site).await, json!([]));
+    let agent = stranded(&site, "ada").await;
+    let wrong = damages(&site).await;
+    assert_eq!((&wrong[0]["job"], &wrong[0]["agent"]), (&json!("stranded"), &json!(agent.id)));
+    assert!(wrong[0]["text"].as_str().unwrap().len() > 20, "{wrong}");
+    assert_eq!(damages(&site).await, wrong, "to look changes nothing");
+
+    let round: JobRecord = run(&site, "stranded").await.read();
+    assert_eq!((round.round.found, round.round.mended, &round.round.error), (1, 1, &None));
+    assert_eq!(damages(&site).await, json!([]));
+    let again: JobRecord = run(&site, "stranded").await.read();
+    assert_eq!((again.round.found, again.round.mended, again.round.mended_ever), (0, 0, 1));
+
+    let jobs = site.get("/v1/jobs").await.expect(200);
+    let jobs: Vec<JobRecord> = serde_json::from_value(jobs["data"].clone()).unwrap();
+    let names: Vec<&str> = jobs.iter().map(|job| job.round.job.as_str()).collect();
+    assert_eq!(names, ["wakeups", "interventions", "questions", "tasks", "waits", "stranded"]);
+    assert_eq!(jobs[5], again);
+    let (began, at) = (again.round.began.unwrap(), again.round.at.unwrap());
+    assert!(began <= at && at < again.round.due && !again.purpose.is_empty(), "{again:?}");
+    assert_eq!((jobs[0].round.at, jobs[0].round.found), (None, 0), "it has had no round");
+    run(&site, "sweep").await.problem(404, "not-found");
+}
+
+#[tokio::test]
+async fn the_upkeep_is_the_operators_alone() {
+    let site = Site::with(settings()).await;
+    let alice = site.bearing(&token_of("alice"));
+    for answer in [alice.get("/v1/jobs").await, alice.get("/v1/damages").await, run(&alice, "waits").await] {
+        let problem = answer.problem(403, "operator-only");
+        assert!(problem.detail.contains("the owner `local`"), "{}", problem.detail);
+    }
+    site.get("/v1/jobs").await.problem(401, "unauthorized");
+    let operator = site.bearing(&token_of("local"));
+    let waits = &operator.get("/v1/jobs").await.expect(200)["data"][4];
+    assert_eq!((&waits["job"], &waits["at"]), (&json!("waits"), &Value::Null), "nothing was done");
+}
