@@ -34,20 +34,31 @@ fn is_researcher(request: &Request) -> bool {
     request.system.contains("You are the Researcher")
 }
 
-/// An orchestrator delegates; the researcher notes something, asks the user and answers.
+/// An orchestrator delegates; the researcher notes something, makes a payment that needs leave, asks
+/// the user and answers. Whoever is asked whether an interrupted payment happened gives its result.
 fn delegation() -> Story {
+    const RESEARCHER: &str = "---\nname: researcher\ntools: [create_note, pay, ask_user]\n\
+        approval: [{ tools: pay }]\n---\nYou are the Researcher.";
     Story::new(|request| match (is_researcher(request), request.messages.last()) {
         (false, Some(Message::User(_))) => {
             Script::call("send_message", json!({"recipient": "researcher", "message": "look"}))
         }
         (false, Some(Message::Output { text, .. })) => Script::text(format!("Found: {text}")),
         (true, Some(Message::User(_))) => Script::call("create_note", json!({"title": "t", "content": "c"}))
+            .and_call("pay", json!({"n": 7}))
             .and_call("ask_user", json!({"question": "Which?"})),
         (true, Some(Message::Output { text, .. })) => Script::text(format!("the {text} one")),
         (_, other) => Script::text(format!("unexpected {other:?}")),
     })
-    .person(|_| Act::Answer(Answer::Text("red".into())))
-    .tools(|_| first_tools())
+    .person(|question| {
+        Act::Answer(match question.about {
+            About::Approval => Verdict::Approve.into(),
+            About::Doubt => Answer::Text("pay: {\"n\":7}".into()),
+            About::Information => Answer::Text("red".into()),
+        })
+    })
+    .tools(|effects| first_tools().with(TestTool::new("pay", Effect::Unsafe, effects)))
+    .kinds(Kinds::builtin().with(parse("researcher.md", RESEARCHER).0.unwrap()))
 }
 
 /// Two agents work in the background while their maker sleeps; one of them asks, and is deleted.
@@ -153,7 +164,9 @@ async fn a_story_of_tools_survives_a_death_at_every_commit() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_story_of_delegation_and_a_question_survives_a_death_at_every_commit() {
+async fn a_story_of_delegation_with_a_question_and_an_approval_survives_a_death_at_every_commit() {
+    let told = delegation().tell(1, &[]).await;
+    assert!(told.transcripts[1].contains(&"output: pay: {\"n\":7}".to_owned()), "{told:#?}");
     println!("{} crash points", delegation().survives(1..=3, stride()).await);
 }
 
