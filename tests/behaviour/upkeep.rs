@@ -9,7 +9,7 @@ use entourage_store::{Commit, Page, Write};
 use entourage_testkit::{Fault, Faults, World};
 use entourage_tests::{first_tools, plain, well_formed};
 use entourage_types::{
-    Action, Agent, AgentId, Author, Post, PostBody, PostId, QuestionStatus, Status, WaitingOn, WakeupId,
+    Action, Agent, AgentId, Author, Post, PostBody, PostId, QuestionStatus, Status, Time, WaitingOn, WakeupId,
 };
 use serde_json::json;
 
@@ -225,6 +225,26 @@ async fn an_intervention_that_was_lost_on_its_way_is_done() {
 }
 
 #[tokio::test]
+async fn what_an_agent_leaves_for_later_is_no_damage() {
+    let (world, root) = asking().await;
+    for action in [Action::CloseSession, Action::Pause, Action::Modify] {
+        world
+            .client()
+            .intervene(root.id, action, (action == Action::Modify).then_some("Stop."))
+            .await
+            .unwrap();
+        eventually(
+            || world.store().due(Time::from_micros(i64::MAX), None, 1),
+            |due| due.as_ref().is_ok_and(Vec::is_empty),
+        )
+        .await
+        .unwrap();
+        assert_eq!(world.damages().await, [""; 0], "{action}");
+    }
+    assert_eq!(world.store().inbox(root.id).await.unwrap().len(), 2, "a session to close, and new work");
+}
+
+#[tokio::test]
 async fn a_wake_up_of_nobody_is_taken_away() {
     let (world, _) = asking().await;
     let nobody = AgentId::new();
@@ -267,4 +287,64 @@ async fn rounds_are_done_when_due_and_leave_a_record() {
     let rounds = world.house().rounds().await.unwrap();
     let (_, waits) = rounds.iter().find(|(job, _)| job.name() == "waits").unwrap();
     assert!(waits.due >= due && waits.mended_ever == 1);
+}
+
+/// Rounds of all jobs over five damages, with these faults, and whole ones after them. Returns how many
+/// commits the first ones made.
+async fn kept_up_with(faults: Faults) -> u64 {
+    let model = ScriptedModel::deciding(|request: &Request| {
+        Some(Ok(match request.messages.last() {
+            Some(Message::Output { text, .. }) => Script::text(format!("So it is {text}.")),
+            _ => Script::call("ask_user", json!({"question": "Which?"})),
+        }))
+    });
+    let world = World::scripted(&model, first_tools()).await;
+    let mut roots = Vec::new();
+    for _ in 0..3 {
+        roots.push(world.ask("Ask me.").await);
+        world.asleep(&roots[roots.len() - 1]).await;
+    }
+    let mut sql = String::from(
+        "UPDATE entities SET status = 'answered', \
+         body = json_set(body, '$.status', 'answered', '$.answer', 'red') WHERE kind = 'question';",
+    );
+    for _ in 0..2 {
+        let (nobody, id) = (AgentId::new(), WakeupId::new());
+        sql +=
+            &format!("INSERT INTO wakeups (agent, id, owner, due) VALUES ('{nobody}', '{id}', 'local', 0);");
+    }
+    damage(&world, &sql);
+    for house in [world.beside_with(&faults), world.beside()] {
+        for job in jobs() {
+            // A house that has died does nothing more.
+            let done = house.round(&*job).await;
+            assert!(done.is_ok() || faults.dead(), "{done:?}");
+        }
+    }
+    for root in roots {
+        assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+        let told = transcript(&world, &root).await;
+        assert_eq!(told[2..], ["output: red", "turn: So it is red.[]"]);
+    }
+    eventually(|| world.damages(), Vec::is_empty).await;
+    for (job, round) in world.beside().rounds().await.unwrap() {
+        let mended = match job.name() {
+            "waits" => 3,
+            "wakeups" => 2,
+            _ => 0,
+        };
+        assert_eq!((round.mended_ever, round.error), (mended, None), "{}", job.name());
+    }
+    faults.commits()
+}
+
+#[tokio::test]
+async fn a_death_in_the_middle_of_a_round_leaves_the_rest_to_the_next_one() {
+    let commits = kept_up_with(Faults::at_any(u64::MAX, Fault::DieBefore)).await;
+    assert_eq!(commits, 5 + jobs().len() as u64, "each damage by itself, and a record of each job");
+    for at in 1..=commits {
+        for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
+            kept_up_with(Faults::at_any(at, fault)).await;
+        }
+    }
 }

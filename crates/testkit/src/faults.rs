@@ -7,7 +7,7 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use entourage_store::{Commit, Committed, Error, Result, Store};
+use entourage_store::{Commit, Committed, Error, Result, Store, Write};
 use entourage_types::AgentId;
 use tokio::sync::Notify;
 
@@ -20,7 +20,7 @@ pub enum Fault {
     DieBefore,
     /// The process dies after the commit: it happened, and nobody heard of it.
     DieAfter,
-    /// Another worker takes the agent just before, and does the rest: the commit is refused.
+    /// Another worker takes the agent just before, and does the rest: a commit of the agent is refused.
     LoseEpoch,
     /// The commit never returns, and never happens.
     Hang,
@@ -40,6 +40,8 @@ struct Inner {
     lost: Mutex<Option<AgentId>>,
     taken: Notify,
     plan: Option<(u64, Fault)>,
+    /// Whether commits without a fence count too.
+    any: bool,
 }
 
 impl Faults {
@@ -55,7 +57,14 @@ impl Faults {
         Self { inner: Arc::new(Inner { plan: Some((at, fault)), ..Inner::default() }) }
     }
 
-    /// How many fenced commits there were.
+    /// A life with one fault, at the `at`th commit of anybody, counted from 1: also of those who hold
+    /// no agent, such as people and the upkeep. What they lose are the agents that they would wake.
+    #[must_use]
+    pub fn at_any(at: u64, fault: Fault) -> Self {
+        Self { inner: Arc::new(Inner { plan: Some((at, fault)), any: true, ..Inner::default() }) }
+    }
+
+    /// How many commits there were that count: those with a fence, unless said otherwise.
     #[must_use]
     pub fn commits(&self) -> u64 {
         self.inner.commits.load(Ordering::SeqCst)
@@ -110,7 +119,9 @@ impl Between for Faults {
     }
 
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
-        let Some(fence) = commit.fence else { return store.commit(commit).await };
+        if commit.fence.is_none() && !self.inner.any {
+            return store.commit(commit).await;
+        }
         let number = self.inner.commits.fetch_add(1, Ordering::SeqCst) + 1;
         match self.inner.plan.filter(|(at, _)| *at == number).map(|(_, fault)| fault) {
             None => store.commit(commit).await,
@@ -121,11 +132,18 @@ impl Between for Faults {
                 self.die()
             }
             Some(Fault::LoseEpoch) => {
-                store.claim(fence.agent, u64::MAX).await?;
-                let refused = store.commit(commit).await;
-                *self.inner.lost.lock().unwrap_or_else(PoisonError::into_inner) = Some(fence.agent);
+                let woken = commit.writes.iter().filter_map(|write| match write {
+                    Write::Wake(wakeup) => Some(wakeup.agent),
+                    _ => None,
+                });
+                let taken = commit.fence.map_or_else(|| woken.collect(), |fence| vec![fence.agent]);
+                for agent in &taken {
+                    store.claim(*agent, u64::MAX).await?;
+                }
+                let done = store.commit(commit).await;
+                *self.inner.lost.lock().unwrap_or_else(PoisonError::into_inner) = taken.first().copied();
                 self.inner.taken.notify_one();
-                refused
+                done
             }
         }
     }

@@ -154,8 +154,14 @@ impl World {
     /// The house of whoever looks on: below all faults, and nothing works in it.
     #[must_use]
     pub fn beside(&self) -> House {
-        let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
-        self.builder.house(&self.store).clock(clock).build()
+        self.beside_with(&Faults::none())
+    }
+
+    /// The house of whoever looks after it from a process of its own, which has these faults.
+    #[must_use]
+    pub fn beside_with(&self, faults: &Faults) -> House {
+        let store: Arc<dyn Store> = Arc::new(Faulty::new(Arc::clone(&self.store), faults.clone()));
+        self.builder.house(&store).clock(Arc::new(self.clock.clone())).build()
     }
 
     /// What the house's own upkeep finds that should not be, at whatever moment: runs that nothing will

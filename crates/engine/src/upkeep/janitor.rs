@@ -79,7 +79,6 @@ impl House {
             tracing::error!(job = job.name(), %error, "a round of upkeep failed");
             round.error = Some(error.to_string());
         }
-        round.mended_ever += u64::from(round.mended);
         round.at = Some(self.now());
         round.due = self.now() + EVERY;
         let commit = Commit::new(self.now()).write(Write::Entity(round.entity()?));
@@ -88,10 +87,16 @@ impl House {
     }
 
     async fn find_and_mend(&self, job: &dyn Job, round: &mut Round) -> Result<()> {
-        for damage in job.find(self).await? {
+        for mut damage in job.find(self).await? {
             round.found += 1;
             tracing::warn!(job = job.name(), agent = %damage.agent, "{}", damage.text);
-            round.mended += u32::from(self.mend(damage).await?);
+            // Counted in the commit that mends it, so that a crash behind it forgets nothing.
+            let (mended, mended_ever) = (round.mended + 1, round.mended_ever + 1);
+            let counted = Round { mended, mended_ever, ..round.clone() };
+            damage.mend.push(Write::Entity(counted.entity()?));
+            if self.mend(damage).await? {
+                *round = counted;
+            }
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use entourage_store::AgentQuery;
-use entourage_types::{Agent, AgentId, Post, PostBody, Status};
+use entourage_types::{Action, Agent, AgentId, Post, PostBody, Status, WaitingOn};
 
 use super::{Damage, Job, agent, each_agent, each_open_run, is_unwoken, open_run};
 use crate::{House, Result};
@@ -35,7 +35,9 @@ impl Job for Stranded {
             let is_urgent = match agent.status {
                 Status::Running => false,
                 // One that waits leaves what is not for its wait until it goes on.
-                Status::Waiting => house.store().inbox(agent.id).await?.iter().any(is_intervention),
+                Status::Waiting => {
+                    house.store().inbox(agent.id).await?.iter().any(|post| is_for_now(&agent, post))
+                }
                 _ => true,
             };
             if is_urgent {
@@ -53,8 +55,15 @@ impl Job for Stranded {
     }
 }
 
-fn is_intervention(post: &Post) -> bool {
-    matches!(post.body, PostBody::Intervention { .. })
+/// Whether one that waits would come to a post now. Its session is closed once it rests, and whoever
+/// is paused begins no new work.
+fn is_for_now(agent: &Agent, post: &Post) -> bool {
+    match post.body {
+        PostBody::Intervention { action: Action::CloseSession, .. } => false,
+        PostBody::Intervention { action: Action::Modify, .. } => agent.waiting_on != Some(WaitingOn::Resume),
+        PostBody::Intervention { .. } => true,
+        _ => false,
+    }
 }
 
 async fn at_rest_with_a_run(house: &House) -> Result<Vec<Agent>> {
