@@ -123,3 +123,38 @@ async fn kinds_are_read_anew_without_a_restart_and_a_broken_file_changes_nothing
     assert_eq!(last_word(&world, &new).await, "turn: Second version.[]");
     assert_eq!(last_word(&world, &paused).await, "turn: First version.[]");
 }
+
+/// Waits until the clerk has asked, or its process has died.
+async fn asked_or_dead(world: &World, agent: &Agent) {
+    tokio::select! {
+        () = world.asleep(agent) => {}
+        () = world.faults().died() => {}
+    }
+}
+
+#[tokio::test]
+async fn whatever_dies_around_a_reload_a_run_stays_with_the_version_it_started_with() {
+    for at in 1..=6 {
+        for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
+            let directory = tempfile::tempdir().unwrap();
+            write(directory.path(), "First version.");
+            let world = clerks(&directory).start_with(Faults::at(at, fault)).await;
+            let before = clerk(&world).await;
+            asked_or_dead(&world, &before).await;
+            write(directory.path(), "Second version.");
+            let started = !world.client().runs(before.id, Page::default()).await.unwrap().is_empty();
+            world.house().reload().await.unwrap();
+            let after = clerk(&world).await;
+            asked_or_dead(&world, &after).await;
+            let world = world.reborn(Faults::none()).await;
+            let expected = if started { "turn: First version.[]" } else { "turn: Second version.[]" };
+            assert_eq!(last_word(&world, &before).await, expected, "{fault:?} at commit {at}");
+            // Who takes an epoch is another process, and nobody has had that one read the file anew.
+            let word = last_word(&world, &after).await;
+            assert!(
+                word == "turn: Second version.[]" || fault == Fault::LoseEpoch,
+                "{word}, {fault:?} at {at}"
+            );
+        }
+    }
+}

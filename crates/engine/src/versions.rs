@@ -74,6 +74,15 @@ impl House {
         let read = tokio::task::spawn_blocking(move || source()).await;
         let (kinds, findings) =
             read.map_err(|died| Error::Kinds(format!("reading them crashed: {died}")))??;
+        self.renew(kinds, findings)
+    }
+
+    /// Takes these kinds from here on, read by whoever calls. New runs take them as they are now;
+    /// those under way stay with theirs.
+    ///
+    /// # Errors
+    /// [`Error::Kinds`] where a finding is a mistake; nothing has changed then.
+    pub fn renew(&self, kinds: Kinds, findings: Vec<Finding>) -> Result<Reloaded> {
         let (mistakes, remarks): (Vec<Finding>, Vec<Finding>) =
             findings.into_iter().partition(|finding| finding.severity == Severity::Mistake);
         if !mistakes.is_empty() {

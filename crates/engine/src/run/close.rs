@@ -105,6 +105,7 @@ impl Run<'_> {
         // One at rest, with nothing unread, has no run that this could end.
         let has_run = self.opened || self.agent.items > before;
         if has_run {
+            writes.append(&mut self.riding);
             self.count_work();
             self.record.stop_reason = Some(StopReason::Cancelled);
             self.record.ended = Some(at);

@@ -52,37 +52,37 @@ impl Mood {
 /// The kinds that people make agents of.
 pub(super) const KINDS: [&str; 5] = ["lead", "queueing", "dropping", "refusing", "talking"];
 
-pub(super) fn kinds() -> Kinds {
-    static ALL: LazyLock<Kinds> = LazyLock::new(|| {
-        let limits = Limits {
-            max_steps: 6,
-            max_depth: 2,
-            max_children: 3,
-            max_tree: 6,
-            max_attempts: 4,
-            tool_seconds: 30,
-            ..Limits::default()
-        };
-        let inputs = [Input::Steer, Input::Queue, Input::Interrupt, Input::Refuse, Input::Steer];
-        let kind = |name: &str, input: Input| {
-            let talks = name == "talking";
-            Kind {
-                instructions: "Improvise.".into(),
-                peers: vec!["lead".into(), "queueing".into()],
-                conversational: talks,
-                reply: if talks { Says::SendMessage } else { Says::FinalText },
-                input,
-                limits: limits.clone(),
-                version: name.into(),
-                ..Kind::bare(name)
-            }
-        };
-        KINDS
-            .into_iter()
-            .zip(inputs)
-            .fold(Kinds::none(), |kinds, (name, input)| kinds.with(kind(name, input)))
-    });
-    ALL.clone()
+/// What the files of the kinds say, in one edition or the other.
+pub(super) fn kinds(second: bool) -> Kinds {
+    static ALL: LazyLock<[Kinds; 2]> = LazyLock::new(|| [false, true].map(edition));
+    ALL[usize::from(second)].clone()
+}
+
+fn edition(second: bool) -> Kinds {
+    let limits = Limits {
+        max_steps: if second { 5 } else { 6 },
+        max_depth: 2,
+        max_children: 3,
+        max_tree: 6,
+        max_attempts: 4,
+        tool_seconds: 30,
+        ..Limits::default()
+    };
+    let inputs = [Input::Steer, Input::Queue, Input::Interrupt, Input::Refuse, Input::Steer];
+    let kind = |name: &str, input: Input| {
+        let talks = name == "talking";
+        Kind {
+            instructions: if second { "Improvise anew." } else { "Improvise." }.into(),
+            peers: vec!["lead".into(), "queueing".into()],
+            conversational: talks,
+            reply: if talks { Says::SendMessage } else { Says::FinalText },
+            input,
+            limits: limits.clone(),
+            version: format!("{name} {second}"),
+            ..Kind::bare(name)
+        }
+    };
+    KINDS.into_iter().zip(inputs).fold(Kinds::none(), |kinds, (name, input)| kinds.with(kind(name, input)))
 }
 
 /// A model that does whatever comes to its mind with the tools it is offered.

@@ -1,9 +1,15 @@
 //! One life of the house: its nodes, what is delivered to them, and how it ends.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use async_trait::async_trait;
-use entourage_engine::{Client, House};
+use entourage_engine::{Client, House, upkeep::jobs};
 use entourage_llm::Model;
 use entourage_store::{Commit, Committed, Result, Store};
 use entourage_tools::Toolbox;
@@ -40,6 +46,8 @@ pub(super) struct Stage {
     pub(super) clock: FakeClock,
     pub(super) model: Arc<dyn Model>,
     pub(super) tools: Toolbox,
+    /// Whether the files of the kinds are of the second edition.
+    pub(super) edition: Arc<AtomicBool>,
     /// Houses on the same store, each unaware of the others.
     pub(super) nodes: usize,
 }
@@ -74,7 +82,7 @@ impl Life {
             };
             House::builder(store, Arc::clone(&stage.model))
                 .tools(stage.tools.clone())
-                .kinds(cast::kinds())
+                .kinds(cast::kinds(stage.edition.load(Ordering::Relaxed)))
                 .clock(Arc::new(stage.clock.clone()))
                 .stopping(stop.clone())
                 .build()
@@ -98,9 +106,31 @@ impl Life {
         self.faults.kill();
     }
 
+    /// Any of the nodes.
+    fn node(&self) -> &House {
+        &self.nodes[self.dice.below(self.nodes.len())]
+    }
+
     /// What a person sees and does, at any of the nodes.
     pub(super) fn client(&self, owner: &Owner) -> Client {
-        self.nodes[self.dice.below(self.nodes.len())].client(owner.clone())
+        self.node().client(owner.clone())
+    }
+
+    /// A round of upkeep at any of the nodes. What it finds is a fault: a house does itself no damage.
+    pub(super) async fn keep_up(&self) -> Option<String> {
+        let (jobs, node) = (jobs(), self.node());
+        let job = self.dice.pick(&jobs)?;
+        // What fails is done again later.
+        let found = job.find(node).await.ok()?;
+        node.round(&**job).await.ok()?;
+        found.first().map(|damage| format!("upkeep ({}) found: {}", job.name(), damage.text))
+    }
+
+    /// The files of the kinds have changed, and one of the nodes reads them.
+    pub(super) fn reload(&self, stage: &Stage) {
+        let second = !stage.edition.fetch_xor(true, Ordering::Relaxed);
+        // There is no mistake in them.
+        let _ = self.node().renew(cast::kinds(second), Vec::new());
     }
 
     /// Delivers a wake-up to any node; to one where the agent is at work it is delivered later.

@@ -15,8 +15,8 @@ use std::{
 };
 
 use entourage_engine::Clock;
-use entourage_store::{AgentQuery, MemoryStore, Page, Store};
-use entourage_types::{Agent, Scope, Time};
+use entourage_store::{AgentQuery, MemoryStore, Page, RunQuery, Store};
+use entourage_types::{Agent, EntityKind, Scope, Time};
 
 use crate::{Bug, Dice, Effects, FakeClock, Invariant, Planted, Through, Violation, Witness, audit};
 use cast::{Improviser, Mood};
@@ -121,6 +121,7 @@ impl Simulation {
             clock: FakeClock::default(),
             model: Arc::new(Improviser(mood.clone())),
             tools: cast::tools(&Effects::seen_by(&witness), &mood),
+            edition: Arc::default(),
             nodes: 1 + dice.below(3),
             dice: dice.clone(),
         };
@@ -128,8 +129,9 @@ impl Simulation {
         let all = 20 + dice.below(40);
         let acts = self.acts.unwrap_or(all);
         let mut life = Life::new(&stage, false);
+        let mut found = Vec::new();
         for _ in 0..acts {
-            life = act(&stage, life, &mut people).await;
+            life = act(&stage, life, &mut people, &mut found).await;
         }
         life.end().await;
         mood.calm_down();
@@ -139,6 +141,8 @@ impl Simulation {
             Ok(violations) => violations,
             Err(error) => vec![stuck(format!("the store cannot be read: {error}"))],
         };
+        violations.extend(found);
+        violations.extend(lost_versions(&stage).await);
         violations.extend((!quiet).then(|| stuck(format!("it is not quiet after {ROUNDS} rounds"))));
         if violations.is_empty() {
             violations.extend(again(&stage, &mut life).await);
@@ -157,8 +161,8 @@ fn stuck(what: String) -> Violation {
     Violation { invariant: Invariant::NothingStuck, agent: None, what }
 }
 
-/// One thing happens.
-async fn act(stage: &Stage, mut life: Life, people: &mut People) -> Life {
+/// One thing happens; takes down what must not be found meanwhile.
+async fn act(stage: &Stage, mut life: Life, people: &mut People, found: &mut Vec<Violation>) -> Life {
     let dice = &stage.dice;
     match dice.below(100) {
         // Whoever is not picked is delivered later; whoever is picked twice, twice.
@@ -176,6 +180,8 @@ async fn act(stage: &Stage, mut life: Life, people: &mut People) -> Life {
         75..=82 => stage.clock.advance(Duration::from_secs(1 + dice.below(200) as u64)),
         83 => stage.clock.advance(Duration::from_secs(86_400)),
         84..=87 => life.kill(),
+        88 => found.extend(life.keep_up().await.map(stuck)),
+        89 | 90 => life.reload(stage),
         _ => tokio::time::sleep(Duration::from_secs(dice.below(60) as u64)).await,
     }
     for _ in 0..dice.below(30) {
@@ -212,6 +218,22 @@ async fn calm(stage: &Stage, life: &mut Life, people: &mut People) -> bool {
         settle(stage, life).await;
     }
     false
+}
+
+/// Runs that could not go on, for nobody knows what their kind was when they began.
+async fn lost_versions(stage: &Stage) -> Vec<Violation> {
+    let page = Page { limit: u32::MAX, ..Page::default() };
+    let query = RunQuery { page, ..RunQuery::default() };
+    let runs = stage.store.runs(&Scope::House, query).await.unwrap_or_default();
+    let mut lost = Vec::new();
+    for run in runs {
+        let kept = stage.store.entity(&Scope::House, EntityKind::Kind, &run.kind_version).await;
+        if !matches!(kept, Ok(Some(_))) {
+            let what = format!("version `{}` of run {} is not kept", run.kind_version, run.id);
+            lost.push(Violation { agent: Some(run.agent), ..stuck(what) });
+        }
+    }
+    lost
 }
 
 /// Waits until every activation has ended. Some wait for the house's clock.

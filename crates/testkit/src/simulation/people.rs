@@ -126,6 +126,7 @@ impl People {
             Action::Steer,
             Action::Modify,
             Action::Retry,
+            Action::CloseSession,
             Action::Delete,
         ];
         let action = actions[self.dice.below(actions.len())];
