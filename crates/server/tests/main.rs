@@ -20,6 +20,7 @@ mod problems;
 mod questions;
 mod reconnects;
 mod site;
+mod slow;
 mod start;
 mod stream;
 mod usage;
