@@ -4,6 +4,7 @@
 mod approvals;
 mod conversation;
 mod crash;
+mod crowd;
 mod delegation;
 mod deltas;
 mod dispatch;
