@@ -277,6 +277,46 @@ async fn a_grant_stands_for_one_agent_and_one_rule_until_it_is_revoked() {
 }
 
 #[tokio::test]
+async fn a_grant_lets_go_what_waits_for_it_and_nothing_else() {
+    let front = "approval:\n  - tools: pay\n    when: n > 1\n  - tools: pay\n    when: n > 1000";
+    let model = ScriptedModel::deciding(|request: &Request| {
+        Some(Ok(match request.messages.last() {
+            Some(Message::User(_)) => Script::call("pay", json!({"n": 7}))
+                .and_call("pay", json!({"n": 8}))
+                .and_call("pay", json!({"n": 2000})),
+            _ => Script::text("Done."),
+        }))
+    });
+    let (world, happened) = world(front, &model).await;
+    let (root, other) = (world.ask("Pay.").await, world.ask("Pay, too.").await);
+    for agent in [&root, &other] {
+        asked(&world, agent, 3).await;
+        world.asleep(agent).await;
+    }
+    let open = async |root: &Agent| {
+        let open = Some(QuestionStatus::Open);
+        world.client().questions(Some(root.id), open, Page::default()).await.unwrap()
+    };
+    let first = open(&root).await.remove(0);
+    answer(&world, &first, Verdict::ApproveAlways.into()).await;
+    // The two thousand waited under the rule that was granted; the other one holds it back still.
+    let dear = asked(&world, &root, 4).await;
+    let proposal = dear.proposal.as_ref().unwrap();
+    assert_eq!(
+        (&proposal.arguments, proposal.rule.as_deref()),
+        (&json!({"n": 2000}), Some("pay when n > 1000"))
+    );
+    assert_eq!(open(&root).await, std::slice::from_ref(&dear));
+    answer(&world, &dear, Verdict::Reject.into()).await;
+    lines(&world, &root).await;
+    assert_eq!(happened.per_call(), [1, 1]);
+    let told = world.client().questions(Some(root.id), None, Page::default()).await.unwrap();
+    let words: Vec<_> = told.iter().map(|question| question.answer.as_deref().unwrap()).collect();
+    assert_eq!(words, ["approve always", "approve always", "approve always", "reject"]);
+    assert_eq!(open(&other).await.len(), 3, "what one agent was granted is nothing to another");
+}
+
+#[tokio::test]
 async fn leave_given_under_one_version_of_a_kind_is_not_leave_under_another() {
     let happened = Effects::default();
     let store = World::builder(pays()).workers(0).start().await;

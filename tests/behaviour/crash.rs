@@ -117,19 +117,21 @@ fn silence() -> Story {
 }
 
 /// Calls of an unsafe tool that wait for leave: one is approved and one rejected side by side, one is
-/// changed, two expire. Whoever is asked whether an interrupted one happened gives its result: so its
+/// changed, two expire, two are approved for good. Whoever is asked whether an interrupted one happened gives its result: so its
 /// effect happens once or never.
 fn approvals() -> Story {
     const RULES: &str = "---\nname: orchestrator\napproval:\n  - { tools: pay, when: n <= 3 }\n  \
         - { tools: pay, when: n == 4, answer_seconds: 60 }\n  \
-        - { tools: pay, when: n == 5, answer_seconds: 60, otherwise: approve }\n---\nPay.";
+        - { tools: pay, when: n == 5, answer_seconds: 60, otherwise: approve }\n  \
+        - { tools: pay, when: n >= 6 }\n---\nPay.";
     let pay = |n: u32| Script::call("pay", json!({"n": n}));
     Story::new(move |request| match request.messages.len() {
         1 => pay(1).and_call("pay", json!({"n": 3})).and_call("read", json!({"n": 9})),
         5 => pay(2),
         7 => pay(4),
         9 => pay(5),
-        11 => Script::text("All done."),
+        11 => pay(6).and_call("pay", json!({"n": 7})),
+        14 => Script::text("All done."),
         n => Script::text(format!("unexpected length {n}")),
     })
     .person(|question| {
@@ -141,6 +143,7 @@ fn approvals() -> Story {
                 Answer::Approve { arguments: Some(json!({"n": 20})), always: false, digest: None }
             }
             (About::Approval, Some(3)) => Answer::Reject { reason: Some("too dear".into()) },
+            (About::Approval, Some(6 | 7)) => Verdict::ApproveAlways.into(),
             (About::Approval, _) => return Act::Wait,
             (About::Doubt, _) => Answer::Text(format!("pay: {arguments}")),
             (About::Information, _) => Answer::Text("unexpected".into()),

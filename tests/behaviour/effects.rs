@@ -152,7 +152,7 @@ async fn a_question_takes_only_answers_that_fit_it() {
     let world = World::scripted(&model, first_tools()).await;
     let root = world.ask("Go.").await;
     let question = world.question(root.id).await;
-    for wrong in [Answer::Retry, Answer::GiveUp, Answer::Expired] {
+    for wrong in [Answer::Retry, Answer::GiveUp, Answer::Granted, Answer::Expired] {
         let refused = world.client().answer(question.id, wrong).await;
         assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
     }

@@ -147,6 +147,8 @@ pub enum Answer {
     Retry,
     /// Go on without the call.
     GiveUp,
+    /// A grant that came since covers the call: nobody is asked any more. Only the house says so.
+    Granted,
     /// Nobody answered in time. Only the house says so.
     Expired,
 }
@@ -183,7 +185,7 @@ impl Answer {
     pub const fn verdict(&self) -> Option<Verdict> {
         match self {
             Self::Approve { always: false, .. } => Some(Verdict::Approve),
-            Self::Approve { always: true, .. } => Some(Verdict::ApproveAlways),
+            Self::Approve { always: true, .. } | Self::Granted => Some(Verdict::ApproveAlways),
             Self::Reject { .. } => Some(Verdict::Reject),
             Self::Retry => Some(Verdict::Retry),
             Self::GiveUp => Some(Verdict::GiveUp),

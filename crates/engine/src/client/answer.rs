@@ -12,23 +12,31 @@ use crate::{Error, Result};
 
 impl Client {
     /// Answers an open question, or declines to; the asking agent goes on with it. One of the
-    /// question's options, given as text, is that option.
+    /// question's options, given as text, is that option. With an answer that makes a grant, the
+    /// other open questions that the grant covers are closed.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotOpen`] when somebody was faster, [`Error::OtherCall`] when
     /// the answer is for other arguments, [`Error::Invalid`] for an empty text, for an answer that
     /// such a question does not take, and for arguments that the tool does not take.
     pub async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question> {
-        let question = self.question(id).await?;
-        let answer = fitting(&question, answer)?;
-        if question.status != QuestionStatus::Open {
-            return Err(Error::not_open(&question));
-        }
-        let (commit, closed) = closing(question, answer, Commit::new(self.house.now()));
-        match self.house.store().commit(commit).await {
-            Ok(_) => Ok(closed),
-            Err(StoreError::NotInStatus { .. }) => Err(Error::not_open(&self.question(id).await?)),
-            Err(error) => Err(error.into()),
+        loop {
+            let question = self.question(id).await?;
+            let answer = fitting(&question, answer.clone())?;
+            if question.status != QuestionStatus::Open {
+                return Err(Error::not_open(&question));
+            }
+            let covered = self.covered_with(&question, &answer).await?;
+            let (mut commit, closed) = closing(question, answer, Commit::new(self.house.now()));
+            for other in covered {
+                commit = closing(other, Answer::Granted, commit).0;
+            }
+            match self.house.store().commit(commit).await {
+                Ok(_) => return Ok(closed),
+                // This one, or one that the grant covers, was answered meanwhile: it is read again.
+                Err(StoreError::NotInStatus { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 }
@@ -96,7 +104,9 @@ fn fitting(question: &Question, answer: Answer) -> Result<Answer> {
             let is_chosen = |verdict: &&Verdict| text.trim().eq_ignore_ascii_case(&verdict.in_words());
             return Ok(verdicts.iter().find(is_chosen).map_or(answer, |verdict| (*verdict).into()));
         }
-        Answer::Expired => return Err(Error::Invalid("only the house lets a question expire".into())),
+        Answer::Expired | Answer::Granted => {
+            return Err(Error::Invalid("only the house closes a question without an answer".into()));
+        }
         Answer::Approve { arguments, digest, .. } => {
             if let Some(proposal) = &question.proposal {
                 let is_other = digest.as_ref().is_some_and(|digest| *digest != proposal.digest);

@@ -1,7 +1,10 @@
 //! Standing leaves: what a person allowed for good, and how that ends.
 
 use entourage_store::{Commit, EntityQuery, Error as StoreError, Expect, Page, Write};
-use entourage_types::{AgentId, EntityKind, Grant, GrantId, GrantStatus, Record};
+use entourage_types::{
+    About, AgentId, Answer, EntityKind, Grant, GrantId, GrantStatus, Proposal, Question, QuestionStatus,
+    Record, Verdict,
+};
 
 use super::Client;
 use crate::{Error, Result};
@@ -40,6 +43,25 @@ impl Client {
             Err(StoreError::NotInStatus { .. }) => self.grant(id).await,
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The other open questions that are answered by the grant that this answer makes: of the same
+    /// agent, tool and rule. Whether another rule holds such a call back is looked at when it is made.
+    pub(super) async fn covered_with(&self, question: &Question, answer: &Answer) -> Result<Vec<Question>> {
+        let grants = answer.verdict() == Some(Verdict::ApproveAlways);
+        let Some(granted) = question.proposal.as_ref().filter(|_| grants) else { return Ok(Vec::new()) };
+        let query = EntityQuery {
+            parent: Some(question.agent),
+            status: Some(QuestionStatus::Open.as_str().into()),
+            page: Page { limit: u32::MAX, ..Page::default() },
+            ..EntityQuery::of(EntityKind::Question)
+        };
+        let found = self.house.store().entities(&self.scope, query).await?;
+        let mut open = found.iter().map(Question::from_entity).collect::<serde_json::Result<Vec<_>>>()?;
+        let is_covered = |other: &Proposal| (&other.tool, &other.rule) == (&granted.tool, &granted.rule);
+        open.retain(|other| other.id != question.id && other.about == About::Approval);
+        open.retain(|other| other.proposal.as_deref().is_some_and(is_covered));
+        Ok(open)
     }
 
     async fn grant(&self, id: GrantId) -> Result<Grant> {

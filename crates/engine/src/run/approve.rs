@@ -5,7 +5,8 @@ use std::{collections::HashSet, sync::Arc};
 
 use entourage_store::{EntityQuery, Error as StoreError, Page, Write};
 use entourage_types::{
-    About, ApprovalRule, EntityKind, Grant, GrantStatus, Proposal, Record, Scope, ToolCall,
+    About, Answer, ApprovalRule, EntityKind, Grant, GrantStatus, Post, PostBody, Proposal, Record, Scope,
+    ToolCall,
 };
 use serde_json::Value;
 
@@ -64,13 +65,16 @@ impl Run<'_> {
     }
 
     /// The rule under which an approved call must be asked about again: what was approved are these
-    /// arguments under that version of the kind.
+    /// arguments under that version of the kind. A grant is leave under its rule and under no other.
     pub(super) async fn must_ask_again(
         &self,
         call: &ToolCall,
         asked: Option<&Asked>,
+        answer: &Post,
     ) -> Result<Option<Arc<ApprovalRule>>> {
-        if asked.is_none_or(|asked| asked.about != About::Approval || asked.holds_for == self.binding(call)) {
+        let by_grant = matches!(&answer.body, PostBody::Answer { answer: Answer::Granted, .. });
+        let holds = |asked: &Asked| asked.holds_for == self.binding(call) && !by_grant;
+        if asked.is_none_or(|asked| asked.about != About::Approval || holds(asked)) {
             return Ok(None);
         }
         // One that is not on offer any more is refused when it is made.

@@ -92,7 +92,7 @@ impl Run<'_> {
             writes.extend(limit.map(|(_, wakeup)| Write::Woken(wakeup)));
             match self.reply_of(call, &step, &post) {
                 Reply::Output(output) => self.finish(calls, index, output, writes).await?,
-                Reply::Begin(arguments) => match self.must_ask_again(call, asked.as_ref()).await? {
+                Reply::Begin(arguments) => match self.must_ask_again(call, asked.as_ref(), &post).await? {
                     Some(rule) => self.ask_for_leave(call, &rule, writes).await?,
                     None => {
                         self.begin(call, arguments, writes).await?;

@@ -253,7 +253,7 @@ impl Backend for Remote {
         let verdict = answer.verdict();
         let body = match answer {
             Answer::Text(text) => json!({ "answer": text }),
-            Answer::Declined | Answer::Expired => json!({ "decline": true }),
+            Answer::Declined | Answer::Granted | Answer::Expired => json!({ "decline": true }),
             Answer::Approve { arguments, digest, .. } => {
                 json!({ "verdict": verdict, "arguments": arguments, "digest": digest })
             }
