@@ -14,7 +14,7 @@ use entourage_engine::{Span, SpanId, TraceId, Tracer};
 use entourage_llm::{Error, Message, Request, Script, ScriptedModel};
 use entourage_testkit::{Faults, World};
 use entourage_tests::first_tools;
-use entourage_types::{AgentId, Answer, RunId, Status, Time};
+use entourage_types::{Action, AgentId, Answer, EventBody, RunId, Status, Time};
 use serde_json::{Value, json};
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -203,6 +203,37 @@ async fn nobody_waits_for_a_collector_that_never_answers() {
 }
 
 #[tokio::test]
+async fn a_summary_is_a_request_of_the_run_that_closes_the_session() {
+    let (collector, address) = Collector::start().await;
+    let tracer = exporter_to(&address, false);
+    let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("They spoke of boats."))));
+    let world = World::builder(model).tracer(Arc::clone(&tracer) as _).start().await;
+    let root = world.ask("Tell me of boats.").await.id;
+    world.ended(root).await;
+    world.client().intervene(root, Action::CloseSession, None).await.unwrap();
+    world.until(root, |event| matches!(event.body, EventBody::Session { .. })).await;
+    // Told behind the commit.
+    let all_told = async {
+        while collector.spans().len() < 4 {
+            tracer.flush(PATIENCE).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, all_told).await.expect("two runs, a request each");
+    let spans = collector.spans();
+    let named = |name: &str| spans.iter().filter(|span| span["name"] == name).collect::<Vec<_>>();
+    let (runs, requests) = (named("invoke_agent orchestrator"), named("chat script"));
+    assert_eq!((runs.len(), requests.len()), (2, 2), "{spans:#?}");
+    for (run, request) in runs.iter().zip(requests) {
+        assert_eq!(request["parentSpanId"], run["spanId"]);
+        assert_eq!(
+            attribute(run, "gen_ai.usage.input_tokens"),
+            attribute(request, "gen_ai.usage.input_tokens")
+        );
+    }
+}
+
+// In a time that passes as fast as nothing happens: what was in vain is tried again after pauses.
+#[tokio::test(start_paused = true)]
 async fn spans_that_nobody_takes_are_counted() {
     let address = {
         let gone = TcpListener::bind("127.0.0.1:0").unwrap();

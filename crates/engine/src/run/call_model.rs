@@ -76,8 +76,9 @@ impl Run<'_> {
         let mut soonest = None;
         loop {
             let began = self.house.now();
-            let (answer, wasted) = self.attempt(models.get(at).cloned().flatten(), &pieces).await?;
-            self.trace_request(&key, (tries.made + 1, began), &answer, &wasted);
+            let model = models.get(at).cloned().flatten();
+            let (answer, wasted) = self.attempt(model.clone(), &pieces).await?;
+            self.trace_request((&key, model), (tries.made + 1, began), &answer, &wasted);
             self.charge_wasted(&wasted).await?;
             let error = match answer {
                 Ok(reply) => return self.keep(&key, tries.made + 1, reply).await,

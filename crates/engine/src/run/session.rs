@@ -109,6 +109,7 @@ impl Run<'_> {
         let status = if self.agent.status == Status::Failed { Status::Idle } else { self.agent.status };
         writes.push(self.agent_row(status, self.agent.waiting_on, at));
         self.commit(writes).await?;
+        self.tell_of_end(Status::Succeeded).await;
         self.begin_clean(at);
         Ok(())
     }

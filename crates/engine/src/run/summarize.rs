@@ -43,7 +43,9 @@ impl Run<'_> {
             priority: if somebody_waits { Priority::Person } else { Priority::Background },
             ..Request::default()
         };
+        let (began, asked) = (self.house.now(), request.model.clone());
         let (answer, wasted) = self.ask_for_summary(request).await?;
+        self.trace_request(("summary", asked), (1, began), &answer, &wasted);
         wasted.iter().for_each(|used| self.charge(used, self.house.now()));
         let (text, used) = match answer {
             Ok(reply) => {

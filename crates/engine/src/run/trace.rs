@@ -15,10 +15,10 @@ use crate::{
 };
 
 impl Run<'_> {
-    /// A request to a model has been answered, or has failed.
+    /// A request to a model, the one that was asked for, has been answered, or has failed.
     pub(super) fn trace_request(
         &self,
-        key: &str,
+        (key, asked): (&str, Option<String>),
         (attempt, began): (u32, Time),
         answer: &Result<Reply, ModelError>,
         wasted: &[ModelUse],
@@ -28,7 +28,6 @@ impl Run<'_> {
             return;
         };
         let used = answer.as_ref().ok().map(Reply::used).or_else(|| wasted.last().cloned());
-        let asked = self.kind.model.clone();
         let model = used.as_ref().map(|used| used.model.clone()).or(asked).unwrap_or_default();
         let (provider, name) = model.split_once("::").unwrap_or(("", &model));
         let mut attributes = vec![
