@@ -160,7 +160,7 @@ async fn a_kind_may_refuse_messages_while_it_works_or_drop_its_work_for_them() {
         let root = world.ask("Go.").await;
         model.begun().await;
         let sent = person(&world).send(root.id, "Stop, do this.", None).await;
-        assert_eq!(matches!(sent, Err(Error::Busy(_))), refused, "{sent:?}");
+        assert_eq!(matches!(sent, Err(Error::AtWork(_))), refused, "{sent:?}");
         if !refused {
             model.begun().await;
             assert_eq!(model.cut_off(), 1, "the first request was of no use any more");

@@ -1,7 +1,10 @@
 //! One activation of an agent at a time in a house: a call that is under way, or about to be, is not
 //! taken for one that a crash interrupted, and nothing starts once a deletion is acknowledged.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, Mutex, mpsc},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use entourage_engine::House;
@@ -161,4 +164,47 @@ async fn nothing_starts_once_a_deletion_is_acknowledged() {
         let status = scene.world.client().agent(id).await.unwrap().status;
         assert_eq!(status, Status::Cancelled);
     }
+}
+
+/// A tool that holds up its thread, as no tool should.
+struct Blocks(Stop, Mutex<mpsc::Receiver<()>>);
+
+#[async_trait]
+impl Tool for Blocks {
+    fn name(&self) -> &'static str {
+        "pay"
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        let parameters = json!({"type": "object"});
+        Some(ToolSpec { name: "pay".into(), description: "Blocks.".into(), parameters })
+    }
+
+    async fn call(&self, _: &Context, _: Value) -> Result<Outcome, Error> {
+        self.0.reached.add_permits(1);
+        self.1.lock().unwrap().recv().unwrap();
+        Ok(Outcome::text("Paid."))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_tool_that_holds_up_its_thread_does_not_hold_up_who_ends_its_agent() {
+    let (stop, (release, held)) = (Stop::new(), mpsc::channel());
+    let model = ScriptedModel::new([Script::call("pay", json!({})), Script::text("Paid.")]);
+    let tools = Toolbox::new().with(Blocks(stop.clone(), Mutex::new(held)));
+    let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).start().await;
+    let root = world.ask("Pay.").await;
+    stop.reached().await;
+    let person = world.house().client(Owner::local());
+    let id = root.id;
+    let deletion = tokio::spawn(async move { person.intervene(id, Action::Delete, None).await.unwrap() });
+    while !deletion.is_finished() {
+        world.clock().advance(Duration::from_millis(100));
+        yield_now().await;
+    }
+    assert_eq!(world.client().agent(root.id).await.unwrap().status, Status::Cancelled);
+    let told = world.client().items(root.id, 0, 100).await.unwrap();
+    release.send(()).unwrap();
+    world.house().advance(root.id).await.unwrap();
+    assert_eq!(world.client().items(root.id, 0, 100).await.unwrap(), told, "what it returns is of no use");
 }

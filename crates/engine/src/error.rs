@@ -58,7 +58,7 @@ pub enum Error {
     },
     /// The agent is at work and its kind takes no message meanwhile.
     #[error("agent {0} is at work and takes no message until it has ended; wait, or steer it")]
-    Busy(AgentId),
+    AtWork(AgentId),
     /// The idempotency key was used for another request.
     #[error("the idempotency key was used before for another request")]
     KeyReused,

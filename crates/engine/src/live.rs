@@ -176,3 +176,24 @@ impl Drop for Entered {
         self.activation.gone.cancel();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SystemClock;
+
+    #[tokio::test]
+    async fn nothing_is_held_of_agents_at_rest() {
+        let (live, stopping) = (Live::default(), CancellationToken::new());
+        for _ in 0..10 {
+            let agent = AgentId::new();
+            let (doomed, first) = (live.doom(agent), live.enter(agent, &stopping, &SystemClock).await);
+            live.cut(agent);
+            let (second, ()) =
+                tokio::join!(live.seize(agent, &stopping, &SystemClock), async { drop(first) });
+            assert!(live.is_at_work(agent) && live.is_doomed(agent));
+            drop((doomed, second));
+        }
+        assert!(locked(&live.at_work).is_empty() && locked(&live.doomed).is_empty());
+    }
+}

@@ -24,7 +24,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Gone`] for a cancelled agent, [`Error::Invalid`] for an empty
-    /// text, [`Error::Busy`] where the kind takes none meanwhile.
+    /// text, [`Error::AtWork`] where the kind takes none meanwhile.
     pub async fn send(&self, to: AgentId, text: &str, key: Option<&str>) -> Result<Posted> {
         checked_text(text)?;
         let mut agent = self.agent(to).await?;
@@ -34,7 +34,7 @@ impl Client {
         let input = self.house.kinds().get(&agent.kind).map_or(Input::Steer, |kind| kind.input);
         let at_work = matches!(agent.status, Status::Running | Status::Waiting);
         if at_work && input == Input::Refuse {
-            return Err(Error::Busy(to));
+            return Err(Error::AtWork(to));
         }
         agent.updated = self.house.now();
         let mut post = message_post(&agent, text.to_owned(), input == Input::Queue);

@@ -1,14 +1,15 @@
 //! Questions that nobody answered in time. What was declared for that case is done as if a person
 //! had said so: by a post, so that there is one way for an answer to arrive.
 
-use entourage_store::{Commit, Error as StoreError};
+use entourage_store::Error as StoreError;
 use entourage_types::{Answer, EntityKind, Question, QuestionId, QuestionStatus, Record, Scope, ToolCall};
 
-use super::{Interrupt, Result, Run, ask::Asked, call_tools::key};
+use super::{Result, Run, ask::Asked, call_tools::key};
 use crate::client::closing;
 
 impl Run<'_> {
-    /// Closes the overdue questions of these calls. Whoever answers at the same moment may be first.
+    /// Closes the overdue questions of these calls. Whoever answers at the same moment may be first; the
+    /// activation then begins anew.
     pub(super) async fn expire_overdue(&mut self, calls: &[ToolCall]) -> Result<()> {
         let now = self.house.now();
         let is_answered = |call: &ToolCall| self.inbox.iter().any(|post| post.body.call() == Some(call.id));
@@ -19,14 +20,9 @@ impl Run<'_> {
             .map(|asked| asked.question)
             .collect();
         for id in overdue {
-            // This commit may be refused, so nothing may ride along with it.
-            self.flush().await?;
             let Some(question) = self.question(id).await? else { continue };
-            let (commit, _) = closing(question, Answer::Expired, Commit::fenced(&self.agent, now));
-            match self.apply(commit).await {
-                Err(Interrupt::Store(StoreError::NotInStatus { .. })) => self.inbox_grew = true,
-                done => done?,
-            }
+            let (commit, _) = closing(question, Answer::Expired, self.fenced(now));
+            self.apply(commit).await?;
         }
         self.refresh().await
     }

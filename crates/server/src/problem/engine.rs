@@ -17,7 +17,7 @@ impl From<Error> for Problem {
             Error::OtherCall(_) => Self::other_call(text),
             Error::Gone(_) => Self::gone(text),
             Error::CursorGone { .. } | Error::CursorAhead { .. } => Self::cursor_gone(text),
-            Error::NotNow { .. } | Error::Busy(_) => Self::not_now(text),
+            Error::NotNow { .. } | Error::AtWork(_) => Self::not_now(text),
             Error::KeyReused => Self::key_reused(text),
             // The person at the other end can do something about a full disk, and nothing about
             // any other failure: that one is for the log.
