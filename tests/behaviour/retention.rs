@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use entourage_engine::{Error, Pruned, Retention, Signal};
+use entourage_engine::{Error, NewAgent, Pruned, Retention, Signal};
 use entourage_llm::{Message, Script, ScriptedModel};
 use entourage_store::Page;
 use entourage_testkit::World;
@@ -61,7 +61,8 @@ async fn first(world: &World, root: &Agent) -> u64 {
 }
 
 fn days(events: Option<u32>, trees: Option<u32>) -> Retention {
-    Retention { events: events.map(|days| DAY * days), trees: trees.map(|days| DAY * days) }
+    let days = |days: Option<u32>| days.map(|days| DAY * days);
+    Retention { events: days(events), trees: days(trees), requests: None }
 }
 
 #[tokio::test]
@@ -114,7 +115,7 @@ async fn old_trees_at_rest_go_whole() {
     let Trees { world, ended, waits, young } = trees().await;
     let (client, house) = (world.client(), world.house().clone());
     let pruned = house.prune(&days(None, Some(30))).await.unwrap();
-    assert_eq!(pruned, Pruned { events: 0, trees: 1 });
+    assert_eq!(pruned, Pruned { trees: 1, ..Pruned::default() });
     assert!(matches!(client.agent(ended.id).await, Err(Error::NotFound { .. })));
     let left = client.agents(false, None, Page::default()).await.unwrap();
     assert!(left.iter().all(|agent| agent.root == waits.id || agent.root == young.id), "{left:?}");
@@ -159,4 +160,23 @@ async fn forgetting_survives_being_cut_off_anywhere() {
             return;
         }
     }
+}
+
+#[tokio::test]
+async fn a_key_is_remembered_for_as_long_as_the_settings_say() {
+    let world = World::scripted(&speaking(), first_tools()).await;
+    let make = async |key: &str| {
+        let new = NewAgent { message: Some("Hello.".into()), ..NewAgent::default() };
+        world.client().create(new, Some(key)).await.unwrap().id
+    };
+    let (old, _) = (make("old").await, world.clock().advance(DAY));
+    let young = make("young").await;
+    let retention = Retention { requests: Some(DAY), ..Retention::default() };
+    assert_eq!(world.house().prune(&retention).await.unwrap(), Pruned::default(), "a day is not over yet");
+    world.clock().advance(Duration::from_secs(1));
+    let forgot = Pruned { requests: 1, ..Pruned::default() };
+    assert_eq!(world.house().prune(&retention).await.unwrap(), forgot);
+    assert_eq!(make("young").await, young);
+    assert_ne!(make("old").await, old, "a new request by now");
+    assert_eq!(world.client().agent(old).await.unwrap().id, old, "what it made stays");
 }

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use entourage_store::{AgentQuery, Commit, Error as StoreError, Expect, Page, Store, Write};
-use entourage_types::{Agent, AgentId, Event, Scope, Time};
+use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, Expect, Page, Store, Write};
+use entourage_types::{Agent, AgentId, EntityKind, Event, Scope, Time};
 use serde::Serialize;
 
 use crate::{House, Result};
@@ -12,6 +12,8 @@ use crate::{House, Result};
 /// Roots that are looked at together, and events that one commit forgets.
 const TREES: u32 = 200;
 const EVENTS: u64 = 500;
+/// Answers to requests that are looked at together, and forgotten by one commit.
+const REQUESTS: u32 = 500;
 /// Agents that one commit forgets: a tree of no more goes at once.
 const AGENTS: usize = 16;
 /// The most agents that one tree is read with.
@@ -25,6 +27,8 @@ pub struct Retention {
     /// Trees at rest, counted from the last change of any of their agents: transcripts, runs, tasks,
     /// questions, notes, events.
     pub trees: Option<Duration>,
+    /// Answers to requests that carried an idempotency key. The same key is a new request after that.
+    pub requests: Option<Duration>,
 }
 
 /// What was forgotten.
@@ -34,6 +38,8 @@ pub struct Pruned {
     pub events: u64,
     /// How many trees.
     pub trees: u64,
+    /// How many answers to requests.
+    pub requests: u64,
 }
 
 impl House {
@@ -46,6 +52,9 @@ impl House {
     pub async fn prune(&self, retention: &Retention) -> Result<Pruned> {
         let mut pruned = Pruned::default();
         let before = |kept: Option<Duration>| kept.map(|kept| self.now() - kept);
+        if let Some(before) = before(retention.requests) {
+            pruned.requests = self.prune_requests(before).await?;
+        }
         let (events, trees) = (before(retention.events), before(retention.trees));
         let Some(youngest) = events.max(trees) else { return Ok(pruned) };
         let mut next = self.roots(None).await?;
@@ -64,6 +73,30 @@ impl House {
                 } else if let Some(before) = events {
                     pruned.events += self.prune_events(root.id, before).await?;
                 }
+            }
+        }
+        Ok(pruned)
+    }
+
+    /// Forgets the answers to requests that were made before that moment. Returns how many.
+    async fn prune_requests(&self, before: Time) -> Result<u64> {
+        let (mut pruned, mut after) = (0, None);
+        while !self.stopping().is_cancelled() {
+            let page = Page { after, limit: REQUESTS, newest_first: false };
+            let query = EntityQuery { page, ..EntityQuery::of(EntityKind::Request) };
+            let found = self.store().entities(&Scope::House, query).await?;
+            let mut commit = Commit::new(self.now());
+            for old in found.iter().filter(|request| request.created < before) {
+                commit.push(Write::PruneEntity(EntityKind::Request, old.id.clone()));
+            }
+            if !commit.writes.is_empty() {
+                pruned += commit.writes.len() as u64;
+                self.store().commit(commit).await?;
+            }
+            // They come in the order of their keys, which says nothing about their age.
+            match found.last().filter(|_| found.len() == REQUESTS as usize) {
+                Some(last) => after = Some(last.id.clone()),
+                None => break,
             }
         }
         Ok(pruned)

@@ -13,7 +13,7 @@ async fn a_cursor_from_before_what_is_kept_is_told_where_to_go_on() {
     let id = site.done("hello").await;
     let path = format!("/v1/agents/{id}/events");
     let whole = site.client().events(id.parse().unwrap(), 0, 1000).await.unwrap();
-    let retention = Retention { events: Some(Duration::from_micros(1)), trees: None };
+    let retention = Retention { events: Some(Duration::from_micros(1)), ..Retention::default() };
     assert_eq!(site.house.prune(&retention).await.unwrap().events, whole.len() as u64 - 1);
     let last = whole.len() as u64;
 

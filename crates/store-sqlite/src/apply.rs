@@ -52,6 +52,7 @@ pub(crate) fn commit(
                 prune::agent(connection, *agent)?;
                 known.agent_is_gone(*agent);
             }
+            (Write::PruneEntity(kind, id), _) => prune::entity(connection, *kind, id)?,
             (
                 Write::Task(_)
                 | Write::Question(_)

@@ -45,6 +45,14 @@ pub(crate) fn events(connection: &Connection, root: AgentId, below: u64) -> Resu
     Ok(())
 }
 
+/// Forgets an entity that belongs to no tree.
+pub(crate) fn entity(connection: &Connection, kind: EntityKind, id: &str) -> Result<()> {
+    let mut statement =
+        connection.prepare_cached("DELETE FROM entities WHERE kind = ?1 AND id = ?2 AND root IS NULL")?;
+    statement.execute([kind.as_str(), id])?;
+    Ok(())
+}
+
 /// Forgets an agent with all that is its own; of a root, all that is the tree's.
 pub(crate) fn agent(connection: &Connection, agent: AgentId) -> Result<()> {
     let id = agent.to_string();

@@ -74,6 +74,8 @@ pub enum Write {
     /// also with the events of its tree and the entities that belong to it. Children may go in the
     /// same commit, before it.
     PruneAgent(AgentId),
+    /// An entity that belongs to no tree is forgotten, if it is there. An outsider's write.
+    PruneEntity(EntityKind, String),
     /// A task, new or changed.
     Task(Task),
     /// A question, new or changed.

@@ -38,6 +38,9 @@ fn by_activation(agent: &Agent, writes: &[Write]) -> Result<()> {
             Write::PruneEvents(root, _) | Write::PruneAgent(root) => {
                 return refuse(format!("a commit of agent {} would forget what agent {root} has", agent.id));
             }
+            Write::PruneEntity(kind, id) => {
+                return refuse(format!("a commit of agent {} would forget {kind} {id}", agent.id));
+            }
             Write::Run(run) if run.agent != agent.id => {
                 return refuse(format!("a commit of agent {} writes a run of agent {}", agent.id, run.agent));
             }

@@ -93,6 +93,7 @@ pub fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, AgentId,
             | Write::Forget(_)
             | Write::PruneEvents(..)
             | Write::PruneAgent(_)
+            | Write::PruneEntity(..)
             | Write::Entity(_) => {}
         }
     }

@@ -40,13 +40,14 @@ impl Prune {
             return Err(running.in_the_way("prune"));
         }
         let set = settings.retention;
-        let retention = Retention { events: self.events.or(set.events), trees: self.trees.or(set.trees) };
-        if retention == Retention::default() {
+        let (events, trees) = (self.events.or(set.events), self.trees.or(set.trees));
+        if events.is_none() && trees.is_none() {
             return Err(Failure::usage(
                 "nothing says how long anything is kept: give --events or --trees, or set `retention.events` or \
                  `retention.trees`",
             ));
         }
+        let retention = Retention { events, trees, requests: set.requests };
         let pruned = entourage::look(&settings)?.prune(&retention).await?;
         if globals.json {
             out::json(&pruned)?;

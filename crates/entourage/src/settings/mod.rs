@@ -39,8 +39,8 @@ pub struct Settings {
     pub retention: Retention,
 }
 
-/// How long what happened is kept; for ever unless given, as `90d` or `52w`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+/// How long what happened is kept, as `90d` or `52w`; for ever unless said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retention {
     /// Events; the last of each tree stays.
@@ -49,11 +49,21 @@ pub struct Retention {
     /// Trees at rest, with everything in them, counted from their last change.
     #[serde(deserialize_with = "time::if_any")]
     pub trees: Option<Duration>,
+    /// Answers to requests that carried an idempotency key, so that the same request again is answered
+    /// the same; 24 hours unless given.
+    #[serde(deserialize_with = "time::if_any")]
+    pub requests: Option<Duration>,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { events: None, trees: None, requests: Some(Duration::from_secs(24 * 60 * 60)) }
+    }
 }
 
 impl From<Retention> for entourage_engine::Retention {
-    fn from(Retention { events, trees }: Retention) -> Self {
-        Self { events, trees }
+    fn from(Retention { events, trees, requests }: Retention) -> Self {
+        Self { events, trees, requests }
     }
 }
 

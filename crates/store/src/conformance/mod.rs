@@ -126,6 +126,7 @@ macro_rules! conformance {
             retention: [
                 forgotten_events_keep_their_numbers,
                 a_forgotten_agent_leaves_nothing,
+                a_forgotten_entity_is_gone,
                 a_tree_is_at_rest_or_refuses,
             ];
             scopes: [

@@ -92,6 +92,37 @@ pub async fn a_forgotten_agent_leaves_nothing(place: impl Place) -> Result<()> {
     Ok(())
 }
 
+/// An entity of no tree goes, once or twice, and can be new again; one of a tree stays with it, and no
+/// agent forgets anything.
+pub async fn a_forgotten_entity_is_gone(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let tree = new_root(&store, owner()).await?;
+    let kept = note(&tree, "depth", "two metres");
+    let new = Commit::new(at(2))
+        .write(Write::Entity(request(&owner(), "old", "done")))
+        .write(Write::Entity(request(&owner(), "young", "done")))
+        .write(Write::Entity(kept.entity()?));
+    store.commit(new).await?;
+    let [old, young] = ["old", "young"].map(|key| request(&owner(), key, "done").id);
+    let own = claim(&store, tree.id).await?.agent;
+    let fenced = store.commit(Commit::fenced(&own, at(3)).write(forget(EntityKind::Request, &old))).await;
+    assert!(matches!(fenced, Err(Error::Corrupt(_))), "{fenced:?}");
+    for _ in 0..2 {
+        let commit = Commit::new(at(3)).write(forget(EntityKind::Request, &old));
+        store.commit(commit.write(forget(EntityKind::Note, &kept.id.to_string()))).await?;
+    }
+    let left = store.entities(&Scope::House, EntityQuery::of(EntityKind::Request)).await?;
+    assert_eq!(left.iter().map(|left| left.id.as_str()).collect::<Vec<_>>(), [young]);
+    assert_eq!(store.entities(&Scope::House, EntityQuery::of(EntityKind::Note)).await?.len(), 1);
+    let again = Commit::new(at(4)).expect(Expect::Absent(EntityKind::Request, old));
+    store.commit(again).await?;
+    Ok(())
+}
+
+fn forget(kind: EntityKind, id: &str) -> Write {
+    Write::PruneEntity(kind, id.to_owned())
+}
+
 /// A tree is at rest when nobody in it works, waits, has anything to read or to wake for, or has
 /// changed lately.
 pub async fn a_tree_is_at_rest_or_refuses(place: impl Place) -> Result<()> {

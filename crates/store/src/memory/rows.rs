@@ -268,6 +268,9 @@ impl Rows {
                 }
             }
             Write::PruneAgent(id) => self.prune(id),
+            Write::PruneEntity(kind, id) => {
+                self.entities.retain(|kept| kept.root.is_some() || (kept.kind, &kept.id) != (kind, &id));
+            }
             entity => {
                 if let Some(entity) = entity.entity()? {
                     let same = |one: &Entity, other: &Entity| (one.kind, &one.id) == (other.kind, &other.id);
