@@ -46,7 +46,7 @@ pub async fn choose(settings: Settings, env: impl Fn(&str) -> Option<String>) ->
         return chosen(settings, model, format!("{source} says so"), tried);
     }
     tried.push(Tried {
-        what: format!("{MODEL_VARIABLE} and the setting `default`"),
+        what: format!("{MODEL_VARIABLE} and the setting `models.default`"),
         found: Err("neither is set".into()),
     });
     for provider in [Provider::Anthropic, Provider::OpenAi, Provider::OpenRouter] {
@@ -76,7 +76,7 @@ fn chosen(settings: Settings, default: String, why: String, tried: Vec<Tried>) -
 
 /// What the operator names, and where.
 fn explicit(settings: &Settings, env: &impl Fn(&str) -> Option<String>) -> Option<(String, &'static str)> {
-    let from_settings = || settings.default.clone().map(|model| (model, "the setting `default`"));
+    let from_settings = || settings.default.clone().map(|model| (model, "the setting `models.default`"));
     env(MODEL_VARIABLE).map(|model| (model, MODEL_VARIABLE)).or_else(from_settings)
 }
 

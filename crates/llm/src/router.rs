@@ -78,8 +78,10 @@ impl Router {
         let (provider, _) = Provider::split(model)?;
         self.lanes.get(&provider).ok_or_else(|| {
             let next = match provider.key_variable() {
-                Some(variable) => format!("set {variable}, or `providers.{provider}.key` in the settings"),
-                None => format!("set `providers.{provider}.base_url` in the settings"),
+                Some(variable) => {
+                    format!("set {variable}, or `models.providers.{provider}.key` in the settings")
+                }
+                None => format!("set `models.providers.{provider}.base_url` in the settings"),
             };
             Error::Configuration(format!("`{model}` is asked for, but {provider} is not configured: {next}"))
         })

@@ -183,13 +183,14 @@ async fn a_provider_that_cannot_be_reached_is_unavailable() {
 async fn a_request_at_fault_is_refused_with_advice() {
     let body = r#"{"error": {"message": "no such thing"}}"#;
     for provider in Provider::ALL {
-        let setting = format!("providers.{provider}.key");
+        let setting = format!("`models.providers.{provider}.key`");
+        let address = format!("`models.providers.{provider}.base_url`");
         let advice = [
             (400, false, "no such thing"),
             (401, true, &setting),
             (403, true, &setting),
             (404, true, "model's name"),
-            (307, false, "base_url"),
+            (307, false, &address),
         ];
         for (status, denied, advice) in advice {
             let error =

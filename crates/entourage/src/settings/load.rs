@@ -154,6 +154,17 @@ mod tests {
     }
 
     #[test]
+    fn what_the_readme_shows_is_taken_as_it_stands() {
+        let readme = include_str!("../../../../README.md");
+        let (_, rest) = readme.split_once("```toml\n").expect("settings");
+        let settings = load(rest.split("```").next().expect("an end"), &[]).expect("valid");
+        assert_eq!(settings.models.fallback, ["openai::gpt-5-mini"]);
+        let anthropic = &settings.models.providers[&entourage_llm::Provider::Anthropic];
+        assert_eq!(anthropic.requests_per_minute, Some(50));
+        assert!(settings.telemetry.otlp_endpoint.is_some() && settings.retention.trees.is_some());
+    }
+
+    #[test]
     fn names_with_capitals_and_colons_stay_as_written() {
         let file = "[models.prices.\"compatible::My-Model\"]\ninput = 1.0\noutput = 2.0\n\
                     [[tools.mcp]]\nname = \"x\"\ncommand = \"x\"\nenv = { API_Token = \"y\" }\n";

@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, reason = "helpers of tests fail as tests do")]
 
+mod answer;
 mod bad_input;
 mod database;
 mod doctor;
@@ -14,4 +15,5 @@ mod run;
 mod secrets;
 mod serve;
 mod server;
+mod terminal;
 mod upkeep;

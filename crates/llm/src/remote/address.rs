@@ -10,14 +10,14 @@ pub(super) fn complete(provider: Provider, given: Option<&str>) -> Result<String
     let given = given.map(str::trim).filter(|url| !url.is_empty());
     let Some(given) = given.or(provider.default_base_url()) else {
         return Err(Error::Configuration(format!(
-            "{provider} has no address: set `providers.{provider}.base_url` in the settings, or {}",
+            "{provider} has no address: set `models.providers.{provider}.base_url` in the settings, or {}",
             provider.base_url_variable()
         )));
     };
     // The address itself is not repeated: it may hold a password.
     let wrong = |why: &str| {
         Error::Configuration(format!(
-            "`providers.{provider}.base_url` is not an address ({why}): one looks like `http://127.0.0.1:8080/v1`"
+            "`models.providers.{provider}.base_url` is not an address ({why}): one looks like `http://127.0.0.1:8080/v1`"
         ))
     };
     let full = if given.contains("://") { given.to_owned() } else { format!("http://{given}") };

@@ -65,14 +65,17 @@ impl Failure<'_> {
         let code = status.as_u16();
         let refused = |advice: &str| self.refused(&format!("HTTP {code}: {words}{advice}"));
         let denied = |advice: &str| self.denied(&format!("HTTP {code}: {words}{advice}"));
+        let address = format!("`models.providers.{}.base_url`", self.provider);
         match code {
             429 if body.contains("insufficient_quota") => denied(". The account has no credit left"),
             429 => Error::RateLimited { model: self.model.to_owned(), retry_after: retry_after(headers) },
             408 | 425 | 500..=599 => self.unavailable(&format!("HTTP {code}: {words}"), retry_after(headers)),
             402 => denied(""),
             401 | 403 => denied(&self.key_advice()),
-            404 => denied(". Check the model's name, and `base_url` if it is set"),
-            300..=399 => refused("The address redirects elsewhere, which is not followed: check `base_url`"),
+            404 => denied(&format!(". Check the model's name, and {address} if it is set")),
+            300..=399 => {
+                refused(&format!("The address redirects elsewhere, which is not followed: check {address}"))
+            }
             _ => refused(""),
         }
     }
@@ -96,7 +99,7 @@ impl Failure<'_> {
     }
 
     fn key_advice(&self) -> String {
-        let setting = format!("`providers.{}.key` in the settings", self.provider);
+        let setting = format!("`models.providers.{}.key` in the settings", self.provider);
         match self.provider.key_variable() {
             Some(variable) => format!(". Check the key: {setting}, or {variable} in the environment"),
             None => format!(". Check the key: {setting}"),

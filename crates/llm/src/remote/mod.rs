@@ -37,7 +37,7 @@ impl ProviderModel {
     pub fn new(provider: Provider, connection: Connection, prices: Arc<Prices>) -> Result<Self> {
         if let (Some(variable), None) = (provider.key_variable(), &connection.key) {
             return Err(Error::Configuration(format!(
-                "{provider} has no key: set {variable}, or `providers.{provider}.key` in the settings"
+                "{provider} has no key: set {variable}, or `models.providers.{provider}.key` in the settings"
             )));
         }
         let base_url = address::complete(provider, connection.base_url.as_deref())?;

@@ -1,0 +1,167 @@
+//! Every way to answer a question, from the command line and in a conversation.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::TcpListener,
+    process::Stdio,
+};
+
+use super::{
+    place::{Ended, Place, id},
+    terminal::Terminal,
+};
+
+/// A place whose researcher needs leave to write a note.
+fn careful() -> Place {
+    let place = Place::new();
+    let kind =
+        "---\nname: researcher\ntools: [create_note]\napproval:\n  - tools: create_note\n---\nNote it.\n";
+    place.write("data/kinds/researcher.md", kind);
+    place
+}
+
+/// Begins something, or goes on with it, and gets as far as a question.
+#[track_caller]
+fn asked(place: &Place, arguments: &[&str]) -> (String, String) {
+    let ended = place.entourage(&[&["run"], arguments].concat());
+    assert_eq!(ended.code, 3, "{ended:?}");
+    (id(&ended.stderr, "agt_").to_owned(), id(&ended.stderr, "qst_").to_owned())
+}
+
+/// What becomes of a call once its question is answered so.
+#[track_caller]
+fn after(answer: &[&str]) -> Ended {
+    let place = careful();
+    let (agent, question) = asked(&place, &["Look"]);
+    place.entourage(&[&["answer", &question], answer].concat()).good();
+    place.entourage(&["run", "--resume", &agent]).good()
+}
+
+#[test]
+fn a_call_is_made_as_it_is_or_with_other_arguments() {
+    assert!(after(&["--approve"]).stdout.contains("Noted: Rehearsal: Look"));
+    let mine = r#"{"title": "Mine", "content": "Checked."}"#;
+    let edited = after(&["--approve", "--arguments", mine]).stdout;
+    assert!(edited.contains("Noted: Mine") && edited.contains("Checked."), "{edited}");
+}
+
+#[test]
+fn a_call_is_not_made_and_the_agent_reads_why() {
+    let rejected = after(&["--reject", "too dear"]).stdout;
+    assert!(rejected.contains("too dear") && !rejected.contains("Noted:"), "{rejected}");
+    let instead = after(&["It is in the drawer."]).stdout;
+    assert!(instead.contains("It is in the drawer.") && !instead.contains("Noted:"), "{instead}");
+    for without_words in ["--reject", "--decline"] {
+        assert!(!after(&[without_words]).stdout.contains("Noted:"), "{without_words}");
+    }
+}
+
+#[test]
+fn an_answer_that_makes_no_sense_is_refused_and_the_question_stays_open() {
+    let place = careful();
+    let (_, question) = asked(&place, &["Look"]);
+    let answer = |flags: &[&str]| place.entourage(&[&["answer", &question], flags].concat());
+    for (flags, said) in [
+        (&["--retry"][..], "retry"),
+        (&["--give-up"], "give_up"),
+        (&["--approve", "--arguments", r#"{"title": 3}"#], "create_note"),
+    ] {
+        let refused = answer(flags);
+        assert!(refused.error(2).contains(said), "{flags:?}: {refused:?}");
+    }
+    for (flags, said) in [
+        (&["--approve", "--reject"][..], "cannot be used with"),
+        (&["--approve", "--arguments", "3"], "Give an object"),
+        (&["--reject", "--arguments", "{}"], "cannot be used with"),
+        (&[], "required"),
+    ] {
+        let refused = answer(flags);
+        assert_eq!(refused.code, 2, "{flags:?}: {refused:?}");
+        assert!(refused.stderr.contains(said), "{flags:?}: {refused:?}");
+    }
+    assert!(answer(&["--approve", "--json"]).good().stdout.contains("\"answered\""));
+    assert!(answer(&["--approve"]).error(2).contains("already"));
+}
+
+#[test]
+fn always_makes_a_grant_that_is_listed_and_taken_back() {
+    let place = careful();
+    assert!(place.entourage(&["grants"]).good().stderr.contains("no grant stands"));
+    let (agent, question) = asked(&place, &["Look"]);
+    place.entourage(&["answer", &question, "--always"]).good();
+    place.entourage(&["run", "--resume", &agent]).good();
+    let grants = place.entourage(&["grants"]).good().stdout;
+    assert!(grants.contains("create_note although: create_note"), "{grants}");
+    let grant = id(&grants, "grt_").to_owned();
+    let grantee = id(&grants, "agt_").to_owned();
+    assert_eq!(place.entourage(&["grants", &grantee, "--json"]).good().json()[0]["id"], grant.as_str());
+    assert_eq!(
+        place.entourage(&["grants", &agent, "--json"]).good().json().len(),
+        0,
+        "it is the researcher's"
+    );
+    place.entourage(&["run", "--resume", &agent, "Look again"]).good();
+
+    let revoked = place.entourage(&["revoke", &grant]).good();
+    assert!(revoked.stderr.contains("revoked: calls of `create_note`"), "{revoked:?}");
+    assert_eq!(place.entourage(&["grants", "--json"]).good().json().len(), 0);
+    asked(&place, &["--resume", &agent, "Look once more"]);
+    let unknown = place.entourage(&["revoke", "grt_00000000000070008000000000000000"]);
+    assert!(unknown.error(2).contains("`entourage grants` lists those that stand"), "{unknown:?}");
+}
+
+#[test]
+fn a_call_in_doubt_is_made_again_or_given_up() {
+    let place = Place::new();
+    place.write(
+        "data/kinds/researcher.md",
+        "---\nname: researcher\ntools: [fetch_url]\neffects: { unsafe: fetch_url }\n---\nFetch it.\n",
+    );
+    let site = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = site.local_addr().expect("an address");
+    let cut_off = |arguments: &[&str]| {
+        let mut command = place.process(&[&["run"], arguments].concat());
+        command.env("ENTOURAGE_TOOLS__FETCH__ALLOW", address.to_string()).stdin(Stdio::null());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+        let (mut stream, _) = site.accept().expect("it asks");
+        let mut line = String::new();
+        BufReader::new(&stream).read_line(&mut line).expect("a request");
+        child.kill().expect("killed");
+        child.wait().expect("it ends");
+        // Whoever asked is gone by now.
+        let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n");
+        line
+    };
+    assert!(cut_off(&[&format!("Read http://{address}/page")]).starts_with("GET /page "));
+    let (agent, question) = asked(&place, &["--resume"]);
+    place.entourage(&["answer", &question, "--retry"]).good();
+    assert!(cut_off(&["--resume", &agent]).starts_with("GET /page "), "it is made again");
+    let (_, question) = asked(&place, &["--resume", &agent]);
+    place.entourage(&["answer", &question, "--give-up"]).good();
+    place.entourage(&["run", "--resume", &agent]).good();
+}
+
+#[test]
+fn in_a_conversation_a_call_is_edited_and_another_rejected() {
+    let place = careful();
+    let mut chat = Terminal::start(&place, &["chat"]);
+    let asks = "/edit {…}, /reject why, or what the agent shall read instead) >";
+    let rests = " tokens\r\n> ";
+    chat.shows("> ");
+    chat.types("Look");
+    chat.shows(asks);
+    chat.types("/edit title Mine");
+    chat.shows("Give an object, such as");
+    chat.shows(asks);
+    chat.types(r#"/edit {"title": "Mine", "content": "Checked."}"#);
+    chat.shows(rests);
+    chat.types("Look again");
+    chat.shows(asks);
+    chat.types("/reject too dear");
+    chat.shows(rests);
+    chat.types("/quit");
+    let (code, said) = chat.ended();
+    assert_eq!(code, Some(0));
+    assert!(said.contains("Noted: Mine") && said.contains("too dear"), "{said}");
+    assert!(!said.contains("Noted: Rehearsal"), "neither was made as it was: {said}");
+}
