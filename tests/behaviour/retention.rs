@@ -10,7 +10,7 @@ use std::{
 use entourage_engine::{Error, NewAgent, Pruned, Retention, Signal};
 use entourage_llm::{Message, Script, ScriptedModel};
 use entourage_store::Page;
-use entourage_testkit::World;
+use entourage_testkit::{Fault, Faults, World};
 use entourage_tests::{first_tools, plain};
 use entourage_types::{Agent, Answer, Status};
 use serde_json::json;
@@ -174,6 +174,9 @@ async fn a_key_is_remembered_for_as_long_as_the_settings_say() {
     let retention = Retention { requests: Some(DAY), ..Retention::default() };
     assert_eq!(world.house().prune(&retention).await.unwrap(), Pruned::default(), "a day is not over yet");
     world.clock().advance(Duration::from_secs(1));
+    let dying = Faults::at_any(1, Fault::DieBefore);
+    assert!(world.beside_with(&dying).prune(&retention).await.is_err());
+    assert_eq!(make("old").await, old, "a death on the way has forgotten nothing");
     let forgot = Pruned { requests: 1, ..Pruned::default() };
     assert_eq!(world.house().prune(&retention).await.unwrap(), forgot);
     assert_eq!(make("young").await, young);
