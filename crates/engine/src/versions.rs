@@ -22,6 +22,8 @@ pub type Source = dyn Fn() -> Result<(Kinds, Vec<Finding>)> + Send + Sync;
 pub(crate) struct Versions {
     now: RwLock<Arc<Kinds>>,
     source: Option<Arc<Source>>,
+    /// Held by whoever reads them anew: what was read first never replaces what was read later.
+    reading: tokio::sync::Mutex<()>,
     /// Versions that are known to be in the store.
     kept: Mutex<HashMap<String, Arc<Kind>>>,
 }
@@ -41,7 +43,12 @@ pub struct Reloaded {
 
 impl Versions {
     pub(crate) fn new(kinds: Kinds, source: Option<Arc<Source>>) -> Self {
-        Self { now: RwLock::new(Arc::new(kinds)), source, kept: Mutex::default() }
+        Self {
+            now: RwLock::new(Arc::new(kinds)),
+            source,
+            reading: tokio::sync::Mutex::default(),
+            kept: Mutex::default(),
+        }
     }
 
     fn kept(&self) -> MutexGuard<'_, HashMap<String, Arc<Kind>>> {
@@ -71,6 +78,7 @@ impl House {
         let Some(source) = self.inner.versions.source.clone() else {
             return Err(Error::Invalid("the kinds of this house are not read from files".into()));
         };
+        let _alone = self.inner.versions.reading.lock().await;
         let read = tokio::task::spawn_blocking(move || source()).await;
         let (kinds, findings) =
             read.map_err(|died| Error::Kinds(format!("reading them crashed: {died}")))??;

@@ -30,7 +30,7 @@ async fn run(site: &Site, job: &str) -> Answer {
 }
 
 async fn damages(site: &Site) -> Value {
-    site.get("/v1/damages").await.expect(200)["data"].clone()
+    site.get("/v1/jobs/stranded/damages").await.expect(200)["data"].clone()
 }
 
 #[tokio::test]
@@ -58,13 +58,16 @@ async fn jobs_are_listed_and_done_now_and_say_what_is_wrong() {
     assert!(began <= at && at < again.round.due && !again.purpose.is_empty(), "{again:?}");
     assert_eq!((jobs[0].round.at, jobs[0].round.found), (None, 0), "it has had no round");
     run(&site, "sweep").await.problem(404, "not-found");
+    site.get("/v1/jobs/sweep/damages").await.problem(404, "not-found");
 }
 
 #[tokio::test]
 async fn the_upkeep_is_the_operators_alone() {
     let site = Site::with(settings()).await;
     let alice = site.bearing(&token_of("alice"));
-    for answer in [alice.get("/v1/jobs").await, alice.get("/v1/damages").await, run(&alice, "waits").await] {
+    for answer in
+        [alice.get("/v1/jobs").await, alice.get("/v1/jobs/waits/damages").await, run(&alice, "waits").await]
+    {
         let problem = answer.problem(403, "operator-only");
         assert!(problem.detail.contains("the owner `local`"), "{}", problem.detail);
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Client;
 use crate::{
     Error, House, Reloaded, Result,
-    upkeep::{Job, jobs},
+    upkeep::{Damage, Job, jobs},
 };
 
 /// A job of the upkeep, and its last round.
@@ -36,6 +36,10 @@ pub struct FoundDamage {
     pub text: String,
 }
 
+fn named(name: &str) -> Result<Box<dyn Job>> {
+    jobs().into_iter().find(|job| job.name() == name).ok_or_else(|| Error::not_found("job", name))
+}
+
 impl Client {
     /// Reads the kinds anew; see [`House::reload`].
     ///
@@ -59,24 +63,20 @@ impl Client {
     /// # Errors
     /// [`Error::Reserved`] for anybody but the operator, [`Error::NotFound`] where there is no such job.
     pub async fn run_job(&self, name: &str) -> Result<JobRecord> {
-        let house = self.whole_house("to have a job done")?;
-        let job = jobs().into_iter().find(|job| job.name() == name);
-        let job = job.ok_or_else(|| Error::not_found("job", name))?;
+        let (house, job) = (self.whole_house("to have a job done")?, named(name)?);
         Ok(JobRecord::new(&*job, house.round(&*job).await?))
     }
 
-    /// Everything that is wrong at this moment; see [`House::examine`]. Nothing is changed.
+    /// Everything that a job would find at this moment. Nothing is changed.
     ///
     /// # Errors
-    /// [`Error::Reserved`] for anybody but the operator.
-    pub async fn damages(&self) -> Result<Vec<FoundDamage>> {
-        let found = self.whole_house("to see what is wrong")?.examine().await?;
-        let told = found.into_iter().map(|(job, damage)| FoundDamage {
-            job: job.to_owned(),
-            agent: damage.agent,
-            text: damage.text,
-        });
-        Ok(told.collect())
+    /// [`Error::Reserved`] for anybody but the operator, [`Error::NotFound`] where there is no such job.
+    pub async fn damages(&self, name: &str) -> Result<Vec<FoundDamage>> {
+        let (house, job) = (self.whole_house("to see what is wrong")?, named(name)?);
+        let found = job.find(house).await?.into_iter();
+        let told =
+            |damage: Damage| FoundDamage { job: name.to_owned(), agent: damage.agent, text: damage.text };
+        Ok(found.map(told).collect())
     }
 
     /// The house, where the caller may do what concerns all of it.

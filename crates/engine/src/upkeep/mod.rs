@@ -15,7 +15,7 @@ mod wakeups;
 
 use async_trait::async_trait;
 use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, Page, RunQuery, Write};
-use entourage_types::{Agent, AgentId, Owner, Record, Run, Scope, Time, Wakeup, WakeupId};
+use entourage_types::{Agent, AgentId, Entity, Owner, Record, Run, Scope, Time, Wakeup, WakeupId};
 
 use crate::{House, Result};
 
@@ -139,7 +139,7 @@ async fn each_record<R: Record>(house: &House, status: &str, mut show: impl FnMu
         let query = EntityQuery { status, page: next_page(after), ..EntityQuery::of(R::KIND) };
         let found = house.store().entities(&Scope::House, query).await?;
         for entity in &found {
-            show(R::from_entity(entity)?);
+            show(read(entity)?);
         }
         after = found.last().filter(|_| found.len() == PAGE as usize).map(|last| last.id.clone());
         if after.is_none() {
@@ -151,7 +151,13 @@ async fn each_record<R: Record>(house: &House, status: &str, mut show: impl FnMu
 /// One record as it stands now.
 async fn record<R: Record>(house: &House, id: &str) -> Result<Option<R>> {
     let found = house.store().entity(&Scope::House, R::KIND, id).await?;
-    Ok(found.map(|entity| R::from_entity(&entity)).transpose()?)
+    found.as_ref().map(read).transpose()
+}
+
+/// A row as its noun. One that does not read back is named, so that somebody can look at it.
+fn read<R: Record>(entity: &Entity) -> Result<R> {
+    let unreadable = |error| format!("{} {} does not read back: {error}", R::KIND.as_str(), entity.id);
+    R::from_entity(entity).map_err(|error| StoreError::Corrupt(unreadable(error)).into())
 }
 
 /// One agent as it stands now.

@@ -107,6 +107,26 @@ fn an_agent_at_rest_with_a_run_is_woken() {
 }
 
 #[test]
+fn a_row_that_does_not_read_back_is_named_and_keeps_no_other_job_from_its_work() {
+    let (place, _) = asking();
+    let nobody = "0".repeat(32);
+    damage(
+        &place,
+        &format!(
+            "UPDATE entities SET body = '{{}}' WHERE kind = 'question'; INSERT INTO wakeups \
+             (agent, id, owner, due) VALUES ('agt_{nobody}', 'wkp_{nobody}', 'local', 0)"
+        ),
+    );
+    let repaired = place.entourage(&["doctor", "--repair", "--json"]);
+    assert_eq!(repaired.code, 1, "{repaired:?}");
+    assert_eq!(stuck(&repaired), ["good wakeups", "broken questions", "broken waits"]);
+    assert!(repaired.stdout.contains("question qst_") && repaired.stdout.contains("does not read back"));
+    let failed = place.entourage(&["jobs", "run", "questions"]);
+    assert_eq!(failed.code, 1, "{failed:?}");
+    assert!(failed.stdout.contains("the last round failed: question qst_"), "{failed:?}");
+}
+
+#[test]
 fn jobs_are_listed_and_done_by_hand() {
     let (place, _) = asking();
     damage(&place, "DELETE FROM entities WHERE kind = 'question'");

@@ -210,8 +210,8 @@ impl Backend for Local {
         Ok(self.client.run_job(name).await?)
     }
 
-    async fn damages(&self) -> Result<Vec<FoundDamage>> {
-        Ok(self.client.damages().await?)
+    async fn damages(&self, job: &str) -> Result<Vec<FoundDamage>> {
+        Ok(self.client.damages(job).await?)
     }
 
     async fn history(&self, root: AgentId, after: Option<u64>) -> Result<Vec<Event>> {

@@ -88,8 +88,8 @@ pub(crate) trait Backend: Send + Sync {
     /// Does a round of a job now.
     async fn run_job(&self, name: &str) -> Result<JobRecord>;
 
-    /// Everything that the jobs would find at this moment.
-    async fn damages(&self) -> Result<Vec<FoundDamage>>;
+    /// Everything that a job would find at this moment.
+    async fn damages(&self, job: &str) -> Result<Vec<FoundDamage>>;
 
     /// What has happened in a tree after an event, or since the first that is kept, up to now.
     async fn history(&self, root: AgentId, after: Option<u64>) -> Result<Vec<Event>>;

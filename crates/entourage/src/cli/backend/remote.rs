@@ -294,8 +294,8 @@ impl Backend for Remote {
         read(self.ask(Method::POST, &format!("jobs/{name}/run"), None).await?).await
     }
 
-    async fn damages(&self) -> Result<Vec<FoundDamage>> {
-        Ok(self.get::<List<FoundDamage>>("damages").await?.data)
+    async fn damages(&self, job: &str) -> Result<Vec<FoundDamage>> {
+        Ok(self.get::<List<FoundDamage>>(&format!("jobs/{job}/damages")).await?.data)
     }
 
     async fn history(&self, root: AgentId, after: Option<u64>) -> Result<Vec<Event>> {

@@ -3,41 +3,47 @@
 use entourage_engine::FoundDamage;
 
 use super::{Finding, broken, good};
-use crate::cli::backend::{Backend, Result};
+use crate::cli::{
+    backend::{Backend, Result},
+    failure::Failure,
+};
 
-/// What the jobs of the upkeep find; with `repair`, what became of it.
+/// What the jobs of the upkeep find; with `repair`, what became of it. A job that cannot look keeps no
+/// other from it.
 pub(super) async fn upkeep(backend: &dyn Backend, repair: bool) -> Vec<Finding> {
-    let looked = async {
-        let found = backend.damages().await?;
-        if repair && !found.is_empty() { mended(backend, found).await } else { Ok(unmended(found)) }
+    let jobs = match backend.jobs().await {
+        Ok(jobs) => jobs,
+        Err(failure) => return vec![broken("upkeep", failure.text())],
     };
-    match looked.await {
-        Ok(findings) if findings.is_empty() => vec![good("upkeep", "nothing is stuck")],
-        Ok(findings) => findings,
-        Err(failure) => vec![broken("upkeep", failure.text())],
-    }
-}
-
-fn unmended(found: Vec<FoundDamage>) -> Vec<Finding> {
-    let told = |damage: FoundDamage| {
-        broken(damage.job, format!("{}. Not done yet: `entourage doctor --repair` mends it", damage.text))
-    };
-    found.into_iter().map(told).collect()
-}
-
-/// A round of each job that found something, and another look.
-async fn mended(backend: &dyn Backend, found: Vec<FoundDamage>) -> Result<Vec<Finding>> {
-    let mut jobs: Vec<&str> = found.iter().map(|damage| damage.job.as_str()).collect();
-    jobs.dedup();
+    let mut findings = Vec::new();
     for job in jobs {
-        backend.run_job(job).await?;
+        let job = job.round.job;
+        match looked(backend, &job, repair).await {
+            Ok(found) => findings.extend(found),
+            Err(failure) => findings.push(broken(job, failure.text())),
+        }
     }
-    let left = backend.damages().await?;
-    let gone = found.into_iter().filter(|damage| !left.contains(damage));
-    let gone: Vec<Finding> =
-        gone.map(|damage| good(damage.job, format!("mended: {}", damage.text))).collect();
-    let still = left.iter().map(|damage| {
-        broken(damage.job.as_str(), format!("not mended: {}. `entourage jobs` may say why", damage.text))
-    });
-    Ok(gone.into_iter().chain(still).collect())
+    if findings.is_empty() {
+        findings.push(good("upkeep", "nothing is stuck"));
+    }
+    findings
+}
+
+async fn looked(backend: &dyn Backend, job: &str, repair: bool) -> Result<Vec<Finding>> {
+    let found = backend.damages(job).await?;
+    if !repair || found.is_empty() {
+        let told = |FoundDamage { text, .. }| {
+            broken(job, format!("{text}. Not done yet: `entourage doctor --repair` mends it"))
+        };
+        return Ok(found.into_iter().map(told).collect());
+    }
+    if let Some(error) = backend.run_job(job).await?.round.error {
+        return Err(Failure::failed(error));
+    }
+    // Whether it is mended, another look tells.
+    let left = backend.damages(job).await?;
+    let gone = found.iter().filter(|damage| !left.contains(damage));
+    let gone = gone.map(|damage| good(job, format!("mended: {}", damage.text)));
+    let still = left.iter().map(|damage| broken(job, format!("not mended: {}", damage.text)));
+    Ok(gone.chain(still).collect())
 }

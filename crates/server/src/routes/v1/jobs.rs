@@ -38,11 +38,12 @@ async fn run(caller: Caller, Id(name): Id<String>) -> Answer<JobView> {
     Ok(Json(caller.client.run_job(&name).await?.into()))
 }
 
-/// Look for what the jobs would find at this moment, and change nothing
+/// Look for what a job would find at this moment, and change nothing
 #[utoipa::path(
-    get, path = "/v1/damages", tag = "operations", operation_id = "findDamages",
-    responses((status = 200, description = "Everything that is wrong.", body = DamageList), Failures, Reserved)
+    get, path = "/v1/jobs/{name}/damages", tag = "operations", operation_id = "findDamages",
+    params(("name" = String, Path, description = "The job's name.")),
+    responses((status = 200, description = "Everything that it finds.", body = DamageList), Failures, Reserved)
 )]
-async fn damages(caller: Caller) -> Answer<DamageList> {
-    Ok(Json(List::of(caller.client.damages().await?)))
+async fn damages(caller: Caller, Id(name): Id<String>) -> Answer<DamageList> {
+    Ok(Json(List::of(caller.client.damages(&name).await?)))
 }
