@@ -70,7 +70,7 @@ impl Bed {
         let connection = Connection {
             base_url: Some(server.base(script)),
             key: Some("none".into()),
-            concurrency: at_once,
+            concurrency: Some(at_once),
             ..Connection::default()
         };
         let settings =

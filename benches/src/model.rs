@@ -22,7 +22,7 @@ use axum::{
     routing::{get, post},
 };
 use bytes::Bytes;
-use futures::{StreamExt as _, stream};
+use futures::stream;
 use serde_json::{Value, json, value::RawValue};
 
 /// The name by which it is asked; one that has a price, so that looking it up counts.
@@ -120,13 +120,31 @@ impl Drop for Server {
 
 type Sent = Arc<Mutex<VecDeque<Bytes>>>;
 
+/// The pieces of an answer.
+type Chunks = Arc<[Bytes]>;
+
+/// What it answers with, made beforehand: the cores are shared with those that are measured.
+#[derive(Clone)]
+struct Answers {
+    calls: [Chunks; CALLS],
+    text: Chunks,
+    tokens: Chunks,
+}
+
+impl Answers {
+    fn made() -> Self {
+        let calls = std::array::from_fn(|answered| call(answered).into());
+        Self { calls, text: text(8).into(), tokens: text(TOKENS).into() }
+    }
+}
+
 /// The server itself: says its address, and serves until its input is closed.
 pub(crate) async fn serve() -> Result<()> {
     let app = Router::new()
         .route("/{script}/v1/chat/completions", post(complete))
         .route("/sent", get(sent))
         .layer(DefaultBodyLimit::disable())
-        .with_state(Sent::default());
+        .with_state((Sent::default(), Answers::made()));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     writeln!(std::io::stdout(), "{}", listener.local_addr()?)?;
     let ended = tokio::task::spawn_blocking(|| std::io::stdin().read(&mut [0]));
@@ -138,23 +156,30 @@ pub(crate) async fn serve() -> Result<()> {
     Ok(())
 }
 
-async fn sent(State(sent): State<Sent>) -> Vec<u8> {
+async fn sent(State((sent, _)): State<(Sent, Answers)>) -> Vec<u8> {
     let sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
     let bodies: Vec<&[u8]> = sent.iter().map(|body| &body[..]).collect();
     [b"[".as_slice(), &bodies.join(&b','), b"]"].concat()
 }
 
-async fn complete(State(sent): State<Sent>, Path(script): Path<String>, request: Bytes) -> Response {
+async fn complete(
+    State((sent, answers)): State<(Sent, Answers)>,
+    Path(script): Path<String>,
+    request: Bytes,
+) -> Response {
     let answered = count(&request, b"\"role\":\"tool\"");
     let pause = if script == Script::Tokens.path() { PAUSE } else { Duration::ZERO };
     if script == Script::Slow.path() {
         tokio::time::sleep(LATENCY).await;
     }
     let chunks = match script.as_str() {
-        "calls" | "slow" if answered < CALLS => call(answered),
-        "delegates" if answered == 0 => peer(&request).map_or_else(|| text(8), |peer| delegate(&peer)),
-        "tokens" => text(TOKENS),
-        _ => text(8),
+        "calls" | "slow" if answered < CALLS => answers.calls[answered].clone(),
+        "delegates" if answered == 0 => match peer(&request) {
+            Some(peer) => delegate(&peer).into(),
+            None => answers.text.clone(),
+        },
+        "tokens" => answers.tokens.clone(),
+        _ => answers.text.clone(),
     };
     {
         let mut sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -163,11 +188,12 @@ async fn complete(State(sent): State<Sent>, Path(script): Path<String>, request:
         }
         sent.push_back(request);
     }
-    let stream = stream::iter(chunks).then(move |chunk| async move {
+    let stream = stream::unfold((chunks, 0), move |(chunks, at)| async move {
+        let chunk = chunks.get(at)?.clone();
         if !pause.is_zero() {
             tokio::time::sleep(pause).await;
         }
-        Ok::<_, Infallible>(chunk)
+        Some((Ok::<_, Infallible>(chunk), (chunks, at + 1)))
     });
     ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(stream)).into_response()
 }

@@ -200,7 +200,7 @@ async fn people_overtake_background_work_at_the_gate() {
         Some(Ok(if begins { (0..5).fold(Script::text(""), spawn) } else { Script::text("Done.") }))
     });
     let provider = Limited::new(model.clone());
-    let gate = Arc::new(Gated::new(provider, Connection { concurrency: 1, ..Connection::default() }));
+    let gate = Arc::new(Gated::new(provider, Connection { concurrency: Some(1), ..Connection::default() }));
     let named = |name: &str, instructions: &str| Kind {
         instructions: instructions.into(),
         model: Some(MAIN.into()),

@@ -47,7 +47,8 @@ impl Router {
         }
         let prices = Arc::new(Prices::new(settings.prices));
         let mut connections = settings.providers;
-        connections.entry(Provider::Ollama).or_default();
+        // It is one machine, and takes as long as it must over what is sent at once.
+        connections.entry(Provider::Ollama).or_default().concurrency.get_or_insert(10);
         // The two wires of OpenAI share what is set for one of them.
         for (one, other) in
             [(Provider::OpenAi, Provider::OpenAiResp), (Provider::OpenAiResp, Provider::OpenAi)]

@@ -36,8 +36,9 @@ pub struct Connection {
     pub base_url: Option<String>,
     /// Its key; read from the environment when not set here.
     pub key: Option<SecretString>,
-    /// At most this many calls to one of its models at once; 10 by default.
-    pub concurrency: usize,
+    /// At most this many calls to one of its models at once; 10 by default with Ollama, which is one
+    /// machine, and 1,000 with the others.
+    pub concurrency: Option<usize>,
     /// At most this many requests to one of its models in any minute; as many as it takes when not
     /// set.
     pub requests_per_minute: Option<u32>,
@@ -52,7 +53,7 @@ impl Default for Connection {
         Self {
             base_url: None,
             key: None,
-            concurrency: 10,
+            concurrency: None,
             requests_per_minute: None,
             header_seconds: 60.0,
             silence_seconds: 60.0,

@@ -146,7 +146,7 @@ async fn the_two_wires_of_openai_share_what_is_set_for_one() {
     let openai =
         Connection { base_url: Some(server.url.clone()), key: Some("k".into()), ..Connection::default() };
     settings.providers.insert(Provider::OpenAi, openai);
-    settings.providers.insert(Provider::OpenAiResp, Connection { concurrency: 1, ..Connection::default() });
+    settings.providers.insert(Provider::OpenAiResp, Connection { concurrency: Some(1), ..Connection::default() });
     let model = with(settings, &[]).await.expect("a choice").model;
     let reply = model.call(ask(Some("openai_resp::m")), &mut NoDeltas).await.expect("a reply");
     assert_eq!(reply.model, "openai_resp::m");
@@ -188,7 +188,7 @@ fn settings_are_read_and_mistakes_refused() {
     let settings: Settings = serde_json::from_value(given).expect("settings");
     assert_eq!(settings.fallback, ["compatible::y"]);
     assert_eq!(settings.providers[&Provider::Compatible].requests_per_minute, Some(60));
-    assert_eq!(settings.providers[&Provider::Compatible].concurrency, 2);
+    assert_eq!(settings.providers[&Provider::Compatible].concurrency, Some(2));
     assert_eq!(settings.providers[&Provider::OpenAiResp].header_timeout().as_millis(), 1500);
     for wrong in [
         r#"{"defualt": "x"}"#,

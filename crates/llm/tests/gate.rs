@@ -117,7 +117,7 @@ fn held(places: usize) -> (Arc<Held>, Arc<Gated<Arc<Held>>>, mpsc::UnboundedRece
     let (came, arrivals) = mpsc::unbounded_channel();
     let (inside, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let held = Arc::new(Held { inside, most, came, go: Semaphore::new(0) });
-    let connection = Connection { concurrency: places, ..Connection::default() };
+    let connection = Connection { concurrency: Some(places), ..Connection::default() };
     let gated = Arc::new(Gated::new(Arc::clone(&held), connection));
     (held, gated, arrivals)
 }
@@ -214,6 +214,19 @@ async fn a_pause_of_unknown_length_grows_until_a_request_is_taken() {
     once(&gated).await.expect("a reply");
 }
 
+/// How many had asked after each of some answers, which take 10 ms.
+async fn asked_by_and_by(told: &Told, answers: usize) -> Vec<usize> {
+    let mut asked = Vec::new();
+    for _ in 0..answers {
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+        asked.push(told.asked());
+        advance(Duration::from_millis(11)).await;
+    }
+    asked
+}
+
 #[tokio::test(start_paused = true)]
 async fn those_who_wait_are_let_through_one_first_then_more_with_each_that_is_taken() {
     let (told, gated) = Told::gated([slower(Some(1))], Connection::default());
@@ -221,21 +234,23 @@ async fn those_who_wait_are_let_through_one_first_then_more_with_each_that_is_ta
     let calls: Vec<_> = (0..20).map(|_| ask(&gated, "", Priority::Person)).collect();
     tokio::task::yield_now().await;
     assert_eq!((told.asked(), gated.gates()[0].waiting), (1, 20));
-    // Each answer takes 10 ms: one, then two, then four ask at once, then as many as have places.
-    let mut asked = Vec::new();
     advance(Duration::from_millis(1001)).await;
-    for _ in 0..4 {
-        for _ in 0..50 {
-            tokio::task::yield_now().await;
-        }
-        asked.push(told.asked() - 1);
-        advance(Duration::from_millis(11)).await;
-    }
-    assert_eq!(asked, [1, 3, 7, 15]);
+    // The refused one, and then one, two and four at once.
+    assert_eq!(asked_by_and_by(&told, 4).await, [2, 4, 8, 16]);
     for call in calls {
         call.await.expect("no panic").expect("a reply");
     }
     assert_eq!(told.asked(), 21);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_has_refused_nobody_soon_gets_all_that_there_is() {
+    let (told, gated) = Told::gated([], Connection::default());
+    let calls: Vec<_> = (0..50).map(|_| ask(&gated, "", Priority::Person)).collect();
+    assert_eq!(asked_by_and_by(&told, 4).await, [1, 5, 21, 50]);
+    for call in calls {
+        call.await.expect("no panic").expect("a reply");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -315,7 +330,7 @@ impl Model for Mute {
 async fn a_slow_answer_holds_nobody_up_for_long() {
     let mute = Arc::new(Mute::default());
     let gated =
-        Arc::new(Gated::new(Arc::clone(&mute), Connection { concurrency: 3, ..Connection::default() }));
+        Arc::new(Gated::new(Arc::clone(&mute), Connection { concurrency: Some(3), ..Connection::default() }));
     let calls: Vec<_> = (0..4).map(|_| ask(&gated, "", Priority::Person)).collect();
     let mut asked = Vec::new();
     for _ in 0..5 {

@@ -8,8 +8,8 @@ use rusqlite::Connection;
 
 use crate::{agents, events, fault::Result, inbox};
 
-/// How many agents, and how many trees.
-const KEPT: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1023);
+/// How many agents, and how many trees: more than are at work at once, some megabytes at most.
+const KEPT: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4095);
 
 /// Rows as they stand inside the transaction under way.
 pub(crate) struct Known {

@@ -30,7 +30,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { concurrency: 256, grace: Duration::from_secs(5), give_up_after: 5 }
+        Self { concurrency: 1024, grace: Duration::from_secs(5), give_up_after: 5 }
     }
 }
 

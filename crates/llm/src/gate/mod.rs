@@ -23,6 +23,9 @@ use state::{Sort, State, Way};
 
 use crate::{Connection, Error, Priority, Reply, Result};
 
+/// Calls at once where nothing is set: what a provider can take is found out on the way.
+const PLACES: usize = 1000;
+
 /// A gate as it stands, for whoever measures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateState {
@@ -65,7 +68,8 @@ struct Inner {
 
 impl Gate {
     fn new(model: String, connection: &Connection) -> Self {
-        let state = State::new(connection.concurrency, connection.requests_per_minute);
+        let places = connection.concurrency.unwrap_or(PLACES);
+        let state = State::new(places, connection.requests_per_minute);
         Self { model, inner: Mutex::new(Inner { state, queue: BTreeMap::new(), tickets: 0 }) }
     }
 

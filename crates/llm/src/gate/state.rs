@@ -2,8 +2,8 @@
 //!
 //! A request is *asking* until its answer begins: that is when the provider has taken it. One may
 //! ask at first, and again after each closing; each that is taken while others wait makes room for
-//! one more. So a provider that wants fewer requests refuses one or two, not as many as there are
-//! callers. Refusals come fast: a slow answer holds nobody up for long.
+//! three more, and, once somebody was refused, for one more. So a provider that wants fewer requests
+//! refuses one or a few, not as many as there are callers. Refusals come fast: a slow answer holds nobody up for long.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -147,7 +147,12 @@ impl State {
         if round == self.round {
             self.asks_no_more(began);
             self.slower = 0;
-            self.width = (self.width + usize::from(wanted)).min(self.places);
+            let more = match (wanted, self.round) {
+                (false, _) => 0,
+                (true, 0) => 3,
+                (true, _) => 1,
+            };
+            self.width = (self.width + more).min(self.places);
         }
     }
 
