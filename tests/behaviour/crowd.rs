@@ -116,7 +116,8 @@ fn kinds() -> Kinds {
 async fn deleting_a_tree_of_a_hundred_agents_ends_all_their_requests() {
     entourage_llm::install_tls();
     let (provider, address) = Mute::start().await;
-    let connection = Connection { base_url: Some(address), concurrency: Some(2 * AGENTS), ..Connection::default() };
+    let connection =
+        Connection { base_url: Some(address), concurrency: Some(2 * AGENTS), ..Connection::default() };
     let settings = Settings { providers: [(Provider::Compatible, connection)].into(), ..Settings::default() };
     let model = Router::new(settings, "compatible::m").unwrap();
     let world = World::builder(model).tools(first_tools()).kinds(kinds()).start().await;

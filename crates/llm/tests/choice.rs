@@ -146,7 +146,9 @@ async fn the_two_wires_of_openai_share_what_is_set_for_one() {
     let openai =
         Connection { base_url: Some(server.url.clone()), key: Some("k".into()), ..Connection::default() };
     settings.providers.insert(Provider::OpenAi, openai);
-    settings.providers.insert(Provider::OpenAiResp, Connection { concurrency: Some(1), ..Connection::default() });
+    settings
+        .providers
+        .insert(Provider::OpenAiResp, Connection { concurrency: Some(1), ..Connection::default() });
     let model = with(settings, &[]).await.expect("a choice").model;
     let reply = model.call(ask(Some("openai_resp::m")), &mut NoDeltas).await.expect("a reply");
     assert_eq!(reply.model, "openai_resp::m");
