@@ -34,7 +34,7 @@ pub(crate) struct Live {
 struct Activation {
     /// Cancelled when it shall end where it is.
     cut: CancellationToken,
-    /// Cancelled when it is over.
+    /// Cancelled when it is over, or was left behind.
     gone: Arc<CancellationToken>,
 }
 
@@ -146,12 +146,15 @@ impl Drop for Dooming {
     }
 }
 
-/// Takes an activation's place from it; one that was left behind has lost its place before.
+/// Takes an activation's place from it, and tells all who wait for that; one that was left behind has
+/// lost its place before.
 fn leave(at_work: &AtWork, agent: AgentId, activation: &Activation) {
     let mut at_work = locked(at_work);
     if at_work.get(&agent).is_some_and(|other| Arc::ptr_eq(&other.gone, &activation.gone)) {
         at_work.remove(&agent);
     }
+    drop(at_work);
+    activation.gone.cancel();
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -173,14 +176,39 @@ impl Entered {
 impl Drop for Entered {
     fn drop(&mut self) {
         leave(&self.at_work, self.agent, &self.activation);
-        self.activation.gone.cancel();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use async_trait::async_trait;
+    use futures::poll;
+
     use super::*;
     use crate::SystemClock;
+
+    /// Nobody who goes by it waits for anything.
+    struct Hurried;
+
+    #[async_trait]
+    impl Clock for Hurried {
+        fn now(&self) -> Time {
+            Time::from_micros(0)
+        }
+
+        async fn sleep_until(&self, _: Time) {}
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_for_one_that_is_left_behind_waits_no_more() {
+        let (live, stopping, agent) = (Live::default(), CancellationToken::new(), AgentId::new());
+        let held_up = live.enter(agent, &stopping, &Hurried).await;
+        let mut second = Box::pin(live.enter(agent, &stopping, &Hurried));
+        assert!(poll!(&mut second).is_pending());
+        drop(live.seize(agent, &stopping, &Hurried).await);
+        assert!(poll!(&mut second).is_ready(), "though the first is not over");
+        drop(held_up);
+    }
 
     #[tokio::test]
     async fn nothing_is_held_of_agents_at_rest() {
