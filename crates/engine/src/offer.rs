@@ -74,11 +74,17 @@ impl Offers {
         Self { tools, made: Mutex::new(HashMap::new()) }
     }
 
-    /// The offer for an agent of this kind.
-    pub(crate) fn of(&self, kind: &Arc<Kind>, position: Position, kinds: &Kinds) -> Arc<Offer> {
+    /// The offer for an agent of this kind. The kinds are asked for while nobody can
+    /// [forget](Self::forget): an offer made of earlier ones never outlives them.
+    pub(crate) fn of(
+        &self,
+        kind: &Arc<Kind>,
+        position: Position,
+        kinds: impl FnOnce() -> Arc<Kinds>,
+    ) -> Arc<Offer> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (format!("{}@{}", kind.name, kind.version), position);
-        Arc::clone(made.entry(key).or_insert_with(|| Arc::new(self.make(kind, position, kinds))))
+        Arc::clone(made.entry(key).or_insert_with(|| Arc::new(self.make(kind, position, &kinds()))))
     }
 
     /// What is offered is made anew: the kinds have changed. Whoever is at work keeps what it has.
@@ -164,4 +170,27 @@ fn effect_of(kind: &Kind, tool: &dyn Tool) -> Effect {
     let named = |names: &[String]| names.iter().any(|name| pattern::names(name, tool.name()));
     let said = kind.effects.listed().into_iter().find(|(_, names)| named(names));
     said.map_or_else(|| tool.effect(), |(effect, _)| effect)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_forgets_what_is_being_made_of_the_kinds() {
+        let (offers, kind) = (Offers::new(Toolbox::new()), Arc::new(Kind::bare("a")));
+        let position = Position { is_root: true, has_sessions: false, has_cuts: false };
+        let mut asked = 0;
+        for expected in [1, 1, 2] {
+            if expected == 2 {
+                offers.forget();
+            }
+            offers.of(&kind, position, || {
+                asked += 1;
+                assert!(offers.made.try_lock().is_err(), "what replaces the kinds comes before, or after");
+                Arc::new(Kinds::none())
+            });
+            assert_eq!(asked, expected);
+        }
+    }
 }

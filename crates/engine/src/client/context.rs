@@ -70,7 +70,7 @@ impl Client {
         let kind = house.kinds().named(&agent.kind)?;
         let memory = house.memory(&agent);
         let items = self.session_items(&agent).await?;
-        let offer = house.inner.offers.of(&kind, Position::of(&agent, &kind, &items), &house.kinds());
+        let offer = house.inner.offers.of(&kind, Position::of(&agent, &kind, &items), || house.kinds());
         let sessions = memory.latest_sessions(kind.context.summaries).await?;
         let view = View::of(&items, kind.limits.max_output_chars);
         let part = |name: &str, bytes: usize| Part { name: name.to_owned(), items: None, bytes };

@@ -138,7 +138,7 @@ impl<'h> Run<'h> {
         let Claim { agent, run, steps, items, inbox, wakeups } = claim;
         let kind = house.kind_of(&agent, run.as_ref()).await?;
         let position = Position::of(&agent, &kind, &items);
-        let offer = house.inner.offers.of(&kind, position, &house.kinds());
+        let offer = house.inner.offers.of(&kind, position, || house.kinds());
         entered.pulse().may_be_silent_for(&kind.limits);
         let opened = run.is_some();
         let paused = agent.waiting_on == Some(WaitingOn::Resume);
