@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_store::{
-    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, Error, ItemQuery, Result, RunQuery, Store,
-    UsageQuery,
+    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, Error, ItemQuery, Result, RunCount, RunQuery,
+    Store, UsageQuery,
 };
 use entourage_types::{
     Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, UsageRow, Wakeup,
@@ -43,6 +43,10 @@ impl Store for Broken {
     }
 
     async fn runs(&self, _: &Scope, _: RunQuery) -> Result<Vec<Run>> {
+        self.fail()
+    }
+
+    async fn count_runs(&self, _: &Scope, _: RunQuery) -> Result<Vec<RunCount>> {
         self.fail()
     }
 

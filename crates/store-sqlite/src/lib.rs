@@ -35,8 +35,8 @@ use std::{path::Path, sync::Arc, time::Instant};
 
 use async_trait::async_trait;
 use entourage_store::{
-    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, Error, ItemQuery, Result, RunQuery, Store,
-    UsageQuery, measure,
+    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, Error, ItemQuery, Result, RunCount, RunQuery,
+    Store, UsageQuery, measure,
 };
 use entourage_types::{
     Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, UsageRow, Wakeup,
@@ -192,6 +192,11 @@ impl Store for SqliteStore {
     async fn runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<Run>> {
         let scope = scope.clone();
         self.read(move |on| runs::list(on, &scope, &query)).await
+    }
+
+    async fn count_runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<RunCount>> {
+        let scope = scope.clone();
+        self.read(move |on| runs::counts(on, &scope, &query)).await
     }
 
     async fn usage(&self, scope: &Scope, query: UsageQuery) -> Result<Vec<UsageRow>> {

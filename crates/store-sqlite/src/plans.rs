@@ -41,17 +41,17 @@ fn agents_are_listed_by_their_indexes() {
 }
 
 #[test]
-fn runs_are_listed_by_their_indexes() {
+fn runs_are_listed_and_counted_by_their_indexes() {
     let (all, agent) = (RunQuery::default(), Some(AgentId::new()));
-    assert_plans(
-        vec![
-            (all.clone(), "runs_of_owner"),
-            (RunQuery { agent, ..all.clone() }, "runs_of_agent"),
-            (RunQuery { root: agent, ..all.clone() }, "runs_of_agent"),
-            (RunQuery { id: Some(RunId::new()), agent, ..all }, "sqlite_autoindex_runs_1"),
-        ],
-        runs::select,
-    );
+    let cases = vec![
+        (all.clone(), "runs_of_owner"),
+        (RunQuery { open: true, ..all.clone() }, "runs_of_owner"),
+        (RunQuery { agent, ..all.clone() }, "runs_of_agent"),
+        (RunQuery { root: agent, ..all.clone() }, "runs_of_agent"),
+        (RunQuery { id: Some(RunId::new()), agent, ..all }, "sqlite_autoindex_runs_1"),
+    ];
+    assert_plans(cases.clone(), runs::select);
+    assert_plans(cases, runs::count_select);
 }
 
 #[test]

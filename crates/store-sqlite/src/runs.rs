@@ -1,6 +1,6 @@
 //! Runs and their steps.
 
-use entourage_store::{Error, RunQuery};
+use entourage_store::{Error, RunCount, RunQuery};
 use entourage_types::{AgentId, Cost, Owner, Run, RunId, Scope, Step, Usage};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
@@ -50,15 +50,34 @@ pub(crate) fn list(connection: &Connection, scope: &Scope, query: &RunQuery) -> 
 
 /// The query behind [`list`].
 pub(crate) fn select(scope: &Scope, query: &RunQuery) -> Select {
+    of(&format!("SELECT {COLUMNS}"), scope, query).page("runs", None, scope, &query.page)
+}
+
+/// Runs by query, counted.
+pub(crate) fn counts(connection: &Connection, scope: &Scope, query: &RunQuery) -> Result<Vec<RunCount>> {
+    count_select(scope, query)
+        .rows(connection, |row| Ok(RunCount { kind: row.get(0)?, version: row.get(1)?, runs: row.get(2)? }))
+}
+
+/// The query behind [`counts`].
+// It looks at every run of the owner. An index on open runs would spare it that, and cost each run
+// pages to write when it begins and when it ends: people ask for this far less often than runs do.
+pub(crate) fn count_select(scope: &Scope, query: &RunQuery) -> Select {
+    let head = "SELECT (SELECT kind FROM agents WHERE id = runs.agent) AS of_kind, kind_version, count(*)";
+    of(head, scope, query)
+        .end("GROUP BY of_kind, kind_version HAVING of_kind IS NOT NULL ORDER BY of_kind, kind_version")
+}
+
+/// What is read of the runs that a query is about.
+fn of(head: &str, scope: &Scope, query: &RunQuery) -> Select {
     // A tree's runs are found by its agents; the plus keeps SQLite from going by the owner instead.
     let owner = if query.root.is_some() { "+owner" } else { "owner" };
-    let select = Select::new(&format!("SELECT {COLUMNS} FROM runs WHERE true"))
+    let select = Select::new(&format!("{head} FROM runs WHERE true"))
         .seen_by(scope, owner)
         .only("id = ?", query.id)
         .only("agent = ?", query.agent)
         .only("agent IN (SELECT id FROM agents WHERE root = ?)", query.root);
-    let select = if query.open { select.and(OPEN) } else { select };
-    select.page("runs", None, scope, &query.page)
+    if query.open { select.and(OPEN) } else { select }
 }
 
 /// The agent's run that has not ended.

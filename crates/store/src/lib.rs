@@ -27,7 +27,7 @@ pub use commit::{Commit, Committed, Expect, Fence, Write};
 pub use derive::events;
 pub use error::Error;
 pub use memory::MemoryStore;
-pub use query::{AgentQuery, EntityQuery, ItemQuery, Page, RunQuery};
+pub use query::{AgentQuery, EntityQuery, ItemQuery, Page, RunCount, RunQuery};
 pub use usage::{Spender, Sums, UsageQuery};
 
 /// What every method returns.
@@ -49,6 +49,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// Runs in the order they were started.
     async fn runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<Run>>;
+
+    /// How many of these runs are of which version of which kind, in the order of (kind, version); the
+    /// query's page is ignored.
+    async fn count_runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<RunCount>>;
 
     /// What model calls used, added up. What was used by a run that was removed since stays counted.
     async fn usage(&self, scope: &Scope, query: UsageQuery) -> Result<Vec<UsageRow>>;

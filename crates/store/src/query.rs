@@ -76,6 +76,17 @@ pub struct RunQuery {
     pub page: Page,
 }
 
+/// How many runs of one kind and version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunCount {
+    /// The kind of their agents.
+    pub kind: String,
+    /// The version of it that they started with.
+    pub version: String,
+    /// How many there are, at least one.
+    pub runs: u32,
+}
+
 /// Which entities of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntityQuery {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_store::{
-    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, ItemQuery, Result, RunQuery, Store,
+    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, ItemQuery, Result, RunCount, RunQuery, Store,
     UsageQuery,
 };
 use entourage_types::{
@@ -93,6 +93,10 @@ impl<B: Between> Store for Through<B> {
         let found = self.store.runs(&self.enter(scope).await?, query).await?;
         self.show(scope, found.iter().map(|run| &run.owner));
         Ok(found)
+    }
+
+    async fn count_runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<RunCount>> {
+        self.store.count_runs(&self.enter(scope).await?, query).await
     }
 
     async fn usage(&self, scope: &Scope, query: UsageQuery) -> Result<Vec<UsageRow>> {

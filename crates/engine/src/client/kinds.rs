@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use entourage_store::{Page, RunQuery};
+use entourage_store::{RunCount, RunQuery};
 use entourage_types::Kind;
 
 use super::Client;
@@ -21,9 +21,6 @@ pub struct InUse {
     pub earlier: Vec<(String, u32)>,
 }
 
-/// Runs read at once.
-const PAGE: u32 = 500;
-
 impl Client {
     /// The kinds there are, and those that are gone and still at work, by name, each with how many of
     /// the caller's runs have not ended.
@@ -31,18 +28,8 @@ impl Client {
     /// # Errors
     /// When the store fails.
     pub async fn kinds_in_use(&self) -> Result<Vec<InUse>> {
-        let mut open: BTreeMap<String, u32> = BTreeMap::new();
-        let mut after = None;
-        loop {
-            let page = Page { after, limit: PAGE, newest_first: false };
-            let query = RunQuery { open: true, page, ..RunQuery::default() };
-            let runs = self.house.store().runs(&self.scope, query).await?;
-            runs.iter().for_each(|run| *open.entry(run.kind_version.clone()).or_default() += 1);
-            after = runs.last().filter(|_| runs.len() == PAGE as usize).map(|last| last.id.to_string());
-            if after.is_none() {
-                break;
-            }
-        }
+        let open = RunQuery { open: true, ..RunQuery::default() };
+        let open = self.house.store().count_runs(&self.scope, open).await?;
         let in_use = |kind: &Arc<Kind>, is_gone, open_runs| InUse {
             kind: Arc::clone(kind),
             is_gone,
@@ -51,14 +38,16 @@ impl Client {
         };
         let mut kinds: BTreeMap<String, InUse> = BTreeMap::new();
         for kind in self.house.kinds().iter() {
-            let now = open.remove(&kind.version).unwrap_or_default();
-            kinds.insert(kind.name.clone(), in_use(kind, false, now));
+            kinds.insert(kind.name.clone(), in_use(kind, false, 0));
         }
-        for (version, runs) in open {
-            let Some(kind) = self.house.version(&version).await? else { continue };
-            match kinds.get_mut(&kind.name) {
+        for RunCount { kind: name, version, runs } in open {
+            match kinds.get_mut(&name) {
+                Some(known) if known.kind.version == version => known.open_runs = runs,
                 Some(known) => known.earlier.push((version, runs)),
-                None => drop(kinds.insert(kind.name.clone(), in_use(&kind, true, runs))),
+                None => {
+                    let Some(kind) = self.house.version(&version).await? else { continue };
+                    kinds.insert(name, in_use(&kind, true, runs));
+                }
             }
         }
         Ok(kinds.into_values().collect())

@@ -94,6 +94,7 @@ macro_rules! conformance {
                 every_item_reads_back,
                 runs_read_back_whole,
                 runs_that_have_not_ended_are_found,
+                runs_are_counted_by_kind_and_version,
                 steps_are_in_the_order_they_were_begun,
             ];
             inbox: [

@@ -310,6 +310,8 @@ async fn all(store: &impl Store) -> Result<Vec<String>> {
         let query = AgentQuery { page: everything(), ..AgentQuery::default() };
         let agents = store.agents(&scope, query).await?;
         let runs = store.runs(&scope, RunQuery { page: everything(), ..RunQuery::default() }).await?;
+        let open = RunQuery { open: true, ..RunQuery::default() };
+        read.push(format!("{:?}", store.count_runs(&scope, open).await?));
         for run in &runs {
             let items = ItemQuery { run: Some(run.id), ..ItemQuery::of(run.agent, 0, 10_000) };
             read.push(format!("{run:?}: {:?}", store.steps(&scope, run.id).await?));

@@ -59,6 +59,7 @@ pub async fn no_read_shows_another_owners_rows(place: impl Place) -> Result<()> 
                     .await?
                     .is_empty(),
             ),
+            ("run counts", !store.count_runs(&scope, RunQuery::default()).await?.is_empty()),
             ("usage", {
                 let query = UsageQuery { run: Some(run.id), by: vec![UsageBy::Run], ..UsageQuery::default() };
                 !store.usage(&scope, query).await?.is_empty()

@@ -10,7 +10,7 @@ use super::{
     Place,
     sample::{at, claim, new_child, new_root, next, owner, run, say, step, stranger},
 };
-use crate::{Commit, Error, ItemQuery, Page, Result, RunQuery, Store, Write};
+use crate::{Commit, Error, ItemQuery, Page, Result, RunCount, RunQuery, Store, Write};
 
 /// An item is the next one or is refused; the agent's row always says how many there are.
 pub async fn items_are_in_order_and_without_gaps(place: impl Place) -> Result<()> {
@@ -159,6 +159,61 @@ pub async fn runs_that_have_not_ended_are_found(place: impl Place) -> Result<()>
     let open = RunQuery { open: true, ..RunQuery::default() };
     assert_eq!(store.runs(&Scope::House, open.clone()).await?, [written[1].clone(), written[4].clone()]);
     assert_eq!(store.runs(&Scope::Owner(owner()), open).await?, [written[1].clone()]);
+    Ok(())
+}
+
+/// Of each version of each kind, whoever's they are, those that have ended apart.
+pub async fn runs_are_counted_by_kind_and_version(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let one = new_root(&store, owner()).await?;
+    let (child, two) = (new_child(&store, &one).await?, new_root(&store, stranger()).await?);
+    let mut last = None;
+    for (known, version, status) in [
+        (&one, "v1", Status::Succeeded),
+        (&one, "v1", Status::Cancelled),
+        (&one, "v2", Status::Failed),
+        (&one, "v2", Status::Running),
+        (&child, "v1", Status::Waiting),
+        (&two, "v1", Status::Queued),
+        (&two, "v2", Status::Succeeded),
+        (&two, "v2", Status::Waiting),
+    ] {
+        let agent = claim(&store, known.id).await?.agent;
+        let run = Run { status, kind_version: version.to_owned(), ..run(&agent) };
+        store.commit(Commit::fenced(&agent, at(2)).write(Write::Run(run.clone()))).await?;
+        last = Some(run.id);
+    }
+    let (house, ann) = (Scope::House, Scope::Owner(owner()));
+    // A page restricts a listing, never a count.
+    let page = Page { limit: 1, ..Page::default() };
+    let all = RunQuery { page, ..RunQuery::default() };
+    let open = RunQuery { open: true, ..all.clone() };
+    for (scope, query, expected) in [
+        (&ann, all.clone(), vec![("digger", "v1", 1), ("helper", "v1", 2), ("helper", "v2", 2)]),
+        (&ann, open.clone(), vec![("digger", "v1", 1), ("helper", "v2", 1)]),
+        (&house, open.clone(), vec![("digger", "v1", 1), ("helper", "v1", 1), ("helper", "v2", 2)]),
+        (
+            &house,
+            RunQuery { root: Some(one.id), ..open.clone() },
+            vec![("digger", "v1", 1), ("helper", "v2", 1)],
+        ),
+        (
+            &house,
+            RunQuery { agent: Some(two.id), ..all.clone() },
+            vec![("helper", "v1", 1), ("helper", "v2", 2)],
+        ),
+        (&house, RunQuery { id: last, ..all.clone() }, vec![("helper", "v2", 1)]),
+        (&ann, RunQuery { id: last, ..all }, vec![]),
+    ] {
+        let found = store.count_runs(scope, query.clone()).await?;
+        let count = |(kind, version, runs): (&str, &str, u32)| RunCount {
+            kind: kind.to_owned(),
+            version: version.to_owned(),
+            runs,
+        };
+        let expected: Vec<RunCount> = expected.into_iter().map(count).collect();
+        assert_eq!(found, expected, "{scope:?}, {query:?}");
+    }
     Ok(())
 }
 

@@ -5,7 +5,10 @@
 mod rows;
 mod search;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use async_trait::async_trait;
 use entourage_types::{
@@ -15,8 +18,8 @@ use entourage_types::{
 use tokio::sync::broadcast;
 
 use crate::{
-    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, ItemQuery, Page, Result, RunQuery, Spender,
-    Store, Sums, UsageQuery,
+    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, ItemQuery, Page, Result, RunCount, RunQuery,
+    Spender, Store, Sums, UsageQuery,
 };
 use rows::Rows;
 
@@ -98,6 +101,15 @@ fn only<T: PartialEq>(condition: Option<&T>, value: &T) -> bool {
     condition.is_none_or(|condition| condition == value)
 }
 
+/// Whether a run is one of those asked for.
+fn fits(rows: &Rows, query: &RunQuery, run: &Run) -> bool {
+    let is_of_tree = |root| rows.agent(run.agent).is_some_and(|agent| agent.root == root);
+    only(query.id.as_ref(), &run.id)
+        && only(query.agent.as_ref(), &run.agent)
+        && query.root.is_none_or(is_of_tree)
+        && !(query.open && run.status.is_terminal())
+}
+
 #[async_trait]
 impl Store for MemoryStore {
     async fn agent(&self, scope: &Scope, id: AgentId) -> Result<Option<Agent>> {
@@ -128,13 +140,19 @@ impl Store for MemoryStore {
 
     async fn runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<Run>> {
         let rows = self.rows();
-        let of_tree = |run: &Run, root| rows.agent(run.agent).is_some_and(|agent| agent.root == root);
-        Ok(page(rows.runs.iter(), scope, &query.page, |run| {
-            only(query.id.as_ref(), &run.id)
-                && only(query.agent.as_ref(), &run.agent)
-                && query.root.is_none_or(|root| of_tree(run, root))
-                && !(query.open && run.status.is_terminal())
-        }))
+        Ok(page(rows.runs.iter(), scope, &query.page, |run| fits(&rows, &query, run)))
+    }
+
+    async fn count_runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<RunCount>> {
+        let rows = self.rows();
+        let mut counts: BTreeMap<(String, String), u32> = BTreeMap::new();
+        for run in rows.runs.iter().filter(|run| scope.sees(&run.owner) && fits(&rows, &query, run)) {
+            if let Some(agent) = rows.agent(run.agent) {
+                *counts.entry((agent.kind.clone(), run.kind_version.clone())).or_default() += 1;
+            }
+        }
+        let count = |((kind, version), runs)| RunCount { kind, version, runs };
+        Ok(counts.into_iter().map(count).collect())
     }
 
     async fn usage(&self, scope: &Scope, query: UsageQuery) -> Result<Vec<UsageRow>> {
