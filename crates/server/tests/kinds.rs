@@ -87,6 +87,18 @@ async fn kinds_are_read_anew_and_say_who_is_at_work_as_which_version() {
 }
 
 #[tokio::test]
+async fn a_kind_may_be_called_what_a_path_is_called() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), "clerk", "");
+    let site = filed(&directory, Settings::default()).await;
+    let problem = site.get("/v1/kinds/reload").await.problem(404, "not-found");
+    assert!(problem.detail.contains("no kind `reload`"), "{}", problem.detail);
+    write(directory.path(), "reload", "");
+    assert_eq!(reload(&site).await.expect(200)["added"], json!(["reload"]));
+    assert_eq!(site.get("/v1/kinds/reload").await.expect(200)["name"], "reload");
+}
+
+#[tokio::test]
 async fn a_broken_file_changes_nothing_and_is_named_with_its_line() {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), "clerk", "");

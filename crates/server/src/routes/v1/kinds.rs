@@ -1,6 +1,6 @@
 //! Kinds: what sorts of agents there are. They belong to the house, not to an owner.
 
-use axum::Json;
+use axum::{Json, routing};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, Reserved};
@@ -15,7 +15,12 @@ use crate::{
 type KindList = List<KindView>;
 
 pub(super) fn routes() -> OpenApiRouter<Served> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(get)).routes(routes!(reload))
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(get))
+        .routes(routes!(reload))
+        // A fixed path hides the one with a name from all methods; a kind may be called so too.
+        .route("/v1/kinds/reload", routing::get(get_reload))
 }
 
 /// List kinds, by name, with how many of your runs are of which version
@@ -35,6 +40,14 @@ async fn list(caller: Caller) -> Answer<KindList> {
     responses((status = 200, description = "The kind.", body = KindView), Failures)
 )]
 async fn get(caller: Caller, Id(name): Id<String>) -> Answer<KindView> {
+    named(&caller, &name).await
+}
+
+async fn get_reload(caller: Caller) -> Answer<KindView> {
+    named(&caller, "reload").await
+}
+
+async fn named(caller: &Caller, name: &str) -> Answer<KindView> {
     let found = caller.client.kinds_in_use().await?.into_iter().find(|used| used.kind.name == name);
     let used = found
         .ok_or_else(|| Problem::not_found(format!("there is no kind `{name}`; GET /v1/kinds lists them")))?;
