@@ -170,8 +170,13 @@ impl World {
     /// # Panics
     /// When the store fails.
     pub async fn damages(&self) -> Vec<String> {
-        let found = must(self.beside().examine().await, "the store answers");
-        found.into_iter().map(|(job, damage)| format!("{job}: {}", damage.text)).collect()
+        let client = self.client();
+        let mut damages = Vec::new();
+        for job in must(client.jobs().await, "the store answers") {
+            let found = must(client.damages(&job.round.job).await, "the store answers");
+            damages.extend(found.into_iter().map(|damage| format!("{}: {}", damage.job, damage.text)));
+        }
+        damages
     }
 
     /// Gives an orchestrator its first message.

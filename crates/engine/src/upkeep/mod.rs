@@ -69,18 +69,6 @@ pub fn jobs() -> Vec<Box<dyn Job>> {
 }
 
 impl House {
-    /// Everything that any job finds wrong, each with the job's name. Nothing is changed.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn examine(&self) -> Result<Vec<(&'static str, Damage)>> {
-        let mut found = Vec::new();
-        for job in jobs() {
-            found.extend(job.find(self).await?.into_iter().map(|damage| (job.name(), damage)));
-        }
-        Ok(found)
-    }
-
     /// Mends one damage. False when it is gone meanwhile.
     ///
     /// # Errors
