@@ -28,6 +28,40 @@ fn a_file_makes_a_kind_that_runs() {
 }
 
 #[test]
+fn show_says_what_a_kind_reads_and_what_becomes_of_what_is_in_doubt() {
+    let place = Place::new();
+    let shown = |front: &str| {
+        let file = format!("---\nname: clerk\n{front}---\nYou file papers.\n");
+        place.write("data/kinds/clerk.md", &file);
+        place.entourage(&["kinds", "show", "clerk"]).good().stdout
+    };
+    let has = |shown: String, lines: [&str; 3]| {
+        for line in lines {
+            assert!(shown.lines().any(|shown| shown.trim() == line), "`{line}` is not in\n{shown}");
+        }
+    };
+    has(
+        shown(""),
+        [
+            "input    steer",
+            "context  time, learnings; sessions are kept; 5 summaries; summed up from 75 % of the window on",
+            "in doubt a person is asked; give up only after a deadline, and none is set",
+        ],
+    );
+    let context = "{sections: [], sessions: idle, idle_minutes: 7, summaries: 2, compact_at: 0.5}";
+    has(
+        shown(&format!(
+            "input: queue\nin_doubt: {{answer_seconds: 60, otherwise: retry}}\ncontext: {context}\n"
+        )),
+        [
+            "input    queue",
+            "context  no sections; sessions end after 7 idle minutes; 2 summaries; summed up from 50 % of the window on",
+            "in doubt a person is asked; retry after 60 s",
+        ],
+    );
+}
+
+#[test]
 fn check_points_at_mistakes_as_compilers_do() {
     let place = Place::new();
     let clean = place.entourage(&["kinds", "check"]).good();

@@ -1,7 +1,7 @@
 //! `entourage kinds show`: one kind, as its file says, and who is at work as which version of it.
 
 use entourage::Settings;
-use entourage_types::Kind;
+use entourage_types::{Kind, Sessions};
 use serde::Serialize;
 
 use super::in_use::{Used, in_use};
@@ -44,6 +44,8 @@ fn write(kind: &Kind, in_use: Option<&Used>) -> Result<()> {
         ("peers", names(&kind.peers)),
         ("program", kind.program.to_string()),
         ("reply", kind.reply.to_string()),
+        ("input", kind.input.to_string()),
+        ("context", context(kind)),
         (
             "limits",
             format!(
@@ -92,6 +94,25 @@ fn in_doubt(kind: &Kind) -> String {
         Some(seconds) => {
             format!("a person is asked; {} after {seconds} s", kind.in_doubt.otherwise.in_words())
         }
-        None => "a person is asked".into(),
+        None => format!(
+            "a person is asked; {} only after a deadline, and none is set",
+            kind.in_doubt.otherwise.in_words()
+        ),
     }
+}
+
+/// What its model gets to see beside its instructions, and for how long.
+fn context(kind: &Kind) -> String {
+    let context = &kind.context;
+    let sections: Vec<String> = context.sections.iter().map(ToString::to_string).collect();
+    let sections = if sections.is_empty() { "no sections".into() } else { sections.join(", ") };
+    let sessions = match context.sessions {
+        Sessions::Kept => "sessions are kept".into(),
+        Sessions::Idle => format!("sessions end after {} idle minutes", context.idle_minutes),
+    };
+    let share = context.compact_at * 100.0;
+    format!(
+        "{sections}; {sessions}; {} summaries; summed up from {share:.0} % of the window on",
+        context.summaries
+    )
 }
