@@ -3,10 +3,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use entourage_engine::{Error, House, Kinds, kinds::parse};
+use async_trait::async_trait;
+use entourage_engine::{Client, Error, House, Kinds, kinds::parse};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::Page;
-use entourage_testkit::{Effects, Faults, TestTool, World};
+use entourage_store::{Commit, Committed, Page, Store, Write};
+use entourage_testkit::{Between, Effects, Fault, Faults, Faulty, TestTool, Through, World};
 use entourage_tests::{first_tools, plain, well_formed};
 use entourage_tools::{Effect, Toolbox};
 use entourage_types::{
@@ -314,6 +315,69 @@ async fn a_grant_lets_go_what_waits_for_it_and_nothing_else() {
     let words: Vec<_> = told.iter().map(|question| question.answer.as_deref().unwrap()).collect();
     assert_eq!(words, ["approve always", "approve always", "approve always", "reject"]);
     assert_eq!(open(&other).await.len(), 3, "what one agent was granted is nothing to another");
+}
+
+/// A person so quick that the first question is answered before the second one is on record.
+struct Quick(Client);
+
+#[async_trait]
+impl Between for Quick {
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> entourage_store::Result<Committed> {
+        let asks =
+            |write: &Write| matches!(write, Write::Question(asked) if asked.status == QuestionStatus::Open);
+        if commit.writes.iter().any(asks) {
+            for question in self.0.questions(None, Some(QuestionStatus::Open), Page::default()).await.unwrap()
+            {
+                self.0.answer(question.id, Verdict::ApproveAlways.into()).await.unwrap();
+            }
+        }
+        store.commit(commit).await
+    }
+}
+
+/// Two calls that such a person grants, with these faults, and what else there is to do after them.
+/// Returns how many commits there were, and how many questions.
+async fn granted_at_once(faults: &Faults) -> (u64, usize) {
+    let pays = Script::call("pay", json!({"n": 7})).and_call("pay", json!({"n": 8}));
+    let model = ScriptedModel::deciding(move |request: &Request| {
+        let is_new = matches!(request.messages.last(), Some(Message::User(_)));
+        Some(Ok(if is_new { pays.clone() } else { Script::text("Done.") }))
+    });
+    let world = World::builder(model.clone()).workers(0).in_memory().start().await;
+    let happened = Effects::default();
+    let quick: Arc<dyn Store> = Arc::new(Through::new(Arc::clone(world.store()), Quick(world.client())));
+    let root = world.ask("Pay.").await;
+    for faults in [faults, &Faults::none()] {
+        let house = House::builder(
+            Arc::new(Faulty::new(Arc::clone(&quick), faults.clone())),
+            Arc::new(model.clone()),
+        )
+        .tools(Toolbox::new().with(TestTool::new("pay", Effect::Idempotent, &happened)))
+        .kinds(Kinds::none().with(kind("orchestrator", PAY)))
+        .clock(Arc::new(world.clock().clone()))
+        .build();
+        for _ in 0..3 {
+            let done = house.advance(root.id).await;
+            assert!(done.is_ok() || faults.dead(), "{done:?}");
+        }
+    }
+    assert_eq!(lines(&world, &root).await.len(), 5);
+    assert_eq!(happened.per_call().len(), 2);
+    let told = world.client().questions(Some(root.id), None, Page::default()).await.unwrap();
+    let is_granted = |question: &Question| question.answer.as_deref() == Some("approve always");
+    assert!(told.iter().all(is_granted), "nobody was asked twice: {told:?}");
+    (faults.commits(), told.len())
+}
+
+#[tokio::test]
+async fn a_grant_lets_go_what_was_just_being_asked() {
+    let (commits, questions) = granted_at_once(&Faults::none()).await;
+    assert_eq!(questions, 2);
+    for at in 1..=commits {
+        for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
+            granted_at_once(&Faults::at(at, fault)).await;
+        }
+    }
 }
 
 #[tokio::test]

@@ -64,6 +64,27 @@ impl Run<'_> {
         self.ask(call, wanted, writes).await
     }
 
+    /// Closes the questions about these calls that were being asked while a person granted what they
+    /// are about: that answer could not see them.
+    pub(super) async fn let_go_what_is_granted(&mut self, calls: &[ToolCall]) -> Result<()> {
+        let grants = |post: &Post| {
+            matches!(&post.body, PostBody::Answer { answer: Answer::Approve { always: true, .. }, .. })
+        };
+        if !self.inbox.iter().any(grants) {
+            return Ok(());
+        }
+        for asked in self.unanswered(calls) {
+            let Some(question) = self.question(asked.question).await? else { continue };
+            let Some(Proposal { tool, rule: Some(rule), .. }) = question.proposal.as_deref() else {
+                continue;
+            };
+            if self.granted(tool).await?.contains(rule) {
+                self.close_question(question.id, Answer::Granted).await?;
+            }
+        }
+        self.refresh().await
+    }
+
     /// The rule under which an approved call must be asked about again: what was approved are these
     /// arguments under that version of the kind. A grant is leave under its rule and under no other.
     pub(super) async fn must_ask_again(

@@ -64,6 +64,7 @@ impl Run<'_> {
     /// person let begin, or begin again.
     async fn take_posts(&mut self, calls: &[ToolCall]) -> Result<Vec<CallId>> {
         self.expire_overdue(calls).await?;
+        self.let_go_what_is_granted(calls).await?;
         let mut begun = Vec::new();
         for (index, call) in calls.iter().enumerate() {
             let Some(step) = self.steps.get(&key(call)).filter(|step| step.state == StepState::Open) else {

@@ -12,19 +12,27 @@ impl Run<'_> {
     /// activation then begins anew.
     pub(super) async fn expire_overdue(&mut self, calls: &[ToolCall]) -> Result<()> {
         let now = self.house.now();
-        let is_answered = |call: &ToolCall| self.inbox.iter().any(|post| post.body.call() == Some(call.id));
-        let waiting = calls.iter().filter(|call| !is_answered(call));
-        let asked = waiting.filter_map(|call| Asked::of(self.steps.get(&key(call))?));
-        let overdue: Vec<QuestionId> = asked
-            .filter(|asked| asked.due.is_some_and(|(due, _)| due <= now))
-            .map(|asked| asked.question)
-            .collect();
-        for id in overdue {
-            let Some(question) = self.question(id).await? else { continue };
-            let (commit, _) = closing(question, Answer::Expired, self.fenced(now));
-            self.apply(commit).await?;
+        for asked in self.unanswered(calls) {
+            if asked.due.is_some_and(|(due, _)| due <= now) {
+                self.close_question(asked.question, Answer::Expired).await?;
+            }
         }
         self.refresh().await
+    }
+
+    /// What was asked about these calls and has no answer in the inbox.
+    pub(super) fn unanswered(&self, calls: &[ToolCall]) -> Vec<Asked> {
+        let is_answered = |call: &ToolCall| self.inbox.iter().any(|post| post.body.call() == Some(call.id));
+        let waiting = calls.iter().filter(|call| !is_answered(call));
+        waiting.filter_map(|call| Asked::of(self.steps.get(&key(call))?)).collect()
+    }
+
+    /// Closes a question with what the house itself says to it, if it is there and open.
+    pub(super) async fn close_question(&mut self, id: QuestionId, answer: Answer) -> Result<()> {
+        let Some(question) = self.question(id).await? else { return Ok(()) };
+        let at = self.house.now();
+        let (commit, _) = closing(question, answer, self.fenced(at));
+        self.apply(commit).await
     }
 
     /// A question, if it is there and open.
