@@ -90,6 +90,8 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 /// A piece of an answer under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delta {
+    /// The provider has taken the request: what it sends from now on is the answer.
+    Taken,
     /// The next piece of text.
     Text(String),
     /// The next piece of reasoning, where the provider shows it.

@@ -232,8 +232,9 @@ impl Deltas for Streamed<'_> {
     fn delta(&mut self, delta: Delta) {
         let (pulse, clock) = self.pulse;
         pulse.beat(clock.now());
-        self.began |= !matches!(delta, Delta::Wasted(_));
+        self.began |= !matches!(delta, Delta::Taken | Delta::Wasted(_));
         match delta {
+            Delta::Taken => {}
             Delta::Text(text) => {
                 let length = text.chars().count() as u64;
                 self.send(Piece::Text(text));

@@ -72,7 +72,7 @@ impl<M: Model> Model for Gated<M> {
     }
 }
 
-/// The first piece of an answer says that the request was taken.
+/// Whatever comes says that the request was taken.
 struct Watched<'a, 'g> {
     deltas: &'a mut dyn Deltas,
     pass: &'a mut Pass<'g>,

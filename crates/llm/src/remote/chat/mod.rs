@@ -10,7 +10,7 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use secrecy::ExposeSecret;
 
 use crate::{
-    Connection, Deltas, Error, Provider, Request, Result, http,
+    Connection, Delta, Deltas, Error, Provider, Request, Result, http,
     remote::{answer::Answer, failure::Failure},
 };
 use body::Body;
@@ -69,6 +69,7 @@ impl Client {
             let words = within(self.silence_timeout, failure, response.text()).await.unwrap_or_default();
             return Err(failure.status(status, &headers, &words));
         }
+        deltas.delta(Delta::Taken);
         let mut events = Events::default();
         let mut collected = Collected::default();
         while let Some(bytes) = within(self.silence_timeout, failure, response.chunk()).await? {

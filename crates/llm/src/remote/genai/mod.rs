@@ -8,7 +8,7 @@ mod frames;
 mod incoming;
 mod outgoing;
 
-use std::sync::Arc;
+use std::{future::poll_fn, sync::Arc};
 
 use futures::StreamExt;
 use genai::{
@@ -20,7 +20,7 @@ use genai::{
 use secrecy::ExposeSecret;
 
 use crate::{
-    Connection, Deltas, Error, Provider, Request, Result, http,
+    Connection, Delta, Deltas, Error, Provider, Request, Result, http,
     remote::{answer::Answer, failure::Failure},
 };
 use frames::Frames;
@@ -78,7 +78,18 @@ impl Client {
         let response = self.client.exec_chat_stream(target, chat, Some(&options)).await;
         let mut stream = response.map_err(|error| incoming::error(error, failure))?.stream;
         let mut incoming = Incoming::new(self.kind);
-        while let Some(event) = stream.next().await {
+        let mut taken = false;
+        loop {
+            // Many a first event is kept by `genai`, and says all the same that the request was taken.
+            let next = poll_fn(|context| {
+                let next = stream.poll_next_unpin(context);
+                if !taken && frames.begun() {
+                    taken = true;
+                    deltas.delta(Delta::Taken);
+                }
+                next
+            });
+            let Some(event) = next.await else { break };
             if frames.broken() {
                 return Err(failure.bad("not JSON where JSON was due"));
             }
