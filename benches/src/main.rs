@@ -14,6 +14,7 @@ mod p3;
 mod p4;
 mod p5;
 mod p6;
+mod p7;
 mod p8;
 mod report;
 mod seed;
@@ -71,6 +72,8 @@ enum What {
     P5,
     /// Streaming: CPU per token, time to the first
     P6,
+    /// Events over HTTP: catching up with ten thousand, a thousand followers
+    P7,
     /// CPU of a run with few and with many runs in the database
     P8,
     /// Everything (the default)
@@ -116,6 +119,7 @@ fn main() -> Result<ExitCode> {
         What::P4 => p4::measure(&benches, &mut report)?,
         What::P5 => p5::measure(&benches, &cli.binary, cli.agents, &mut report)?,
         What::P6 => p6::measure(&benches, &mut report)?,
+        What::P7 => p7::measure(&benches, &mut report)?,
         What::P8 => p8::measure(&benches, cli.history, &mut report)?,
         What::Profile => p1::house_alone(&benches, cli.runs)?,
         What::ProfileTurns => p4::house_alone(&benches)?,
@@ -125,6 +129,7 @@ fn main() -> Result<ExitCode> {
             p3::measure(&benches, cli.runs, &mut report)?;
             p4::measure(&benches, &mut report)?;
             p6::measure(&benches, &mut report)?;
+            p7::measure(&benches, &mut report)?;
             p8::measure(&benches, cli.history, &mut report)?;
             p5::measure(&benches, &cli.binary, cli.agents, &mut report)?;
         }

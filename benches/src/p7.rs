@@ -1,0 +1,169 @@
+//! P7: events over HTTP. A client that was away catches up with ten thousand of them; a thousand
+//! clients follow one tree while its agent works, and none of them misses anything.
+
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use bytes::Bytes;
+use entourage_types::AgentId;
+use futures::{StreamExt as _, future::try_join_all, stream::BoxStream};
+use tokio::sync::{Barrier, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Benches, house::Bed, model::Script, report::Report, seed};
+
+/// Events that were missed.
+const MISSED: u64 = 10_000;
+/// How often they are caught up with; all but a hundredth of these count.
+const TIMES: usize = 200;
+/// Clients that follow.
+const FOLLOWERS: usize = 1_000;
+/// Turns of the agent that they follow.
+const TURNS: usize = 20;
+/// How long a follower waits for what was told before it counts as lost.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
+    let bed = Arc::new(benches.house.block_on(async { Bed::start(&benches.model, Script::Text) })?);
+    let stop = CancellationToken::new();
+    let address = benches.house.block_on(async {
+        let listener = entourage_server::bind(([127, 0, 0, 1], 0).into()).await?;
+        let address = listener.local_addr()?;
+        let settings = entourage_server::Settings::default();
+        tokio::spawn(entourage_server::serve(listener, bed.house.clone(), settings, stop.clone()));
+        anyhow::Ok(address)
+    })?;
+    caught_up(benches, &bed, address, report)?;
+    followed(benches, &bed, address, report)?;
+    stop.cancel();
+    benches.house.block_on(async { Arc::into_inner(bed).context("the house is still in use")?.end().await })
+}
+
+fn caught_up(benches: &Benches, bed: &Bed, address: SocketAddr, report: &mut Report) -> Result<()> {
+    let agent = benches.house.block_on(seed::talked(&**bed.house.store(), MISSED))?.id;
+    let after = benches.house.block_on(told(bed, agent))? - MISSED;
+    let mut times = Vec::with_capacity(TIMES);
+    for time in 0..=TIMES {
+        let begun = Instant::now();
+        let caught = benches.floor.block_on(async {
+            let mut follower = Follower::open(address, agent, after).await?;
+            follower.read_until(|follower| follower.caught_up).await?;
+            anyhow::Ok(follower)
+        })?;
+        ensure!((caught.told, caught.astray) == (MISSED, 0), "{} events of {MISSED}", caught.told);
+        // The first time warms up.
+        if time > 0 {
+            times.push(begun.elapsed().as_secs_f64() * 1000.0);
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    report.note("P7", "catch-up with 10,000 events, in the middle", times[TIMES / 2], "ms");
+    let most = times[TIMES - 1 - TIMES / 100];
+    report.target("P7", "catch-up with 10,000 events, all but a hundredth", (most, "ms"), 100.0, None);
+    Ok(())
+}
+
+fn followed(benches: &Benches, bed: &Arc<Bed>, address: SocketAddr, report: &mut Report) -> Result<()> {
+    let agent = benches.house.block_on(bed.run())?;
+    let after = benches.house.block_on(told(bed, agent))?;
+    let (ready, end) = (Arc::new(Barrier::new(FOLLOWERS + 1)), watch::Sender::new(None));
+    let followers: Vec<_> = (0..FOLLOWERS)
+        .map(|_| {
+            let (ready, mut end) = (Arc::clone(&ready), end.subscribe());
+            async move {
+                let mut follower = Follower::open(address, agent, after).await?;
+                follower.read_until(|follower| follower.caught_up).await?;
+                ready.wait().await;
+                let following = async {
+                    // What comes is read as it comes; the end is known last.
+                    let last = tokio::select! {
+                        biased;
+                        last = end.wait_for(Option::is_some) => *last?,
+                        never = follower.read_until(|_| false) => return never,
+                    };
+                    follower.read_until(|follower| last.is_none_or(|last| follower.last >= last)).await
+                };
+                // Whatever is missing by then is lost.
+                let _ = tokio::time::timeout(PATIENCE, following).await;
+                anyhow::Ok((follower.told, follower.astray))
+            }
+        })
+        .collect();
+    let (driven, start) = (Arc::clone(bed), Arc::clone(&ready));
+    let driver = benches.house.spawn(async move {
+        start.wait().await;
+        let begun = Instant::now();
+        for _ in 0..TURNS {
+            driven.turn(agent).await?;
+        }
+        let last = told(&driven, agent).await?;
+        end.send_replace(Some(last));
+        anyhow::Ok((begun, last))
+    });
+    let seen = benches.floor.block_on(try_join_all(followers))?;
+    let (begun, last) = benches.floor.block_on(driver)??;
+    let seconds = begun.elapsed().as_secs_f64();
+    let all: u64 = seen.iter().map(|(told, _)| told).sum();
+    let wrong: u64 = seen.iter().map(|(told, astray)| (last - after).abs_diff(*told) + astray).sum();
+    report.note("P7", "events told to 1,000 followers of one tree", all as f64, "");
+    report.note("P7", "told in a second", all as f64 / seconds, "/s");
+    report.target("P7", "of these lost, doubled or out of order", (wrong as f64, ""), 0.0, None);
+    Ok(())
+}
+
+/// The number of a tree's last event.
+async fn told(bed: &Bed, root: AgentId) -> Result<u64> {
+    Ok(bed.client().events(root, 0, u32::MAX).await?.last().context("a tree has events")?.seq)
+}
+
+/// A client of a stream, which looks at numbers only.
+struct Follower {
+    pieces: BoxStream<'static, reqwest::Result<Bytes>>,
+    line: Vec<u8>,
+    last: u64,
+    told: u64,
+    astray: u64,
+    caught_up: bool,
+}
+
+impl Follower {
+    async fn open(address: SocketAddr, root: AgentId, after: u64) -> Result<Self> {
+        entourage_llm::install_tls();
+        let http = reqwest::Client::builder().tls_certs_only([]).no_proxy().build()?;
+        let url = format!("http://{address}/v1/agents/{root}/events?after={after}");
+        let pieces = http.get(url).send().await?.error_for_status()?.bytes_stream().boxed();
+        Ok(Self { pieces, line: Vec::new(), last: after, told: 0, astray: 0, caught_up: false })
+    }
+
+    /// Reads on until enough has come. Dropping the future loses nothing.
+    async fn read_until(&mut self, enough: impl Fn(&Self) -> bool) -> Result<()> {
+        while !enough(self) {
+            let piece = self.pieces.next().await.context("the stream has ended")??;
+            for part in piece.split_inclusive(|byte| *byte == b'\n') {
+                self.line.extend_from_slice(part);
+                if part.ends_with(b"\n") {
+                    self.take_line()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_line(&mut self) -> Result<()> {
+        let line = std::str::from_utf8(&self.line)?.trim_end();
+        if let Some(id) = line.strip_prefix("id:") {
+            let number: u64 = id.trim().parse()?;
+            self.astray += u64::from(number != self.last + 1);
+            self.told += 1;
+            self.last = number;
+        } else if let Some(event) = line.strip_prefix("event:") {
+            self.caught_up |= event.trim() == "caught_up";
+        }
+        self.line.clear();
+        Ok(())
+    }
+}
