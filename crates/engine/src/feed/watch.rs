@@ -3,9 +3,12 @@
 
 use std::sync::{Arc, PoisonError};
 
-use entourage_store::{Error as StoreError, Store};
+use entourage_store::{Error as StoreError, Result as StoreResult, Store};
 use entourage_types::{AgentId, Event, Scope};
-use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::{
+    sync::broadcast::{self, error::RecvError},
+    task::JoinHandle,
+};
 
 use super::{Channels, Feed, Live, Pump, Signal};
 use crate::{Error, Result};
@@ -21,6 +24,8 @@ pub struct Watch {
     last: u64,
     live: broadcast::Receiver<Live>,
     page: std::vec::IntoIter<Event>,
+    /// The page after it, read while this one is told.
+    ahead: Option<JoinHandle<StoreResult<Vec<Event>>>>,
     /// Whether the store has more than the page.
     behind: bool,
     /// Whether it was told that it has caught up.
@@ -56,6 +61,7 @@ impl Watch {
             last: after.unwrap_or_default().saturating_sub(1),
             live,
             page: Vec::new().into_iter(),
+            ahead: None,
             behind: true,
             told: false,
             channels: Arc::clone(&feed.channels),
@@ -75,8 +81,16 @@ impl Watch {
     }
 
     async fn turn_the_page(&mut self) -> Result<()> {
-        let page = self.store.events(&self.scope, self.root, self.last, PAGE).await?;
+        let page = match self.ahead.take() {
+            Some(ahead) => ahead.await.map_err(|_| StoreError::Closed)??,
+            None => self.store.events(&self.scope, self.root, self.last, PAGE).await?,
+        };
         self.behind = page.len() == PAGE as usize;
+        if let Some(last) = page.last().filter(|_| self.behind) {
+            let (store, scope, root, after) =
+                (Arc::clone(&self.store), self.scope.clone(), self.root, last.seq);
+            self.ahead = Some(tokio::spawn(async move { store.events(&scope, root, after, PAGE).await }));
+        }
         self.page = page.into_iter();
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Events: a tree as it lives. A client that was away says which number it saw last and has
 //! missed nothing; one that reads slowly holds nobody up.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, sync::Arc};
 
 use axum::{
     extract::{FromRequestParts, State},
@@ -14,7 +14,7 @@ use axum::{
 use entourage_engine::{Signal, Watch};
 use entourage_types::{AgentId, Time};
 use futures::{Stream, StreamExt, stream};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -113,14 +113,14 @@ async fn ended(until: Option<Time>, served: Served) {
 fn frames(watch: Watch) -> impl Stream<Item = Result<Frame, Infallible>> {
     stream::unfold(watch, |mut watch| async move {
         let frame = match watch.next().await {
-            Ok(Signal::Event(event)) => Frame::default()
-                .id(event.seq.to_string())
-                .event(event.body.name())
-                .json_data(EventView::from((*event).clone())),
-            Ok(Signal::CaughtUp(last)) => {
-                Frame::default().event("caught_up").json_data(CaughtUpView { last })
+            Ok(Signal::Event(event)) => {
+                let frame = Frame::default().id(event.seq.to_string()).event(event.body.name());
+                with_data(frame, &EventView::from(Arc::unwrap_or_clone(event)))
             }
-            Ok(Signal::Delta(delta)) => Frame::default().event("delta").json_data(DeltaView::from(&*delta)),
+            Ok(Signal::CaughtUp(last)) => {
+                with_data(Frame::default().event("caught_up"), &CaughtUpView { last })
+            }
+            Ok(Signal::Delta(delta)) => with_data(Frame::default().event("delta"), &DeltaView::from(&*delta)),
             Err(error) => {
                 tracing::warn!(%error, "a stream of events ends");
                 return None;
@@ -134,4 +134,10 @@ fn frames(watch: Watch) -> impl Stream<Item = Result<Frame, Infallible>> {
             }
         }
     })
+}
+
+/// A frame with its data, written whole: a frame that takes JSON piece by piece looks for the ends of
+/// lines in each of them.
+fn with_data(frame: Frame, data: &impl Serialize) -> serde_json::Result<Frame> {
+    Ok(frame.data(serde_json::to_string(data)?))
 }
