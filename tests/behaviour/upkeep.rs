@@ -259,6 +259,25 @@ async fn a_wake_up_of_nobody_is_taken_away() {
 }
 
 #[tokio::test]
+async fn a_round_that_a_crash_ended_is_not_said_to_be_over() {
+    let (world, _) = asking().await;
+    let jobs = jobs();
+    let job = jobs.iter().find(|job| job.name() == "wakeups").unwrap();
+    let whole = world.beside().round(&**job).await.unwrap();
+    assert!(whole.began.is_some() && whole.at.is_some());
+    let (nobody, id) = (AgentId::new(), WakeupId::new());
+    damage(
+        &world,
+        &format!("INSERT INTO wakeups (agent, id, owner, due) VALUES ('{nobody}', '{id}', 'local', 0)"),
+    );
+    let dying = Faults::at_any(2, Fault::DieBefore);
+    assert!(world.beside_with(&dying).round(&**job).await.is_err());
+    let (_, cut_off) = world.beside().rounds().await.unwrap().remove(0);
+    assert_eq!((cut_off.job.as_str(), cut_off.found, cut_off.mended), ("wakeups", 1, 1));
+    assert!(cut_off.began.is_some() && cut_off.at.is_none(), "{cut_off:?}");
+}
+
+#[tokio::test]
 async fn rounds_are_done_when_due_and_leave_a_record() {
     let (world, root) = asking().await;
     let house = world.house().clone();

@@ -12,7 +12,7 @@ pub struct Round {
     /// When its last round began.
     #[serde(default)]
     pub began: Option<Time>,
-    /// When that was over; none when it has not had one.
+    /// When that was over; none while it is not, also where a crash ended it, and before the first.
     pub at: Option<Time>,
     /// When the next one is due.
     pub due: Time,

@@ -74,7 +74,7 @@ impl House {
         // One that a person asks for may meet one that is due: neither counts what the other mended.
         let _alone = self.inner.rounds.lock().await;
         let last = self.last_round(job).await?;
-        let mut round = Round { began: Some(self.now()), found: 0, mended: 0, error: None, ..last };
+        let mut round = Round { began: Some(self.now()), at: None, found: 0, mended: 0, error: None, ..last };
         if let Err(error) = self.find_and_mend(job, &mut round).await {
             tracing::error!(job = job.name(), %error, "a round of upkeep failed");
             round.error = Some(error.to_string());

@@ -68,14 +68,15 @@ fn show(globals: &Globals, job: &JobRecord) -> Result<()> {
     let JobRecord { purpose, round } = job;
     out::result(&format!("{}  {purpose}", paint.bold(&format!("{:13}", round.job))))?;
     let now = Time::now();
+    let came_of_it = format!("found {}, mended {}", round.found, round.mended);
+    let ago = |then| format!("{} ago", words::duration(now.since(then)));
     let last = match (round.began, round.at) {
-        (began, Some(at)) => {
-            let ago = words::duration(now.since(at));
-            let took = began.map(|began| format!(", took {}", words::duration(at.since(began))));
-            let (found, mended) = (round.found, round.mended);
-            format!("{ago} ago{}: found {found}, mended {mended}", took.unwrap_or_default())
+        (Some(began), Some(at)) => {
+            format!("{}, took {}: {came_of_it}", ago(at), words::duration(at.since(began)))
         }
-        (_, None) => "no round yet".into(),
+        (None, Some(at)) => format!("{}: {came_of_it}", ago(at)),
+        (Some(began), None) => format!("begun {} and not over: {came_of_it}", ago(began)),
+        (None, None) => "no round yet".into(),
     };
     let next =
         if round.due > now { format!("in {}", words::duration(round.due.since(now))) } else { "now".into() };

@@ -18,7 +18,7 @@ pub(crate) struct JobView {
     /// When its last round began; null where it has had none.
     #[schema(required, value_type = Option<schema::Time>)]
     began: Option<Time>,
-    /// When that was over.
+    /// When that was over; null while it is not, also where a crash ended it.
     #[schema(required, value_type = Option<schema::Time>)]
     at: Option<Time>,
     /// When the next one is due.
