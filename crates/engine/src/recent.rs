@@ -9,7 +9,7 @@ use entourage_types::{Agent, AgentId, Item, ItemBody};
 use lru::LruCache;
 
 /// How much is held, in bytes of text, roughly.
-const ROOM: usize = 32 << 20;
+const ROOM: usize = 16 << 20;
 /// What an item weighs beside its text.
 const ITEM: usize = 256;
 
