@@ -78,7 +78,14 @@ impl Dispatcher for Embedded {
                 && let Some((agent, owner)) = state.ready.next()
             {
                 let (house, again) = (Arc::clone(&house), owner.clone());
-                let task = working.spawn(async move { (agent, again, house.advance(agent).await) });
+                let given_up = state.given_up(agent);
+                let task = working.spawn(async move {
+                    let result = match given_up {
+                        Some(cause) => house.give_up(agent, &cause).await,
+                        None => house.advance(agent).await,
+                    };
+                    (agent, again, result)
+                });
                 under_way.insert(task.id(), (agent, owner));
             }
             measure::dispatched(working.len(), self.settings.concurrency, state.ready.len());
@@ -95,7 +102,7 @@ impl Dispatcher for Embedded {
                             None => continue,
                         },
                     };
-                    state.ended(agent, &owner, failure, &*house).await;
+                    state.ended(agent, owner, failure);
                     if state.more && state.ready.len() < LOW {
                         state.look().await?;
                     }
@@ -123,6 +130,13 @@ impl Dispatcher for Embedded {
     }
 }
 
+/// How often in a row an agent's activations failed, and why the last of them did.
+#[derive(Default)]
+struct Failures {
+    count: u32,
+    cause: String,
+}
+
 /// What the dispatcher holds in memory; all of it can be read again.
 struct State {
     settings: Settings,
@@ -130,7 +144,7 @@ struct State {
     clock: Arc<dyn Clock>,
     ready: Queue,
     later: BinaryHeap<Reverse<(Time, WakeupId, AgentId, Owner)>>,
-    failures: HashMap<AgentId, u32>,
+    failures: HashMap<AgentId, Failures>,
     /// Up to where due wake-ups have been read.
     cursor: Option<(Time, WakeupId)>,
     /// Whether the store has more than was read.
@@ -204,28 +218,34 @@ impl State {
         self.later.peek().map_or(self.horizon, |Reverse((due, ..))| (*due).min(self.horizon))
     }
 
+    /// Why an agent is not tried again: its run is ended instead.
+    fn given_up(&self, agent: AgentId) -> Option<String> {
+        let failures = self.failures.get(&agent)?;
+        (failures.count >= self.settings.give_up_after).then(|| failures.cause.clone())
+    }
+
     /// An activation has ended. One that failed is tried again later, and ended for good when that
-    /// keeps happening.
-    async fn ended(&mut self, agent: AgentId, owner: &Owner, failure: Option<String>, house: &dyn Advance) {
+    /// keeps happening; so is the ending itself.
+    fn ended(&mut self, agent: AgentId, owner: Owner, failure: Option<String>) {
         self.ready.done(agent);
         let Some(cause) = failure else {
             self.failures.remove(&agent);
             return;
         };
         let failures = self.failures.entry(agent).or_default();
-        *failures += 1;
-        tracing::error!(%agent, failures = *failures, %cause, "an activation failed");
-        if *failures >= self.settings.give_up_after {
-            match house.give_up(agent, &cause).await {
-                Ok(()) => {
-                    self.failures.remove(&agent);
-                    return;
-                }
-                Err(error) => tracing::error!(%agent, %error, "the run could not be ended either"),
-            }
+        failures.count += 1;
+        let (count, limit) = (failures.count, self.settings.give_up_after);
+        if count > limit {
+            tracing::error!(%agent, %cause, "the run could not be ended either");
+        } else {
+            tracing::error!(%agent, failures = count, %cause, "an activation failed");
+            failures.cause = cause;
         }
-        let delay = BACKOFF.saturating_mul(1 << (*failures - 1).min(7));
-        let due = self.clock.now() + delay;
-        self.later.push(Reverse((due, WakeupId::new(), agent, owner.clone())));
+        if count == limit {
+            self.ready.wake(agent, &owner);
+            return;
+        }
+        let delay = BACKOFF.saturating_mul(1 << (count - 1).min(7));
+        self.later.push(Reverse((self.clock.now() + delay, WakeupId::new(), agent, owner)));
     }
 }

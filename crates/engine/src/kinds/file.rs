@@ -205,6 +205,7 @@ fn split(text: &str) -> Result<(&str, &str, usize), (usize, String)> {
 fn plain(error: &serde_saphyr::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or(&text);
+    let line = line.strip_prefix("error: ").unwrap_or(line);
     line.split_once(": ").filter(|(head, _)| head.contains("line ")).map_or(line, |(_, tail)| tail).to_owned()
 }
 
@@ -285,6 +286,12 @@ mod tests {
         assert_eq!(kind, None, "{findings:?}");
         assert_eq!(findings.len(), 1, "{findings:?}");
         findings[0].clone()
+    }
+
+    #[test]
+    fn what_is_no_yaml_is_told_in_plain_words() {
+        let told = only("---\nname: k\ntools: [nope\n---\nHello.\n");
+        assert_eq!(told.to_string(), "k.md:3: error: unclosed bracket '['");
     }
 
     #[test]

@@ -57,6 +57,11 @@ impl Failure {
         self.exit
     }
 
+    /// Whether what was typed or set must change first.
+    pub(crate) fn is_usage(&self) -> bool {
+        self.exit == Exit::Usage
+    }
+
     /// What went wrong, for output that is not a terminal's.
     pub(crate) fn text(&self) -> &str {
         &self.text

@@ -176,3 +176,18 @@ fn a_database_in_other_hands_is_not_repaired() {
     assert_eq!(refused.code, 1, "{refused:?}");
     assert!(refused.stdout.contains("✗ database"), "{refused:?}");
 }
+
+#[test]
+fn nothing_is_broken_because_the_operator_alone_may_look() {
+    let place = Place::new();
+    let key = "a-secret-of-more-than-thirty-two-bytes";
+    let settings = format!("[server.auth.jwt]\nalgorithm = \"HS256\"\nkey = \"{key}\"\n");
+    place.write("data/entourage.toml", &settings);
+    let _server = Server::start(&place);
+    let token = place.entourage(&["token", "--owner", "ada"]).good().stdout;
+    let as_ada = |what: &[&str]| Ended::of(place.command(what).env("ENTOURAGE_TOKEN", token.trim()));
+    let looked = as_ada(&["doctor"]).good();
+    assert!(looked.stdout.contains("! upkeep") && looked.stdout.contains("--owner local"), "{looked:?}");
+    let refused = as_ada(&["doctor", "--repair"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+}

@@ -2,7 +2,7 @@
 
 use entourage_engine::FoundDamage;
 
-use super::{Finding, broken, good};
+use super::{Finding, broken, good, remark};
 use crate::cli::{
     backend::{Backend, Result},
     failure::Failure,
@@ -13,6 +13,8 @@ use crate::cli::{
 pub(super) async fn upkeep(backend: &dyn Backend, repair: bool) -> Vec<Finding> {
     let jobs = match backend.jobs().await {
         Ok(jobs) => jobs,
+        // Whoever may not look knows nothing of what is there to be mended.
+        Err(failure) if failure.is_usage() && !repair => return vec![remark("upkeep", failure.text())],
         Err(failure) => return vec![broken("upkeep", failure.text())],
     };
     let mut findings = Vec::new();
