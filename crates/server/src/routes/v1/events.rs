@@ -4,10 +4,11 @@
 use std::{convert::Infallible, sync::Arc};
 
 use axum::{
+    body::{Body, Bytes},
     extract::{FromRequestParts, State},
     http::{HeaderName, request::Parts},
     response::{
-        IntoResponse,
+        IntoResponse, Response,
         sse::{Event as Frame, KeepAlive, Sse},
     },
 };
@@ -91,8 +92,21 @@ async fn follow(
     let keep_alive = KeepAlive::new().interval(served.heartbeat);
     let ended = ended(caller.until, served);
     let stream = Sse::new(frames(watch).take_until(Box::pin(ended))).keep_alive(keep_alive);
+    let (parts, body) = stream.into_response().into_parts();
+    // What is there at one moment goes out in one piece: who was away gets thousands of events.
+    let pieces = body.into_data_stream().ready_chunks(TOGETHER).map(joined);
+    let response = Response::from_parts(parts, Body::from_stream(pieces));
     // Proxies of the nginx sort hold answers back unless told not to.
-    Ok(([(HeaderName::from_static("x-accel-buffering"), "no")], stream))
+    Ok(([(HeaderName::from_static("x-accel-buffering"), "no")], response))
+}
+
+/// At most so many frames in one piece of the body.
+const TOGETHER: usize = 64;
+
+/// Frames as one piece; a failure takes those before it along, which the client then asks for again.
+fn joined(frames: Vec<Result<Bytes, axum::Error>>) -> Result<Bytes, axum::Error> {
+    let frames = frames.into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(if let [one] = &frames[..] { one.clone() } else { frames.concat().into() })
 }
 
 /// Ready once the stream shall end: the server stops, or the caller's token has expired.
