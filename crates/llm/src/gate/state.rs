@@ -2,8 +2,9 @@
 //!
 //! A request is *asking* until its answer begins: that is when the provider has taken it. One may
 //! ask at first, and again after each closing; each that is taken while others wait makes room for
-//! three more, and, once somebody was refused, for one more. So a provider that wants fewer requests
-//! refuses one or a few, not as many as there are callers. Refusals come fast: a slow answer holds nobody up for long.
+//! three more, and, once the gate has been closed, for one more. So a provider that wants fewer
+//! requests refuses one or a few, not as many as there are callers. Refusals come fast: a slow answer
+//! holds nobody up for long.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -147,6 +148,7 @@ impl State {
         if round == self.round {
             self.asks_no_more(began);
             self.slower = 0;
+            // The first round ends with the first closing: until then nobody was refused.
             let more = match (wanted, self.round) {
                 (false, _) => 0,
                 (true, 0) => 3,
