@@ -12,7 +12,9 @@ const ITEMS: u64 = 1_000;
 const TURNS: usize = 10;
 /// Rounds; in each, every side has its turn.
 const ROUNDS: usize = 8;
-/// Transcripts whose next turn is weighed.
+/// Turns that are weighed together: what one writes depends on how full the pages happen to be.
+const WEIGHED_TURNS: u64 = 10;
+/// Transcripts whose next turns are weighed.
 const WEIGHED: [u64; 3] = [10, 1_000, 10_000];
 
 pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
@@ -87,5 +89,11 @@ async fn turns(bed: &Bed, agents: &[AgentId]) -> Result<()> {
 /// The bytes that the next turn of a transcript writes.
 async fn weigh(bed: &Bed, items: u64) -> Result<u64> {
     let agents = talked(bed, items, 1).await?;
-    bed.written(turns(bed, &agents)).await
+    let written = async {
+        for _ in 0..WEIGHED_TURNS {
+            turns(bed, &agents).await?;
+        }
+        anyhow::Ok(())
+    };
+    Ok(bed.written(written).await? / WEIGHED_TURNS)
 }

@@ -21,7 +21,7 @@ pub(crate) fn list(
 ) -> Result<Vec<Event>> {
     Select::new(
         "SELECT e.root, e.seq, e.agent, e.at, e.item_seq, e.body, \
-         i.agent, i.seq, i.run, i.session, i.at, i.type, i.body \
+         i.run, i.session, i.at, i.type, i.body \
          FROM events e LEFT JOIN items i ON i.agent = e.agent AND i.seq = e.item_seq \
          WHERE e.root = ? AND e.seq > ?",
     )
@@ -34,14 +34,15 @@ pub(crate) fn list(
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Event> {
+    let (root, agent) = (word(row, 0)?, word(row, 2)?);
     let body = match row.get::<_, Option<i64>>(4)? {
         Some(_) => {
-            let item = items::read(row, 6)?;
-            EventBody::Item { item_seq: item.seq, item: Some(item) }
+            let item_seq = count(row, 4)?;
+            EventBody::Item { item_seq, item: Some(items::read_of(agent, item_seq, word(row, 6)?, row, 7)?) }
         }
         None => json(row, 5)?,
     };
-    Ok(Event { root: word(row, 0)?, seq: count(row, 1)?, agent: word(row, 2)?, at: time(row, 3)?, body })
+    Ok(Event { root, seq: count(row, 1)?, agent, at: time(row, 3)?, body })
 }
 
 /// Numbers what a commit tells, writes it, and returns it as subscribers get it.

@@ -10,22 +10,28 @@ use crate::{
     select::Select,
 };
 
-/// Reads an item whose columns (agent, seq, run, session, at, type, body) begin at `first`.
-pub(crate) fn read(row: &Row<'_>, first: usize) -> rusqlite::Result<Item> {
-    read_of(word(row, first)?, word(row, first + 2)?, row, first)
+/// Reads an item whose columns are agent, seq, run, session, at, type, body.
+fn read(row: &Row<'_>) -> rusqlite::Result<Item> {
+    read_of(word(row, 0)?, count(row, 1)?, word(row, 2)?, row, 3)
 }
 
-/// The same, of an agent and a run that are known.
-fn read_of(agent: AgentId, run: RunId, row: &Row<'_>, first: usize) -> rusqlite::Result<Item> {
-    let type_name = row.get_ref(first + 5)?.as_str()?;
-    let json = row.get_ref(first + 6)?.as_str()?;
+/// Reads an item of which the rest is known; its columns session, at, type, body begin at `first`.
+pub(crate) fn read_of(
+    agent: AgentId,
+    seq: u64,
+    run: RunId,
+    row: &Row<'_>,
+    first: usize,
+) -> rusqlite::Result<Item> {
+    let type_name = row.get_ref(first + 2)?.as_str()?;
+    let json = row.get_ref(first + 3)?.as_str()?;
     Ok(Item {
         agent,
-        seq: count(row, first + 1)?,
+        seq,
         run,
-        session: row.get(first + 3)?,
-        at: time(row, first + 4)?,
-        body: ItemBody::from_json(type_name, json).map_err(|cause| unreadable(first + 6, cause))?,
+        session: row.get(first)?,
+        at: time(row, first + 1)?,
+        body: ItemBody::from_json(type_name, json).map_err(|cause| unreadable(first + 3, cause))?,
     })
 }
 
@@ -38,7 +44,7 @@ pub(crate) fn list(connection: &Connection, scope: &Scope, query: &ItemQuery) ->
         .of(scope, "agents", query.agent)
         .end("ORDER BY seq LIMIT ?")
         .bind(query.limit)
-        .rows(connection, |row| read(row, 0))
+        .rows(connection, read)
 }
 
 /// The items of the session from a number on, in order. Sessions follow each other, so the
@@ -69,7 +75,7 @@ pub(crate) fn of_session(
                 *run.insert(word(row, 2)?)
             }
         };
-        items.push(read_of(agent, of, row, 0)?);
+        items.push(read_of(agent, count(row, 1)?, of, row, 3)?);
     }
     items.reverse();
     Ok(items)

@@ -81,10 +81,12 @@ impl Watch {
     }
 
     async fn turn_the_page(&mut self) -> Result<()> {
-        let page = match self.ahead.take() {
-            Some(ahead) => ahead.await.map_err(|_| StoreError::Closed)??,
-            None => self.store.events(&self.scope, self.root, self.last, PAGE).await?,
+        let page = match &mut self.ahead {
+            Some(ahead) => ahead.await.map_err(|_| StoreError::Closed),
+            None => Ok(self.store.events(&self.scope, self.root, self.last, PAGE).await),
         };
+        self.ahead = None;
+        let page = page??;
         self.behind = page.len() == PAGE as usize;
         if let Some(last) = page.last().filter(|_| self.behind) {
             let (store, scope, root, after) =

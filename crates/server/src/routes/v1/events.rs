@@ -1,20 +1,21 @@
 //! Events: a tree as it lives. A client that was away says which number it saw last and has
 //! missed nothing; one that reads slowly holds nobody up.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
     body::{Body, Bytes},
     extract::{FromRequestParts, State},
-    http::{HeaderName, request::Parts},
-    response::{
-        IntoResponse, Response,
-        sse::{Event as Frame, KeepAlive, Sse},
+    http::{
+        HeaderName,
+        header::{CACHE_CONTROL, CONTENT_TYPE},
+        request::Parts,
     },
+    response::IntoResponse,
 };
 use entourage_engine::{Signal, Watch};
 use entourage_types::{AgentId, Time};
-use futures::{Stream, StreamExt, stream};
+use futures::{FutureExt as _, Stream, StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -30,6 +31,9 @@ use crate::{
 pub(super) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new().routes(routes!(follow))
 }
+
+/// At about how many bytes a piece of the body is full.
+const PIECE: usize = 32 * 1024;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -89,24 +93,12 @@ async fn follow(
 ) -> Result<impl IntoResponse, Problem> {
     let root = caller.client.agent(id).await?.root;
     let watch = caller.client.watch(root, last.number.or(begin.after)).await?;
-    let keep_alive = KeepAlive::new().interval(served.heartbeat);
+    let heartbeat = served.heartbeat;
     let ended = ended(caller.until, served);
-    let stream = Sse::new(frames(watch).take_until(Box::pin(ended))).keep_alive(keep_alive);
-    let (parts, body) = stream.into_response().into_parts();
-    // What is there at one moment goes out in one piece: who was away gets thousands of events.
-    let pieces = body.into_data_stream().ready_chunks(TOGETHER).map(joined);
-    let response = Response::from_parts(parts, Body::from_stream(pieces));
+    let body = Body::from_stream(pieces(watch, heartbeat).take_until(Box::pin(ended)));
     // Proxies of the nginx sort hold answers back unless told not to.
-    Ok(([(HeaderName::from_static("x-accel-buffering"), "no")], response))
-}
-
-/// At most so many frames in one piece of the body.
-const TOGETHER: usize = 64;
-
-/// Frames as one piece; a failure takes those before it along, which the client then asks for again.
-fn joined(frames: Vec<Result<Bytes, axum::Error>>) -> Result<Bytes, axum::Error> {
-    let frames = frames.into_iter().collect::<Result<Vec<_>, _>>()?;
-    Ok(if let [one] = &frames[..] { one.clone() } else { frames.concat().into() })
+    let buffering = HeaderName::from_static("x-accel-buffering");
+    Ok(([(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache"), (buffering, "no")], body))
 }
 
 /// Ready once the stream shall end: the server stops, or the caller's token has expired.
@@ -123,35 +115,59 @@ async fn ended(until: Option<Time>, served: Served) {
     }
 }
 
-/// What is watched, as frames; ends when it cannot be watched any more, so that the client comes back.
-fn frames(watch: Watch) -> impl Stream<Item = Result<Frame, Infallible>> {
-    stream::unfold(watch, |mut watch| async move {
-        let frame = match watch.next().await {
-            Ok(Signal::Event(event)) => {
-                let frame = Frame::default().id(event.seq.to_string()).event(event.body.name());
-                with_data(frame, &EventView::from(Arc::unwrap_or_clone(event)))
-            }
-            Ok(Signal::CaughtUp(last)) => {
-                with_data(Frame::default().event("caught_up"), &CaughtUpView { last })
-            }
-            Ok(Signal::Delta(delta)) => with_data(Frame::default().event("delta"), &DeltaView::from(&*delta)),
-            Err(error) => {
-                tracing::warn!(%error, "a stream of events ends");
-                return None;
-            }
+/// What is watched, as pieces of the body; ends when it cannot be watched any more, so that the client
+/// comes back.
+///
+/// What is there at one moment goes out in one piece, written into one buffer: who was away gets
+/// thousands of events.
+fn pieces(watch: Watch, heartbeat: Duration) -> impl Stream<Item = Result<Bytes, Infallible>> {
+    stream::unfold(Some(watch), move |watch| async move {
+        let mut watch = watch?;
+        let mut frames = Vec::new();
+        let Ok(first) = tokio::time::timeout(heartbeat, watch.next()).await else {
+            return Some((Ok(Bytes::from_static(b":\n\n")), Some(watch)));
         };
-        match frame {
-            Ok(frame) => Some((Ok(frame), watch)),
-            Err(error) => {
-                tracing::error!(%error, "an event cannot be written");
-                None
+        let mut next = Some(first);
+        while let Some(signal) = next {
+            if !told(signal, &mut frames) {
+                return Some((Ok(frames.into()), None));
             }
+            next = if frames.len() < PIECE { watch.next().now_or_never() } else { None };
         }
+        Some((Ok(frames.into()), Some(watch)))
     })
 }
 
-/// A frame with its data, written whole: a frame that takes JSON piece by piece looks for the ends of
-/// lines in each of them.
-fn with_data(frame: Frame, data: &impl Serialize) -> serde_json::Result<Frame> {
-    Ok(frame.data(serde_json::to_string(data)?))
+/// Writes one signal; whether there can be more after it.
+fn told(signal: entourage_engine::Result<Signal>, frames: &mut Vec<u8>) -> bool {
+    let written = match signal {
+        Ok(Signal::Event(event)) => {
+            let (seq, name) = (event.seq, event.body.name());
+            frame(frames, Some(seq), name, &EventView::from(Arc::unwrap_or_clone(event)))
+        }
+        Ok(Signal::CaughtUp(last)) => frame(frames, None, "caught_up", &CaughtUpView { last }),
+        Ok(Signal::Delta(delta)) => frame(frames, None, "delta", &DeltaView::from(&*delta)),
+        Err(error) => {
+            tracing::warn!(%error, "a stream of events ends");
+            return false;
+        }
+    };
+    written.inspect_err(|error| tracing::error!(%error, "an event cannot be written")).is_ok()
+}
+
+/// One frame. Its data are JSON, which has no ends of lines in it; half a frame is taken back.
+fn frame(frames: &mut Vec<u8>, id: Option<u64>, name: &str, data: &impl Serialize) -> serde_json::Result<()> {
+    let begin = frames.len();
+    if let Some(id) = id {
+        frames.extend_from_slice(format!("id: {id}\n").as_bytes());
+    }
+    for part in ["event: ", name, "\ndata: "] {
+        frames.extend_from_slice(part.as_bytes());
+    }
+    let written = serde_json::to_writer(&mut *frames, data);
+    match written {
+        Ok(()) => frames.extend_from_slice(b"\n\n"),
+        Err(_) => frames.truncate(begin),
+    }
+    written
 }
