@@ -186,7 +186,7 @@ fn next(agent: &mut Agent, run: RunId, at: Time, body: ItemBody) -> Write {
 }
 
 fn asked() -> ItemBody {
-    ItemBody::Message(Message { from: Author::User, text: QUESTION.into(), task: None })
+    ItemBody::Message(Message::new(Author::User, QUESTION, None))
 }
 
 fn look_up(id: CallId) -> ToolCall {

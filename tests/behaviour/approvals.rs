@@ -29,7 +29,7 @@ async fn world(front: &str, model: &ScriptedModel) -> (World, Effects) {
         Effect::Unsafe,
         &happened,
     ));
-    let kinds = Kinds::none().with(kind("orchestrator", front));
+    let kinds = Kinds::none().with(kind("assistant", front));
     (World::builder(model.clone()).tools(tools).kinds(kinds).start().await, happened)
 }
 
@@ -130,10 +130,7 @@ async fn only_calls_that_a_rule_speaks_of_wait() {
     let root = world.ask("Pay.").await;
     let question = world.question(root.id).await;
     assert_eq!(happened.per_call(), [1, 1], "the cheap one and the reading were not held back");
-    assert_eq!(
-        question.text,
-        "May the orchestrator call `pay` with {\"n\":101}? A rule asks: p* when n > 100."
-    );
+    assert_eq!(question.text, "May the assistant call `pay` with {\"n\":101}? A rule asks: p* when n > 100.");
     answer(&world, &question, approve()).await;
     lines(&world, &root).await;
     assert_eq!(happened.per_call(), [1, 1, 1]);
@@ -353,7 +350,7 @@ async fn granted_at_once(faults: &Faults) -> (u64, usize) {
             Arc::new(model.clone()),
         )
         .tools(Toolbox::new().with(TestTool::new("pay", Effect::Idempotent, &happened)))
-        .kinds(Kinds::none().with(kind("orchestrator", PAY)))
+        .kinds(Kinds::none().with(kind("assistant", PAY)))
         .clock(Arc::new(world.clock().clone()))
         .build();
         for _ in 0..3 {
@@ -388,7 +385,7 @@ async fn leave_given_under_one_version_of_a_kind_is_not_leave_under_another() {
     let house = |front: &str| {
         House::builder(Arc::clone(store.store()), Arc::<ScriptedModel>::clone(&model))
             .tools(Toolbox::new().with(TestTool::new("pay", Effect::Unsafe, &happened)))
-            .kinds(Kinds::none().with(kind("orchestrator", front)))
+            .kinds(Kinds::none().with(kind("assistant", front)))
             .build()
     };
     let before = house(PAY);
@@ -428,7 +425,7 @@ async fn handing_work_over_can_need_leave_and_asks_the_roots_user_from_below() {
         }))
     });
     let kinds = Kinds::none()
-        .with(kind("orchestrator", "peers: [worker]\napproval: [{ tools: send_message }]"))
+        .with(kind("assistant", "peers: [worker]\napproval: [{ tools: send_message }]"))
         .with(kind("worker", "approval: [{ tools: create_note }]"));
     let world = World::builder(model).tools(first_tools()).kinds(kinds).start().await;
     let root = world.ask("Go.").await;

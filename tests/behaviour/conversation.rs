@@ -137,7 +137,7 @@ async fn what_cannot_be_is_refused_at_the_door_and_changes_nothing() {
     let client = world.client();
     let unknown = NewAgent { kind: Some("oracle".into()), message: Some("hi".into()), title: None };
     let error = client.create(unknown, None).await.unwrap_err().to_string();
-    assert_eq!(error, "there is no kind `oracle`; there are: orchestrator, researcher");
+    assert_eq!(error, "there is no kind `oracle`; there are: assistant, general, orchestrator, researcher");
     let blank = NewAgent { message: Some(" \n ".into()), ..NewAgent::default() };
     assert!(client.create(blank, None).await.unwrap_err().to_string().contains("empty"));
     let huge = NewAgent { message: Some("x".repeat(2 << 20)), ..NewAgent::default() };

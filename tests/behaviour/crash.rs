@@ -120,7 +120,7 @@ fn silence() -> Story {
 /// changed, two expire, two are approved for good. Whoever is asked whether an interrupted one happened gives its result: so its
 /// effect happens once or never.
 fn approvals() -> Story {
-    const RULES: &str = "---\nname: orchestrator\napproval:\n  - { tools: pay, when: n <= 3 }\n  \
+    const RULES: &str = "---\nname: assistant\napproval:\n  - { tools: pay, when: n <= 3 }\n  \
         - { tools: pay, when: n == 4, answer_seconds: 60 }\n  \
         - { tools: pay, when: n == 5, answer_seconds: 60, otherwise: approve }\n  \
         - { tools: pay, when: n >= 6 }\n---\nPay.";

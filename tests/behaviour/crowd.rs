@@ -108,7 +108,7 @@ fn spawning() -> String {
 fn kinds() -> Kinds {
     let limits =
         Limits { max_children: 200, max_tree: 200, max_same_tool: 200, max_depth: 1, ..Limits::default() };
-    let lead = Kind { peers: vec!["worker".into()], limits, ..Kind::bare("orchestrator") };
+    let lead = Kind { peers: vec!["worker".into()], limits, ..Kind::bare("assistant") };
     Kinds::none().with(lead).with(Kind::bare("worker"))
 }
 

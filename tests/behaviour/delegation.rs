@@ -85,7 +85,7 @@ async fn messages_of_one_turn_are_worked_side_by_side_and_answered_in_order() {
     let orchestrator = Kind {
         peers: vec!["ada".into(), "bob".into()],
         instructions: "Lead.".into(),
-        ..Kind::bare("orchestrator")
+        ..Kind::bare("assistant")
     };
     let model = with_researcher(
         [
@@ -127,8 +127,13 @@ async fn background_work_returns_its_task_at_once_and_its_result_as_a_message() 
     let items = world.client().items(root.id, 0, 10).await.unwrap();
     let lines = plain(&items);
     assert!(lines[2].contains("tsk_") && lines[2].contains("Its result will come"), "{}", lines[2]);
-    let result = lines.iter().find(|line| line.contains("task_result")).expect("the result came");
-    assert!(result.contains("dug &lt;dig&gt;"), "{result}");
+    assert!(lines.contains(&"message: dug <dig>".to_owned()), "{lines:?}");
+    let last = model.requests().pop().expect("it was asked about the result");
+    let told = last.messages.iter().find_map(|message| match message {
+        Message::User(text) if text.starts_with("<task_result task=\"tsk_") => Some(text),
+        _ => None,
+    });
+    assert!(told.expect("the result came").contains("dug &lt;dig&gt;"), "{told:?}");
     well_formed(&items).unwrap();
 }
 
@@ -160,16 +165,16 @@ async fn a_peers_failure_is_an_error_output_and_the_caller_goes_on() {
 #[tokio::test]
 async fn depth_children_and_tree_are_bounded_and_the_agent_is_told() {
     let deep = |limits: Limits| Kind {
-        peers: vec!["orchestrator".into()],
+        peers: vec!["assistant".into()],
         instructions: "Go deeper.".into(),
         limits,
-        ..Kind::bare("orchestrator")
+        ..Kind::bare("assistant")
     };
     // Every agent delegates to one below until it is told that it may not; then it answers.
     let model = ScriptedModel::deciding(|request: &Request| {
         Some(Ok(match request.messages.last() {
             Some(Message::User(_)) => {
-                Script::call("send_message", json!({"recipient": "orchestrator", "message": "deeper"}))
+                Script::call("send_message", json!({"recipient": "assistant", "message": "deeper"}))
             }
             Some(Message::Output { text, .. }) => Script::text(text.clone()),
             other => Script::text(format!("{other:?}")),

@@ -14,7 +14,7 @@ use serde_json::json;
 
 /// A kind as its file says.
 fn kind_of(front: &str) -> Kind {
-    let (kind, findings) = parse("payer.md", &format!("---\nname: orchestrator\n{front}\n---\nPay."));
+    let (kind, findings) = parse("payer.md", &format!("---\nname: assistant\n{front}\n---\nPay."));
     kind.unwrap_or_else(|| panic!("{findings:?}"))
 }
 
@@ -60,7 +60,7 @@ async fn a_person_judges_a_call_in_doubt() {
         (Answer::Declined, given_up, 1),
         (Answer::Text("Paid, receipt 7.".into()), "output: Paid, receipt 7.", 1),
     ] {
-        let (world, root, happened) = interrupted(Effect::Unsafe, Kind::bare("orchestrator")).await;
+        let (world, root, happened) = interrupted(Effect::Unsafe, Kind::bare("assistant")).await;
         let question = world.question(root.id).await;
         assert_eq!((question.about, question.due), (About::Doubt, None));
         let proposal = question.proposal.expect("it says which call");
@@ -78,7 +78,7 @@ async fn where_nobody_judges_in_time_what_was_declared_is_done() {
         (Verdict::GiveUp, "output!: The call was interrupted, and nobody said in time whether it took", 1),
     ] {
         let in_doubt = InDoubt { answer_seconds: Some(60), otherwise };
-        let kind = Kind { in_doubt, ..Kind::bare("orchestrator") };
+        let kind = Kind { in_doubt, ..Kind::bare("assistant") };
         let (world, root, happened) = interrupted(Effect::Unsafe, kind).await;
         let question = world.question(root.id).await;
         assert_eq!(question.otherwise, Some(otherwise));

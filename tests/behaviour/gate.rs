@@ -130,7 +130,7 @@ async fn fifty_sub_agents_that_meet_a_429_all_finish_with_few_wasted_requests() 
         limits: limits.clone(),
         ..Kind::bare(name)
     };
-    let lead = Kind { peers: vec!["worker".into()], ..named("orchestrator", "You lead.") };
+    let lead = Kind { peers: vec!["worker".into()], ..named("assistant", "You lead.") };
     let kinds = Kinds::none().with(lead).with(named("worker", "You work."));
     let world = World::builder(Arc::clone(&gate)).tools(first_tools()).kinds(kinds).start().await;
     let hands = Hands::on(world.clock());
@@ -206,7 +206,7 @@ async fn people_overtake_background_work_at_the_gate() {
         model: Some(MAIN.into()),
         ..Kind::bare(name)
     };
-    let lead = Kind { peers: vec!["worker".into()], ..named("orchestrator", "You lead.") };
+    let lead = Kind { peers: vec!["worker".into()], ..named("assistant", "You lead.") };
     let kinds = Kinds::none().with(lead).with(named("worker", "Background."));
     let world = World::builder(Arc::clone(&gate)).tools(first_tools()).kinds(kinds).start().await;
     let hands = Hands::on(world.clock());

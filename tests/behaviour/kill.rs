@@ -38,7 +38,7 @@ async fn complete(State(provider): State<Provider>, Json(request): Json<Value>) 
         request["messages"].as_array().into_iter().flatten().filter(|m| m["role"] == "tool").count();
     let number = {
         let mut seen = provider.seen.lock().unwrap();
-        seen.push(format!("{} {outputs}", if researcher { "researcher" } else { "orchestrator" }));
+        seen.push(format!("{} {outputs}", if researcher { "researcher" } else { "assistant" }));
         seen.len()
     };
     provider.told.send(number).unwrap();
@@ -137,7 +137,7 @@ async fn a_killed_delegation_is_finished_by_the_next_start() {
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let expected = transcripts(undisturbed.path()).await;
     let requests = seen.lock().unwrap().clone();
-    assert_eq!(requests, ["orchestrator 0", "researcher 0", "researcher 1", "orchestrator 1"]);
+    assert_eq!(requests, ["assistant 0", "researcher 0", "researcher 1", "assistant 1"]);
 
     for held in 1..=requests.len() {
         let directory = tempfile::tempdir().unwrap();

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test ends by panicking")]
 
 mod approvals;
+mod chat;
 mod conversation;
 mod crash;
 mod crowd;
@@ -15,6 +16,7 @@ mod kill;
 mod kill_loop;
 mod limits;
 mod one_at_a_time;
+mod orchestrator;
 mod prefix;
 mod proofs;
 mod questions;
@@ -22,6 +24,7 @@ mod retention;
 mod retries;
 mod sessions;
 mod stuck;
+mod sub_agents;
 mod telemetry;
 mod tools;
 mod upkeep;

@@ -206,9 +206,9 @@ async fn a_model_that_never_sums_up_is_not_waited_for() {
     world.ended(root).await;
     world.clock().advance(HALF_AN_HOUR);
     model.begun().await;
-    world.clock().advance(Duration::from_secs(
-        world.house().kinds().get("orchestrator").unwrap().limits.model_seconds,
-    ));
+    world
+        .clock()
+        .advance(Duration::from_secs(world.house().kinds().get("assistant").unwrap().limits.model_seconds));
     assert!(closed(&world, root, 1).await[0].summary.contains("About boats"));
     assert_eq!(model.cut_off(), 1);
 }
@@ -264,14 +264,14 @@ async fn the_session_of_an_agent_that_works_for_another_stays_open() {
         Some(Ok(match request.messages.last() {
             Some(Message::User(text)) if is_summary(request) => Script::text(format!("{} words", text.len())),
             Some(Message::User(text)) if text == "Go." => {
-                Script::call("send_message", json!({"recipient": "orchestrator", "message": "work"}))
+                Script::call("send_message", json!({"recipient": "assistant", "message": "work"}))
             }
             _ => Script::text("Done."),
         }))
     });
     let kinds = one_kind(|kind| {
         kind.context.sessions = Sessions::Idle;
-        kind.peers = vec!["orchestrator".into()];
+        kind.peers = vec!["assistant".into()];
     });
     let world = start(&model, kinds).await;
     let root = world.ask("Go.").await;

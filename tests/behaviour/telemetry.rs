@@ -111,8 +111,8 @@ async fn a_tree_is_one_trace_through_delegation_and_a_restart() {
         assert_eq!(found.len(), 1, "{name} of {kind}: {spans:#?}");
         found[0]
     };
-    let orchestrator = only("invoke_agent orchestrator", "orchestrator");
-    let handing_over = only("execute_tool send_message", "orchestrator");
+    let orchestrator = only("invoke_agent assistant", "assistant");
+    let handing_over = only("execute_tool send_message", "assistant");
     let researcher = only("invoke_agent researcher", "researcher");
     let asking = only("execute_tool ask_user", "researcher");
     assert_eq!(orchestrator.get("parentSpanId"), None);
@@ -221,7 +221,7 @@ async fn a_summary_is_a_request_of_the_run_that_closes_the_session() {
     tokio::time::timeout(PATIENCE, all_told).await.expect("two runs, a request each");
     let spans = collector.spans();
     let named = |name: &str| spans.iter().filter(|span| span["name"] == name).collect::<Vec<_>>();
-    let (runs, requests) = (named("invoke_agent orchestrator"), named("chat script"));
+    let (runs, requests) = (named("invoke_agent assistant"), named("chat script"));
     assert_eq!((runs.len(), requests.len()), (2, 2), "{spans:#?}");
     for (run, request) in runs.iter().zip(requests) {
         assert_eq!(request["parentSpanId"], run["spanId"]);

@@ -67,10 +67,10 @@ fn model_of_a_tree(seed: u64, answered: &Answered) -> ScriptedModel {
         let script = match roll % 4 {
             _ if level >= 2 || said > 6 => Script::text("done"),
             0 => Script::text("done"),
-            1 => Script::call("spawn_agent", json!({"kind": "orchestrator", "task": task})),
-            2 => Script::call("send_message", json!({"recipient": "orchestrator", "message": task})),
+            1 => Script::call("spawn_agent", json!({"kind": "assistant", "task": task})),
+            2 => Script::call("send_message", json!({"recipient": "assistant", "message": task})),
             _ => Script::call("create_note", json!({"title": "t", "content": "c"}))
-                .and_call("spawn_agent", json!({"kind": "orchestrator", "task": task})),
+                .and_call("spawn_agent", json!({"kind": "assistant", "task": task})),
         };
         let script = script.using(usage);
         let first_time = cut_off.lock().unwrap().insert(place);
@@ -91,7 +91,7 @@ async fn grow(seed: u64, fault: Option<(u64, Fault)>) -> u64 {
     let faults = fault.map_or_else(Faults::none, |(at, fault)| Faults::at(at, fault));
     let answered = Answered::default();
     let limits = Limits { max_tokens: u64::MAX, ..Limits::default() };
-    let kinds = one_kind(|kind| (kind.peers, kind.limits) = (vec!["orchestrator".into()], limits));
+    let kinds = one_kind(|kind| (kind.peers, kind.limits) = (vec!["assistant".into()], limits));
     let builder = World::builder(model_of_a_tree(seed, &answered)).tools(first_tools()).kinds(kinds);
     let mut world = builder.start_with(faults.clone()).await;
     let root = world.ask("go").await;

@@ -15,7 +15,7 @@ pub fn first_tools() -> Toolbox {
 /// A house with one kind that may use every tool.
 #[must_use]
 pub fn one_kind(change: impl FnOnce(&mut Kind)) -> Kinds {
-    let mut kind = Kind { instructions: "Do as asked.".into(), ..Kind::bare("orchestrator") };
+    let mut kind = Kind { instructions: "Do as asked.".into(), ..Kind::bare("assistant") };
     change(&mut kind);
     Kinds::none().with(kind)
 }

@@ -26,19 +26,22 @@ mod recent;
 mod retention;
 mod retry;
 mod run;
+mod sub_agents;
 pub mod trace;
 pub mod upkeep;
 mod versions;
 mod watch;
 
-pub use client::{Block, Client, Entry, FoundDamage, InUse, JobRecord, NewAgent, Posted, Role, Seen};
+pub use client::{
+    Block, Client, Entry, FoundDamage, InUse, JobRecord, NewAgent, Posted, Role, Seen, Telling,
+};
 pub use clock::{Clock, SystemClock};
 pub use error::Error;
 pub use feed::{AgentDelta, Piece, Signal, Watch};
 pub use house::{Builder, House};
 pub use kinds::Kinds;
 pub use retention::{Pruned, Retention};
-pub use run::{Interrupt, Run};
+pub use run::{Arrival, Interrupt, Run, Told};
 pub use trace::{Span, SpanId, TraceId, Tracer, Value as TraceValue};
 pub use versions::{Reloaded, Source};
 

@@ -10,7 +10,7 @@ use entourage_types::{
     Time,
 };
 
-use crate::{offer::Offer, prompt::Tail};
+use crate::{offer::Offer, prompt::Tail, sub_agents};
 
 /// More learnings than an agent can have.
 const ALL_LEARNINGS: u32 = 200;
@@ -64,6 +64,9 @@ impl Memory {
         }
         if wants(Section::Learnings) && offer.has(LEARNS) {
             tail.learnings = self.learnings().await?;
+        }
+        if wants(Section::SubAgents) {
+            tail.sub_agents = sub_agents::of(&*self.store, &self.owner, self.root, self.agent).await?;
         }
         Ok(tail)
     }

@@ -91,7 +91,7 @@ mod tests {
     fn items(agent: AgentId, session: u32, from: u64, count: u64) -> Vec<Item> {
         let (run, at) = (RunId::new(), Time::from_micros(0));
         let text = "x".repeat(100);
-        let body = ItemBody::Message(Message { from: Author::User, text, task: None });
+        let body = ItemBody::Message(Message::new(Author::User, text, None));
         (from..from + count).map(|seq| Item { agent, seq, run, session, at, body: body.clone() }).collect()
     }
 

@@ -58,7 +58,7 @@ async fn an_answer_is_a_text_or_a_refusal_not_both_and_not_neither() {
 
 #[tokio::test]
 async fn a_call_that_waits_for_leave_is_judged_over_http_and_a_grant_is_taken_back() {
-    let front = "name: orchestrator\napproval:\n  - tools: create_note";
+    let front = "name: assistant\napproval:\n  - tools: create_note";
     let (kind, findings) = entourage_engine::kinds::parse("k.md", &format!("---\n{front}\n---\nNote it."));
     let kind = kind.unwrap_or_else(|| panic!("{findings:?}"));
     let site = Site::of_kinds(Kinds::none().with(kind)).await;

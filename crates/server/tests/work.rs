@@ -30,9 +30,9 @@ async fn kinds_say_when_to_use_them_and_keep_their_instructions() {
     let site = Site::open().await;
     let kinds = site.get("/v1/kinds").await.expect(200);
     let names: Vec<_> = kinds["data"].as_array().unwrap().iter().map(|kind| kind["name"].clone()).collect();
-    assert_eq!(names, ["orchestrator", "researcher"]);
+    assert_eq!(names, ["assistant", "general", "orchestrator", "researcher"]);
 
-    let kind = site.get("/v1/kinds/orchestrator").await.expect(200);
+    let kind = site.get("/v1/kinds/assistant").await.expect(200);
     assert_eq!(kind, kinds["data"][0]);
     assert_eq!(kind["peers"], json!(["researcher"]));
     assert_eq!(kind.get("instructions"), None);

@@ -69,7 +69,7 @@ impl Activation {
 
     fn item(&mut self, at: Time) -> Item {
         let text = "word ".repeat(60);
-        let body = ItemBody::Message(Message { from: Author::User, text, task: None });
+        let body = ItemBody::Message(Message::new(Author::User, text, None));
         let item =
             Item { agent: self.agent.id, seq: self.agent.items, run: self.run.id, session: 1, at, body };
         self.agent.items += 1;

@@ -38,7 +38,7 @@ pub enum Act {
 ///     _ => Script::text("Done."),
 /// })
 /// .tools(|effects| Toolbox::new().with(TestTool::new("put", Effect::Idempotent, effects)))
-/// .kinds(entourage_engine::Kinds::none().with(entourage_types::Kind::bare("orchestrator")))
+/// .kinds(entourage_engine::Kinds::none().with(entourage_types::Kind::bare("assistant")))
 /// .in_memory();
 /// let runtime = tokio::runtime::Runtime::new().unwrap();
 /// assert!(runtime.block_on(story.survives([1], 5)) > 3);

@@ -179,12 +179,21 @@ impl World {
         damages
     }
 
-    /// Gives an orchestrator its first message.
+    /// Gives a new agent its first message: of the kind that people talk to, or of the first kind
+    /// where there is none.
     ///
     /// # Panics
     /// When the house refuses it.
     pub async fn ask(&self, text: &str) -> Agent {
-        let new = NewAgent { message: Some(text.to_owned()), ..NewAgent::default() };
+        let kinds = self.house.kinds();
+        let first = kinds.iter().next().filter(|_| kinds.get("assistant").is_none());
+        self.ask_kind(first.map(|kind| &*kind.name), text).await
+    }
+
+    /// Gives a new agent of this kind its first message, as [`ask`](Self::ask) does.
+    pub async fn ask_kind(&self, kind: Option<&str>, text: &str) -> Agent {
+        let kind = kind.map(str::to_owned);
+        let new = NewAgent { kind, message: Some(text.to_owned()), ..NewAgent::default() };
         must(self.client().create(new, None).await, "the house takes a message")
     }
 

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use crate::{
-    AskUser, CreateNote, FetchSettings, FetchUrl, Files, ListFiles, McpSettings, ReadFile, ReadOutput,
-    RetireLearning, SaveLearning, SearchAgentHistory, SearchNotes, SearchSettings, SendMessage, SpawnAgent,
-    Toolbox, UpdateLearning, Wait, WebSearch,
+    AskUser, CreateNote, FetchSettings, FetchUrl, Files, FinalAnswer, ListFiles, McpSettings,
+    ReactivateAgent, ReadFile, ReadOutput, RetireLearning, SaveLearning, SearchAgentHistory, SearchNotes,
+    SearchSettings, SendMessage, SpawnAgent, Toolbox, UpdateLearning, Wait, WebSearch,
 };
 
 /// What the tools of a house need to know.
@@ -32,7 +32,9 @@ pub fn builtin(settings: Settings) -> Toolbox {
     let toolbox = Toolbox::new()
         .with(SendMessage)
         .with(SpawnAgent)
+        .with(ReactivateAgent)
         .with(AskUser)
+        .with(FinalAnswer)
         .with(Wait)
         .with(CreateNote)
         .with(SearchNotes)

@@ -17,7 +17,7 @@ mod tls;
 mod tool;
 mod web;
 
-pub use agents::{AskUser, SendMessage, SpawnAgent, Wait};
+pub use agents::{AskUser, FinalAnswer, ReactivateAgent, SendMessage, SpawnAgent, Wait};
 pub use all::{Settings, builtin};
 pub use arguments::{Checker, parse, schema_of, spec_of};
 pub use context::{Context, Memory, Notes};

@@ -31,6 +31,8 @@ pub struct Done {
     pub learnings: Vec<Learning>,
     /// What the user is told: makes a conversational kind stop after this turn.
     pub said: Option<String>,
+    /// The answer of the run: ends it after this turn.
+    pub answer: Option<String>,
 }
 
 /// A question to a person.
@@ -66,7 +68,8 @@ pub enum Target {
         /// What it is for, in a few words.
         title: String,
     },
-    /// An agent that the caller made before.
+    /// An agent that the caller made before: it takes its task up again, or reads this as an answer
+    /// to its question.
     Child(AgentId),
 }
 

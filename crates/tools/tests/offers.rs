@@ -12,6 +12,8 @@ fn the_box_holds_the_first_tools_and_file_tools_only_with_a_directory() {
         "ask_user",
         "create_note",
         "fetch_url",
+        "final_answer",
+        "reactivate_agent",
         "read_output",
         "retire_learning",
         "save_learning",
@@ -32,7 +34,9 @@ fn the_box_holds_the_first_tools_and_file_tools_only_with_a_directory() {
 #[test]
 fn every_offer_is_a_plain_schema_that_a_weak_model_can_follow() {
     let settings: Settings = serde_json::from_value(json!({ "files": "/srv/docs" })).unwrap();
-    let kind = speaker(&["writer"]);
+    let mut kind = speaker(&["writer"]);
+    // It is offered to those who list it.
+    kind.tools = Some(vec!["final_answer".to_owned()]);
     for tool in builtin(settings).iter() {
         let spec =
             offered(tool.as_ref(), &kind, true).unwrap_or_else(|| panic!("{} is not offered", tool.name()));

@@ -10,6 +10,10 @@ use crate::status::words;
 pub struct ContextPolicy {
     /// The sections behind the conversation, in this order.
     pub sections: Vec<Section>,
+    /// How many of the messages between it and its counterpart the model sees, the latest; all
+    /// of them when not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<u32>,
     /// When a session ends.
     pub sessions: Sessions,
     /// After how many minutes without anything new a session ends, where idleness ends it.
@@ -25,6 +29,7 @@ impl Default for ContextPolicy {
     fn default() -> Self {
         Self {
             sections: vec![Section::Time, Section::Learnings],
+            messages: None,
             sessions: Sessions::Kept,
             idle_minutes: 30,
             summaries: 5,
@@ -42,6 +47,8 @@ words! {
         Notes => "notes",
         /// What the agent has learned, where it has the tool to save it.
         Learnings => "learnings",
+        /// The agents it has made: their tasks, results and open questions.
+        SubAgents => "sub_agents",
     }
 }
 

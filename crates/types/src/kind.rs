@@ -115,6 +115,8 @@ words! {
     Program, "program" {
         /// Model, tools, results, until the model asks for no more tools.
         React => "react",
+        /// One thing of the inbox in each run: one decision on a message, one reply to a result.
+        Orchestrate => "orchestrate",
     }
 }
 

@@ -46,6 +46,14 @@ pub enum TaskResult {
     Error(String),
 }
 
+impl Task {
+    /// The task as it is when its agent takes it up again.
+    #[must_use]
+    pub fn again(self, at: Time) -> Self {
+        Self { status: Status::Queued, result: None, updated: at, ..self }
+    }
+}
+
 impl Record for Task {
     const KIND: EntityKind = EntityKind::Task;
 

@@ -72,7 +72,7 @@ impl Client {
         let items = self.session_items(&agent).await?;
         let offer = house.inner.offers.of(&kind, Position::of(&agent, &kind, &items), || house.kinds());
         let sessions = memory.latest_sessions(kind.context.summaries).await?;
-        let view = View::of(&items, kind.limits.max_output_chars);
+        let view = View::of(&items, &kind);
         let part = |name: &str, bytes: usize| Part { name: name.to_owned(), items: None, bytes };
         let mut parts = vec![
             part("tools", offer.weight),
@@ -87,7 +87,7 @@ impl Client {
             parts.push(part(section.as_str(), text.len()));
         }
         let beside = parts.iter().filter(|part| part.items.is_none()).map(|part| part.bytes).sum();
-        let density = density(&items, kind.limits.max_output_chars, beside);
+        let density = density(&items, &kind, beside);
         let last = items.iter().rev().find_map(|item| match &item.body {
             ItemBody::Turn(turn) => turn.used.clone(),
             _ => None,

@@ -10,7 +10,7 @@ use crate::{Error, Result, digest::digest};
 /// What to make.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NewAgent {
-    /// The kind of agent; `orchestrator` when none is given.
+    /// The kind of agent; `assistant` when none is given.
     pub kind: Option<String>,
     /// What it is for, in a few words; the message's beginning when none is given.
     pub title: Option<String>,
@@ -19,7 +19,7 @@ pub struct NewAgent {
 }
 
 /// The kind that a person talks to unless another is named.
-const DEFAULT_KIND: &str = "orchestrator";
+const DEFAULT_KIND: &str = "assistant";
 /// How much of a message makes a title, in characters.
 const TITLE: usize = 80;
 

@@ -26,12 +26,12 @@ pub use create::NewAgent;
 pub use kinds::InUse;
 pub use operate::{FoundDamage, JobRecord};
 pub use send::Posted;
-pub use transcript::{Entry, Role};
+pub use transcript::{Entry, Role, Telling};
 
 pub(crate) use answer::closing;
 pub(crate) use create::title_of;
 pub(crate) use intervene::post_of;
-pub(crate) use transcript::said;
+pub(crate) use transcript::{capitalised, said};
 
 /// A house as one owner sees it.
 #[derive(Clone)]

@@ -15,7 +15,9 @@ pub use check::{Finding, Severity};
 pub use file::parse;
 
 /// The built-in kinds, as their files stand in `agents/`.
-const BUILTIN: [(&str, &str); 2] = [
+const BUILTIN: [(&str, &str); 4] = [
+    ("agents/assistant.md", include_str!("../../../../agents/assistant.md")),
+    ("agents/general.md", include_str!("../../../../agents/general.md")),
     ("agents/orchestrator.md", include_str!("../../../../agents/orchestrator.md")),
     ("agents/researcher.md", include_str!("../../../../agents/researcher.md")),
 ];
@@ -134,6 +136,6 @@ mod tests {
             assert_eq!(findings, [], "{path}");
             assert!(kind.is_some_and(|kind| path.ends_with(&format!("/{}.md", kind.name))), "{path}");
         }
-        assert_eq!(Kinds::builtin().names(), "orchestrator, researcher");
+        assert_eq!(Kinds::builtin().names(), "assistant, general, orchestrator, researcher");
     }
 }

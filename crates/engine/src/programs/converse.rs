@@ -1,6 +1,6 @@
 //! The loop.
 
-use crate::run::{Interrupt, Run};
+use crate::run::{Interrupt, Run, Told};
 
 /// Model, tools, results, until the model asks for no more tools, or has told the user what a
 /// conversational agent had to say.
@@ -14,9 +14,10 @@ pub async fn converse(run: &mut Run<'_>) -> Result<String, Interrupt> {
         if turn.calls.is_empty() {
             return Ok(turn.text);
         }
-        let told = run.call_tools(&turn.calls).await?;
-        if let Some(words) = told.filter(|_| run.kind().conversational) {
-            return Ok(words);
+        match run.call_tools(&turn.calls).await? {
+            Some(Told::Answer(words)) => return Ok(words),
+            Some(Told::User(words)) if run.kind().conversational => return Ok(words),
+            _ => {}
         }
     }
 }

@@ -1,12 +1,14 @@
 //! What drives a run: an ordinary async function over [`Run`], named by its kind.
 
 mod converse;
+mod orchestrate;
 
 use entourage_types::Program;
 
 use crate::run::{Interrupt, Run};
 
 pub use converse::converse;
+pub use orchestrate::orchestrate;
 
 /// Runs the program of the run's kind to its end; the text is the run's answer.
 ///
@@ -15,5 +17,6 @@ pub use converse::converse;
 pub async fn drive(run: &mut Run<'_>) -> Result<String, Interrupt> {
     match run.kind().program {
         Program::React => converse(run).await,
+        Program::Orchestrate => orchestrate(run).await,
     }
 }

@@ -1,12 +1,12 @@
 //! The conversation: the items of a session as the model reads them.
 
 use entourage_llm::Message;
-use entourage_types::{Digest, Item, ItemBody};
+use entourage_types::{Author, Digest, Item, ItemBody, Kind};
 use serde_json::Value;
 
 use super::{
     cut::{cut, is_longer},
-    escaped,
+    escaped, task_result,
 };
 
 /// What a message costs beside its text, in bytes.
@@ -23,18 +23,42 @@ pub(crate) struct View<'a> {
     pub(crate) max_output: usize,
     /// How many of a message, where that is bounded.
     pub(crate) max_message: Option<usize>,
+    /// Of results that came before the item with this number nothing is seen.
+    pub(crate) results_from: u64,
 }
 
 impl<'a> View<'a> {
+    /// What an agent of this kind sees of these items, all of one session.
+    pub(crate) fn of(items: &'a [Item], kind: &Kind) -> Self {
+        let view = Self::whole(items, kind.limits.max_output_chars);
+        kind.context.messages.map_or(view, |messages| view.latest(messages as usize))
+    }
+
     /// The view of these items, all of one session, with so many characters of each output.
-    pub(crate) fn of(items: &'a [Item], max_output: usize) -> Self {
+    pub(crate) fn whole(items: &'a [Item], max_output: usize) -> Self {
         let digest = items.iter().rev().find_map(|item| match &item.body {
             ItemBody::Digest(digest) => Some(digest),
             _ => None,
         });
         let from = digest.map_or(0, |digest| items.partition_point(|item| item.seq < digest.from));
-        let view = Self { digest, items: &items[from..], max_output, max_message: None };
+        let view = Self { digest, items: &items[from..], max_output, max_message: None, results_from: 0 };
         view.bounded(digest.and_then(|digest| digest.max_chars))
+    }
+
+    /// Only the latest of what the agent and its counterpart said to each other, so many messages
+    /// with all that was called between them, and of results the one that came last.
+    fn latest(self, messages: usize) -> Self {
+        let said = |item: &&Item| match &item.body {
+            ItemBody::Message(message) => message.failed.is_none(),
+            ItemBody::Turn(turn) => turn.calls.is_empty(),
+            _ => false,
+        };
+        let first = self.items.iter().rev().filter(said).nth(messages.saturating_sub(1));
+        let from = first.map_or(0, |first| self.items.partition_point(|item| item.seq < first.seq));
+        let last = self.items.iter().rev().find(|item| matches!(item.body, ItemBody::Message(_)));
+        let digest = self.digest.filter(|_| from == 0);
+        let results_from = last.map_or(0, |item| item.seq);
+        Self { digest, items: &self.items[from..], results_from, ..self }
     }
 
     /// The same with at most so many characters of each message and output.
@@ -61,11 +85,22 @@ impl<'a> View<'a> {
     }
 
     fn message(&self, item: &Item, readable: bool) -> Option<Message> {
+        if self.hides(item) {
+            return None;
+        }
         let number = readable.then_some(item.seq);
         Some(match &item.body {
-            ItemBody::Message(message) => Message::User(match self.max_message {
-                Some(max) => cut(&message.text, max, number),
-                None => message.text.clone(),
+            ItemBody::Message(message) => Message::User({
+                let text = match self.max_message {
+                    Some(max) => cut(&message.text, max, number),
+                    None => message.text.clone(),
+                };
+                match (message.failed, message.task, &message.from) {
+                    (Some(failed), Some(task), Author::Agent { kind, .. }) => {
+                        task_result(task, kind, &text, failed)
+                    }
+                    _ => text,
+                }
             }),
             ItemBody::Turn(turn) => Message::Assistant { text: turn.text.clone(), calls: turn.calls.clone() },
             ItemBody::Output(output) => {
@@ -83,6 +118,11 @@ impl<'a> View<'a> {
         })
     }
 
+    fn hides(&self, item: &Item) -> bool {
+        let is_result = matches!(&item.body, ItemBody::Message(message) if message.failed.is_some());
+        is_result && item.seq < self.results_from
+    }
+
     /// How many bytes the messages have, roughly, without making them.
     pub(crate) fn weight(&self) -> usize {
         let digest = self.digest.map_or(0, |digest| digest.text.len() + FRAME);
@@ -96,6 +136,9 @@ impl<'a> View<'a> {
 
     /// How many bytes one item has as a message, roughly.
     pub(crate) fn weight_of(&self, item: &Item) -> usize {
+        if self.hides(item) {
+            return 0;
+        }
         FRAME
             + match &item.body {
                 ItemBody::Message(message) => seen(&message.text, self.max_message.unwrap_or(usize::MAX)),

@@ -5,6 +5,7 @@ mod conversation;
 mod cut;
 mod escape;
 mod record;
+mod sub_agents;
 mod system;
 mod tail;
 
@@ -29,7 +30,7 @@ pub(crate) fn request(kind: &Kind, offer: &Offer, system: Arc<str>, items: &[Ite
     Request {
         model: kind.model.clone(),
         system,
-        messages: View::of(items, kind.limits.max_output_chars).messages(offer.has(READS_ON)),
+        messages: View::of(items, kind).messages(offer.has(READS_ON)),
         tail: Some(tail).filter(|tail| !tail.is_empty()),
         tools: Arc::clone(&offer.specs),
         output_schema: kind.output_schema.clone().map(Arc::new),

@@ -3,7 +3,8 @@
 
 use entourage_types::{ContextPolicy, Learning, Note, Section, Time};
 
-use super::{cut::cut, escaped};
+use super::{cut::cut, escaped, sub_agents};
+use crate::sub_agents::SubAgent;
 
 /// How many notes are shown, the latest, and how much of each, in characters.
 const NOTES: u32 = 12;
@@ -16,6 +17,8 @@ pub(crate) struct Tail {
     pub(crate) notes: Vec<Note>,
     /// Oldest first.
     pub(crate) learnings: Vec<Learning>,
+    /// Those with the latest tasks first.
+    pub(crate) sub_agents: Vec<SubAgent>,
 }
 
 impl Tail {
@@ -34,6 +37,7 @@ impl Tail {
             Section::Time => Some(time(now)),
             Section::Notes => notes(&self.notes),
             Section::Learnings => learnings(&self.learnings),
+            Section::SubAgents => sub_agents::list(&self.sub_agents),
         }
     }
 }
@@ -60,7 +64,8 @@ fn learnings(learnings: &[Learning]) -> Option<String> {
     section("learnings", lines)
 }
 
-fn section(name: &str, lines: impl Iterator<Item = String>) -> Option<String> {
+/// Lines within one element, if there are any.
+pub(super) fn section(name: &str, lines: impl Iterator<Item = String>) -> Option<String> {
     let lines: Vec<String> = lines.collect();
     (!lines.is_empty()).then(|| format!("<{name}>\n{}\n</{name}>", lines.join("\n")))
 }

@@ -19,19 +19,20 @@ use super::{
     approve::EDITED,
     ask::{Asked, Wanted},
     reply::Reply,
+    speak::{self, Told},
 };
-use crate::{Clock, client::said, measure};
+use crate::{Clock, measure};
 
 type Ran = (usize, Result<Outcome, ToolError>);
 /// Calls under way, as part of the activation: whatever ends it ends them.
 type Running = FuturesUnordered<BoxFuture<'static, Ran>>;
 
 impl Run<'_> {
-    /// Answers all calls of a turn. Returns what they told the user, if they did.
+    /// Answers all calls of a turn. Returns what they told, if they did.
     ///
     /// # Errors
     /// [`Interrupt::Suspended`] while a call waits for a person, an agent or a moment.
-    pub async fn call_tools(&mut self, calls: &[ToolCall]) -> Result<Option<String>> {
+    pub async fn call_tools(&mut self, calls: &[ToolCall]) -> Result<Option<Told>> {
         if !self.all_answered(calls) {
             self.refresh().await?;
             self.heed().await?;
@@ -72,8 +73,8 @@ impl Run<'_> {
             };
             let step = step.clone();
             if let Some(worker) = step.value["handed_to"].as_str() {
-                let text = handed_over(step.value["task"].as_str().unwrap_or_default(), worker);
-                self.finish(calls, index, output(call, text, false), vec![]).await?;
+                let output = handed_over(call, step.value["task"].as_str().unwrap_or_default(), worker);
+                self.finish(calls, index, output, vec![]).await?;
                 continue;
             }
             if let Some(until) = step.value["until"].as_i64() {
@@ -184,10 +185,7 @@ impl Run<'_> {
                 for learning in &done.learnings {
                     kept.push(Write::Entity(learning.entity()?));
                 }
-                let details = match done.said {
-                    Some(words) => Some(json!({ "said": words })),
-                    None => done.details,
-                };
+                let details = speak::kept(done.said, done.answer).or(done.details);
                 self.finish(calls, index, Output { details, ..output(call, done.text, false) }, kept).await
             }
             Ok(Outcome::Ask(ask)) => self.ask(call, Wanted::information(ask.text, ask.options), vec![]).await,
@@ -315,16 +313,6 @@ impl Run<'_> {
             (false, false) => WaitingOn::Timer,
         }
     }
-
-    /// What the outputs of these calls told the user.
-    fn told(&self, calls: &[ToolCall]) -> Option<String> {
-        self.items.iter().rev().find_map(|item| match &item.body {
-            ItemBody::Output(output) if calls.iter().any(|call| call.id == output.call) => {
-                said(output).map(str::to_owned)
-            }
-            _ => None,
-        })
-    }
 }
 
 /// Runs a tool within its time; a crash of the tool is an error of the call, not of the house.
@@ -353,8 +341,9 @@ async fn beside_others(index: usize, call: impl Future<Output = Ran> + Send + 's
 }
 
 /// What a call reads whose work goes on without it.
-pub(super) fn handed_over(task: &str, worker: &str) -> String {
-    format!("Task {task} was given to {worker}. Its result will come as a message.")
+pub(super) fn handed_over(call: &ToolCall, task: &str, worker: &str) -> Output {
+    let text = format!("Task {task} was given to {worker}. Its result will come as a message.");
+    Output { details: Some(json!({ "task": task })), ..output(call, text, false) }
 }
 
 /// The key of a call's step.

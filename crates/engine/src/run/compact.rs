@@ -2,7 +2,9 @@
 //! summed up, whole turns only, so that no call is parted from its output. What stands for them is an
 //! item of its own: every later request, also after a crash, sees the same.
 
-use entourage_types::{Digest, Item, ItemBody, Status};
+use std::sync::Arc;
+
+use entourage_types::{Digest, Item, ItemBody, Kind, Status};
 
 use super::{Result, Run, summarize::Wanted};
 use crate::prompt::View;
@@ -44,21 +46,20 @@ impl Run<'_> {
             reason = "a share of a window, in bytes"
         )]
         let share = (window as f64 * self.kind.context.compact_at) as usize * BYTES;
-        let max_output = self.kind.limits.max_output_chars;
-        let weight = View::of(&self.items, max_output).weight();
+        let weight = View::of(&self.items, &self.kind).weight();
         let beside = self.system().await?.len() + self.offer.weight;
         // Far from full: the sections behind the conversation need not be weighed.
         if (weight + beside) * DENSEST / 100 + share / 4 <= share {
             return Ok(());
         }
         let beside = beside + self.tail().await?.len();
-        let room = (share * 100 / density(&self.items, max_output, beside)).saturating_sub(beside);
+        let room = (share * 100 / density(&self.items, &self.kind, beside)).saturating_sub(beside);
         if weight <= room {
             return Ok(());
         }
         let digest_chars = DIGEST.min(window / DIGEST_PART);
-        let items = std::mem::take(&mut self.items);
-        let view = View::of(&items, max_output);
+        let (items, kind) = (std::mem::take(&mut self.items), Arc::clone(&self.kind));
+        let view = View::of(&items, &kind);
         let plan = plan(view, room.saturating_sub(digest_chars));
         let digest = match &plan {
             Some(plan) => self.digest(view, plan, digest_chars).await,
@@ -97,13 +98,13 @@ impl Run<'_> {
 
 /// How many tokens the model counts where [`BYTES`] says a hundred: by the last request that it
 /// answered in this session, which had so many bytes beside the conversation.
-pub(crate) fn density(items: &[Item], max_output: usize, beside: usize) -> usize {
+pub(crate) fn density(items: &[Item], kind: &Kind, beside: usize) -> usize {
     let last = items.iter().enumerate().rev().find_map(|(index, item)| match &item.body {
         ItemBody::Turn(turn) => Some((index, turn.used.as_ref()?.usage.input)),
         _ => None,
     });
     let Some((index, counted)) = last else { return 100 };
-    let seen = View::of(&items[..index], max_output).weight() + beside;
+    let seen = View::of(&items[..index], kind).weight() + beside;
     let counted = usize::try_from(counted).unwrap_or(usize::MAX).saturating_mul(BYTES);
     (counted.saturating_mul(100) / seen.max(1)).clamp(100, DENSEST)
 }

@@ -19,7 +19,15 @@ impl Run<'_> {
     /// goes on.
     pub(super) async fn delegate(&mut self, calls: &[ToolCall], index: usize, work: Delegate) -> Result<()> {
         let call = &calls[index];
-        let (child, is_new) = match self.worker(&work).await? {
+        let (kind, title, key) = match work.to {
+            Target::Child(id) => return self.reactivate(calls, index, id, work.text).await,
+            Target::Peer(kind) => {
+                let key = format!("{kind}<{}", self.agent.id);
+                (kind, title_of(&work.text), Some(key))
+            }
+            Target::New { kind, title } => (kind, title, None),
+        };
+        let (child, is_new) = match self.worker(&kind, title, key).await? {
             Ok(found) => found,
             Err(refusal) => return self.finish(calls, index, output(call, refusal, true), vec![]).await,
         };
@@ -71,35 +79,24 @@ impl Run<'_> {
                 self.finish(calls, index, output(call, full.to_string(), true), vec![]).await
             }
             Ok(()) if !work.wait => {
-                let text = handed_over(&task.id.to_string(), &worker);
-                self.finish(calls, index, output(call, text, false), vec![]).await
+                let handed_over = handed_over(call, &task.id.to_string(), &worker);
+                self.finish(calls, index, handed_over, vec![]).await
             }
             done => done,
         }
     }
 
-    /// Who shall work: an agent found by its key, one made before, or a new one. The inner error
-    /// is a refusal for the model to read.
-    async fn worker(&self, work: &Delegate) -> Result<Result<(Agent, bool), String>> {
+    /// Who shall work: an agent found by its key, or a new one. The inner error is a refusal for the
+    /// model to read.
+    async fn worker(
+        &self,
+        kind: &str,
+        title: String,
+        peer_key: Option<String>,
+    ) -> Result<Result<(Agent, bool), String>> {
         let store = &self.house.inner.store;
         let scope = Scope::from(&self.agent.owner);
-        let (kind, title, peer_key) = match &work.to {
-            Target::Child(id) => {
-                return Ok(match store.agent(&scope, *id).await? {
-                    Some(child) if child.parent != Some(self.agent.id) => {
-                        Err(format!("agent {id} is not yours"))
-                    }
-                    Some(child) if child.status == Status::Cancelled => {
-                        Err(format!("agent {id} was cancelled"))
-                    }
-                    Some(child) => Ok((child, false)),
-                    None => Err(format!("there is no agent {id}")),
-                });
-            }
-            Target::Peer(kind) => (kind, title_of(&work.text), Some(format!("{kind}<{}", self.agent.id))),
-            Target::New { kind, title } => (kind, title.clone(), None),
-        };
-        if !self.kind.peers.contains(kind) {
+        if !self.kind.peers.iter().any(|peer| peer == kind) {
             let peers = self.kind.peers.join(", ");
             return Ok(Err(format!("`{kind}` is not among those you may write to: {peers}")));
         }

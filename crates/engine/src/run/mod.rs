@@ -3,7 +3,7 @@
 //!
 //! One file per thing that can happen: [`receive`], [`call_model`], [`call_tools`], [`delegate`],
 //! [`approve`], [`ask`], [`reply`], [`expire`], [`heed`], [`close`], [`limits`], [`stall`], [`context`],
-//! [`spend`], [`compact`], [`summarize`], [`session`], [`trace`].
+//! [`spend`], [`compact`], [`summarize`], [`session`], [`speak`], [`reactivate`], [`trace`].
 
 mod approve;
 mod ask;
@@ -16,9 +16,11 @@ mod delegate;
 mod expire;
 mod heed;
 mod limits;
+mod reactivate;
 mod receive;
 mod reply;
 pub(crate) mod session;
+mod speak;
 mod spend;
 mod stall;
 mod summarize;
@@ -37,10 +39,15 @@ use entourage_types::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub use receive::Arrival;
+pub use speak::Told;
+
 pub(crate) use call_model::model_key;
 pub(crate) use call_tools::{call_key, call_of};
 
 pub(crate) use compact::{BYTES, density};
+pub(crate) use reactivate::is_below;
+pub(crate) use speak::answered;
 
 use crate::{
     House,

@@ -1,9 +1,36 @@
 //! Inbox to transcript: what others wrote since the last look, read before the next model call.
 
-use entourage_types::{Action, Author, ItemBody, Message, Post, PostBody, Status, TaskResult};
+use entourage_store::{Expect, Write};
+use entourage_types::{
+    Action, Author, EntityKind, Item, ItemBody, Message, Post, PostBody, Record, Scope, Status, Task, TaskId,
+    TaskResult,
+};
 
 use super::{Interrupt, Result, Run};
-use crate::prompt;
+
+/// How much of the inbox is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Share {
+    All,
+    /// The first post that opens a run, and what is no such post.
+    First,
+}
+
+/// What a run that takes one thing at a time was opened by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Arrival {
+    /// Somebody says something.
+    Said,
+    /// A task is done, and its result is there to be read.
+    Done,
+    /// A task failed.
+    Failed {
+        /// The kind of who worked on it.
+        kind: String,
+        /// Why.
+        why: String,
+    },
+}
 
 impl Run<'_> {
     /// Reads the inbox into the transcript. Limits and the end of the process are met here.
@@ -11,6 +38,23 @@ impl Run<'_> {
     /// # Errors
     /// An [`Interrupt`] when a limit is met, the process ends or the store fails.
     pub async fn receive(&mut self) -> Result<()> {
+        self.take_in(Share::All).await
+    }
+
+    /// Reads the first post that says something, and leaves the others for runs of their own.
+    ///
+    /// # Errors
+    /// As [`receive`](Self::receive).
+    pub async fn receive_one(&mut self) -> Result<Arrival> {
+        self.take_in(Share::First).await?;
+        let last = self.items.iter().rev().find_map(|item| match &item.body {
+            ItemBody::Message(message) => Some(message),
+            _ => None,
+        });
+        Ok(last.map_or(Arrival::Said, arrival))
+    }
+
+    async fn take_in(&mut self, share: Share) -> Result<()> {
         if self.replaying() {
             return Ok(());
         }
@@ -19,8 +63,14 @@ impl Run<'_> {
         }
         self.refresh().await?;
         self.heed().await?;
+        let mut has_one = self.opened;
         let (posts, later): (Vec<Post>, Vec<Post>) =
-            std::mem::take(&mut self.inbox).into_iter().partition(|post| self.is_for_now(post));
+            std::mem::take(&mut self.inbox).into_iter().partition(|post| {
+                let is_more = share == Share::First && opens(&post.body) && has_one;
+                let is_for_now = self.is_for_now(post) && !is_more;
+                has_one |= is_for_now && opens(&post.body);
+                is_for_now
+            });
         self.inbox = later;
         if posts.is_empty() && self.opened {
             return self.within_limits();
@@ -31,6 +81,9 @@ impl Run<'_> {
             writes.push(self.read(post));
             if let PostBody::Intervention { id, .. } = post.body {
                 writes.extend(self.applied(id).await?);
+            }
+            if let PostBody::Message { task: Some(task), .. } = post.body {
+                writes.extend(self.taken_up_again(task).await?);
             }
             if let Some(message) = self.heard(post) {
                 writes.push(self.item(ItemBody::Message(message), at));
@@ -53,29 +106,61 @@ impl Run<'_> {
         }
     }
 
+    /// More on a task that this agent was given before, read when it had just ended: it is under
+    /// way again.
+    async fn taken_up_again(&mut self, id: TaskId) -> Result<Option<Write>> {
+        let is_of_it =
+            |item: &Item| matches!(&item.body, ItemBody::Message(message) if message.task == Some(id));
+        if self.record.tasks.contains(&id) || !self.items.iter().any(is_of_it) {
+            return Ok(None);
+        }
+        let scope = Scope::from(&self.agent.owner);
+        let found = self.house.inner.store.entity(&scope, EntityKind::Task, &id.to_string()).await?;
+        let Some(task) = found.map(|entity| Task::from_entity(&entity)).transpose()? else { return Ok(None) };
+        if !matches!(task.status, Status::Succeeded | Status::Failed) {
+            return Ok(None);
+        }
+        self.expecting.push(Expect::Status(EntityKind::Task, id.to_string(), task.status.as_str()));
+        Ok(Some(Write::Task(task.again(self.house.now()))))
+    }
+
     /// What a post says to the agent. Answers and results that a call waits for were taken by that
     /// call; one that comes too late for its call is still heard, so that nothing is lost.
     pub(super) fn heard(&mut self, post: &Post) -> Option<Message> {
         match &post.body {
             PostBody::Message { from, text, task, .. } => {
-                self.record.tasks.extend(*task);
-                Some(Message { from: from.clone(), text: text.clone(), task: *task })
+                self.record.tasks.extend(task.filter(|task| !self.record.tasks.contains(task)));
+                let known_by = (*from == Author::User).then_some(post.id);
+                Some(Message { post: known_by, ..Message::new(from.clone(), text.clone(), *task) })
             }
             PostBody::Done { task, from, kind, result, .. } => {
                 let (text, failed) = match result {
                     TaskResult::Text(text) => (text, false),
                     TaskResult::Error(text) => (text, true),
                 };
-                Some(Message {
-                    from: Author::Agent { id: *from, kind: kind.clone() },
-                    text: prompt::task_result(*task, kind, text, failed),
-                    task: Some(*task),
-                })
+                let from = Author::Agent { id: *from, kind: kind.clone() };
+                Some(Message { failed: Some(failed), ..Message::new(from, text.clone(), Some(*task)) })
             }
             PostBody::Intervention { action: Action::Modify, text, .. } => {
-                Some(Message { from: Author::User, text: text.clone().unwrap_or_default(), task: None })
+                let text = text.clone().unwrap_or_default();
+                Some(Message { post: Some(post.id), ..Message::new(Author::User, text, None) })
             }
             PostBody::Answer { .. } | PostBody::Intervention { .. } => None,
         }
+    }
+}
+
+/// Whether a post gives a run something to do.
+fn opens(body: &PostBody) -> bool {
+    matches!(body, PostBody::Message { .. } | PostBody::Done { .. })
+}
+
+fn arrival(message: &Message) -> Arrival {
+    match (message.failed, &message.from) {
+        (Some(true), Author::Agent { kind, .. }) => {
+            Arrival::Failed { kind: kind.clone(), why: message.text.clone() }
+        }
+        (Some(_), _) => Arrival::Done,
+        (None, _) => Arrival::Said,
     }
 }

@@ -75,7 +75,7 @@ impl Run<'_> {
 
     async fn archive(&mut self, reason: SessionEnd) -> Result<()> {
         let items = std::mem::take(&mut self.items);
-        let view = View::of(&items, self.kind.limits.max_output_chars);
+        let view = View::whole(&items, self.kind.limits.max_output_chars);
         let summary = self.summarize(view, SUMMARY).await;
         let words = prompt::told(&View { digest: None, items: &items, ..view }, WORDS);
         self.items = items;

@@ -36,7 +36,7 @@ const COMMANDS: &str = "/tree shows the agents, /quit ends; all else is said to 
 pub(crate) struct Chat {
     /// The agent of an earlier conversation
     agent: Option<AgentId>,
-    /// The kind of agent to talk to [default: orchestrator]
+    /// The kind of agent to talk to [default: assistant]
     #[arg(long, value_name = "KIND", conflicts_with = "agent")]
     kind: Option<String>,
     /// A directory that agents may read; nothing in it is ever changed

@@ -40,7 +40,7 @@ pub(crate) struct Run {
     /// What to do; `-` reads it from stdin
     #[arg(required_unless_present = "resume")]
     task: Option<String>,
-    /// The kind of agent that gets it [default: orchestrator]
+    /// The kind of agent that gets it [default: assistant]
     #[arg(long, value_name = "KIND", conflicts_with = "resume")]
     kind: Option<String>,
     /// A directory that agents may read; nothing in it is ever changed

@@ -9,7 +9,10 @@ fn what_was_typed_wrong_names_what_would_be_right() {
     let place = Place::new();
     let error = |arguments: &[&str]| place.entourage(arguments).error(2).to_owned();
     let kind = error(&["run", "x", "--kind", "nobody"]);
-    assert!(kind.contains("`nobody`") && kind.contains("orchestrator, researcher"), "{kind}");
+    assert!(
+        kind.contains("`nobody`") && kind.contains("assistant, general, orchestrator, researcher"),
+        "{kind}"
+    );
     assert!(error(&["run", "  "]).contains("the message is empty"));
     assert!(error(&["run", "x", "--files", "nowhere"]).contains("nowhere"));
     assert!(error(&["tree"]).contains("entourage run"));

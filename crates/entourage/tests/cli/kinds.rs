@@ -170,7 +170,7 @@ fn without_a_server_kinds_are_listed_with_their_runs_and_there_is_nothing_to_rel
     let place = Place::new();
     assert!(place.entourage(&["kinds", "reload"]).error(1).contains("no server runs"));
     let kinds = place.entourage(&["kinds", "list", "--json"]).good().json();
-    assert_eq!((&kinds[0]["name"], &kinds[0]["open_runs"]), (&"orchestrator".into(), &0.into()));
+    assert_eq!((&kinds[0]["name"], &kinds[0]["open_runs"]), (&"assistant".into(), &0.into()));
     assert!(!place.data().exists(), "looking changes nothing");
     place.write("data/kinds/clerk.md", CLERK);
     assert_eq!(place.entourage(&["run", "--kind", "clerk", "Please ask me first"]).code, 3);

@@ -16,10 +16,7 @@ fn a_task_is_answered_from_the_files_it_may_read() {
     assert!(!ended.stderr.contains('\u{1b}'), "no colours where no terminal is");
 
     let tree = place.entourage(&["tree"]).good().stdout;
-    assert!(
-        tree.contains("✓ orchestrator succeeded") && tree.contains("└─ ✓ researcher succeeded"),
-        "{tree}"
-    );
+    assert!(tree.contains("✓ assistant succeeded") && tree.contains("└─ ✓ researcher succeeded"), "{tree}");
     let agents = place.entourage(&["agents", "--json"]).good().json();
     assert_eq!(agents.len(), 1);
     assert_eq!(agents[0]["title"], "What is the keyword?");
@@ -89,7 +86,7 @@ fn a_conversation_goes_on_where_it_was() {
     let mut chat = place.command(&["chat"]);
     let first = Ended::of(chat.write_stdin("First thing\nSecond thing\n/tree\n")).good();
     assert!(first.stdout.contains("First thing") && first.stdout.contains("Second thing"), "{first:?}");
-    assert!(first.stdout.contains("✓ orchestrator succeeded"), "{first:?}");
+    assert!(first.stdout.contains("✓ assistant succeeded"), "{first:?}");
     let agent = id(&first.stderr, "agt_");
 
     let mut chat = place.command(&["chat", agent]);
@@ -107,7 +104,7 @@ fn what_was_used_is_added_up() {
     place.entourage(&["run", "Count to three", "--quiet"]).good();
     let report = place.entourage(&["usage", "--by", "model,kind", "--json"]).good().json().remove(0);
     let row = &report["data"][0];
-    assert_eq!((&row["model"], &row["kind"]), (&"rehearsal".into(), &"orchestrator".into()), "{report}");
+    assert_eq!((&row["model"], &row["kind"]), (&"rehearsal".into(), &"assistant".into()), "{report}");
     assert!(row["calls"].as_u64().is_some_and(|calls| calls > 0), "{report}");
     let table = place.entourage(&["usage", "--by", "model"]).good().stdout;
     let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();

@@ -21,14 +21,22 @@ pub(crate) struct EntryView {
     /// The number of the item behind it, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     item_seq: Option<u64>,
+    /// The post by which a person's message came; there is no item before it is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::PostId>)]
+    post: Option<PostId>,
     /// The question behind it, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::QuestionId>)]
     question: Option<QuestionId>,
-    /// The task that a question belongs to.
+    /// The task that it is about: the one that a question belongs to, or whose result is told.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::TaskId>)]
     task: Option<TaskId>,
+    /// The agent that asks, or whose result is told, where that is not the one spoken to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::AgentId>)]
+    agent: Option<AgentId>,
     /// Of a failure: `false`, for the house does not try again by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     retryable: Option<bool>,
@@ -51,14 +59,14 @@ enum RoleView {
 
 impl From<Entry> for EntryView {
     fn from(entry: Entry) -> Self {
-        let Entry { role, text, at, item_seq, question, task, retryable } = entry;
+        let Entry { role, text, at, item_seq, post, question, task, agent, retryable } = entry;
         let role = match role {
             Role::User => RoleView::User,
             Role::Assistant => RoleView::Assistant,
             Role::Question => RoleView::Question,
             Role::Notice => RoleView::Notice,
         };
-        Self { role, text, at, item_seq, question, task, retryable }
+        Self { role, text, at, item_seq, post, question, task, agent, retryable }
     }
 }
 

@@ -1,8 +1,8 @@
 //! An entry of a transcript, as the API shows it.
 
 use entourage_types::{
-    AgentId, Author, CallId, Decision, Digest, Item, ItemBody, Level, Message, Notice, Output, RunId, TaskId,
-    Time, ToolCall, Turn,
+    AgentId, Author, CallId, Decision, Digest, Item, ItemBody, Level, Message, Notice, Output, PostId, RunId,
+    TaskId, Time, ToolCall, Turn,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -47,6 +47,13 @@ enum ItemBodyView {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<schema::TaskId>)]
         task: Option<TaskId>,
+        /// Of a result: whether the task failed. Left out of a message that brings no result.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failed: Option<bool>,
+        /// The post by which a person's message came.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<schema::PostId>)]
+        post: Option<PostId>,
     },
     /// Something the agent said or asked for.
     Turn {
@@ -167,8 +174,8 @@ impl From<Item> for ItemView {
 impl From<ItemBody> for ItemBodyView {
     fn from(body: ItemBody) -> Self {
         match body {
-            ItemBody::Message(Message { from, text, task }) => {
-                Self::Message { from: from.into(), text, task }
+            ItemBody::Message(Message { from, text, task, failed, post }) => {
+                Self::Message { from: from.into(), text, task, failed, post }
             }
             ItemBody::Turn(Turn { text, calls, used }) => Self::Turn {
                 text,

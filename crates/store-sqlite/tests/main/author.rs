@@ -21,7 +21,7 @@ impl Author {
 
     pub(crate) async fn say(&mut self, store: &SqliteStore, text: &str) -> Result<()> {
         let at = Time::now();
-        let message = Message { from: By::User, text: text.to_owned(), task: None };
+        let message = Message::new(By::User, text, None);
         let item = Item {
             agent: self.agent.id,
             seq: self.agent.items,

@@ -62,7 +62,7 @@ async fn every_view_reads_as_people_do() {
     };
     let call = CallId::new();
     let bodies = [
-        ItemBody::Message(Message { from: Author::User, text: "dig".to_owned(), task: None }),
+        ItemBody::Message(Message::new(Author::User, "dig", None)),
         ItemBody::Turn(Turn {
             text: String::new(),
             calls: vec![ToolCall { id: call, tool: "spade".to_owned(), arguments: json!({}) }],

@@ -79,7 +79,7 @@ pub(crate) fn step(run: RunId, key: &str, state: StepState) -> Step {
 
 /// The item that would come next in the agent's transcript, counted in its row.
 pub(crate) fn say(agent: &mut Agent, run: RunId, text: &str) -> Item {
-    let message = Message { from: Author::User, text: text.to_owned(), task: None };
+    let message = Message::new(Author::User, text, None);
     next(agent, run, ItemBody::Message(message))
 }
 

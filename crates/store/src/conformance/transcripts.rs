@@ -1,8 +1,8 @@
 //! Transcripts, runs and steps: in order, complete, and as they were written.
 
 use entourage_types::{
-    Agent, Author, CallId, Cost, Decision, ItemBody, Level, Message, ModelUse, Notice, Output, Run, RunId,
-    Scope, Status, StepState, StopReason, TaskId, ToolCall, Turn, Usage, WaitingOn,
+    Agent, Author, CallId, Cost, Decision, ItemBody, Level, Message, ModelUse, Notice, Output, PostId, Run,
+    RunId, Scope, Status, StepState, StopReason, TaskId, ToolCall, Turn, Usage, WaitingOn,
 };
 use serde_json::json;
 
@@ -59,8 +59,10 @@ pub async fn every_item_reads_back(place: impl Place) -> Result<()> {
             from: Author::Agent { id: known.id, kind: "digger".to_owned() },
             text: "quotes ' \" \\, lines\n\r\t, ünïcödé 漢字 🕳️, <xml>&amp;".to_owned(),
             task: Some(TaskId::new()),
+            failed: Some(true),
+            post: Some(PostId::new()),
         }),
-        ItemBody::Message(Message { from: Author::User, text: String::new(), task: None }),
+        ItemBody::Message(Message::new(Author::User, "", None)),
         ItemBody::Turn(Turn {
             text: "I dig".to_owned(),
             calls: vec![ToolCall { id: call, tool: "dig".to_owned(), arguments: json!({ "depth": 1.5 }) }],

@@ -109,6 +109,7 @@ pub async fn audit(store: &dyn Store, witness: Option<&Witness>) -> Result<Vec<V
     if let Some(witness) = witness {
         let facts = witness.facts();
         fences::check(&facts, &mut found);
+        statuses::tasks(&facts, &mut found);
         posts::check(&whole, &facts, &mut found);
         effects::check(&whole, &facts, &mut found);
         owners::check_shown(&facts, &mut found);

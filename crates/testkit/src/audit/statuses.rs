@@ -1,10 +1,12 @@
 //! What has ended stays as it ended, as the events tell it, and rows say what the last event said.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use entourage_types::{Action, AgentId, EventBody, QuestionStatus, Status};
+use entourage_store::Write;
+use entourage_types::{Action, AgentId, EventBody, Post, PostBody, PostId, QuestionStatus, Status, TaskId};
 
 use super::{Found, Invariant::Ended, Whole};
+use crate::Fact;
 
 /// The last that was told of each row, and whose it was.
 type Told<'a> = BTreeMap<String, (&'a str, bool, AgentId)>;
@@ -34,12 +36,39 @@ pub(super) fn check(whole: &Whole, found: &mut Found) {
                 }
                 _ => continue,
             };
-            if let Some((before, true, _)) = told.get(&row).filter(|(before, ..)| *before != word) {
+            // An agent may be given more on its task; `tasks` says whether it was.
+            let again = matches!(&event.body, EventBody::Task { .. }) && !ended;
+            if let Some((before, true, _)) = told.get(&row).filter(|(before, ..)| *before != word && !again) {
                 found.add(Ended, event.agent, format!("{row} was {before} and became {word}"));
             }
             told.insert(row, (word, ended, event.agent));
         }
         rows(whole, &told, found);
+    }
+}
+
+/// A task is under way, for the first time or again, from the commit on that posts the words it is
+/// about, or in which its agent reads them.
+pub(super) fn tasks(facts: &[Fact], found: &mut Found) {
+    let mut posts: BTreeMap<PostId, TaskId> = BTreeMap::new();
+    for fact in facts {
+        let Fact::Committed(commit) = fact else { continue };
+        let mut about: BTreeSet<TaskId> = BTreeSet::new();
+        for write in &commit.writes {
+            match write {
+                Write::Post(Post { id, body: PostBody::Message { task: Some(task), .. }, .. }) => {
+                    posts.insert(*id, *task);
+                    about.insert(*task);
+                }
+                Write::Read(id) => about.extend(posts.get(id)),
+                _ => {}
+            }
+        }
+        for write in &commit.writes {
+            let Write::Task(task) = write else { continue };
+            let begun = task.status.is_terminal() || about.contains(&task.id);
+            found.must(begun, Ended, task.to, || format!("{} is under way, and nobody said why", task.id));
+        }
     }
 }
 

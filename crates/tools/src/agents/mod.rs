@@ -1,11 +1,15 @@
 //! Tools by which an agent reaches others: its user, its peers, and its own later self.
 
 mod ask_user;
+mod final_answer;
+mod reactivate_agent;
 mod send_message;
 mod spawn_agent;
 mod wait;
 
 pub use ask_user::AskUser;
+pub use final_answer::FinalAnswer;
+pub use reactivate_agent::ReactivateAgent;
 pub use send_message::SendMessage;
 pub use spawn_agent::SpawnAgent;
 pub use wait::Wait;

@@ -7,7 +7,7 @@ use entourage::Settings;
 use entourage_engine::{Entry, FoundDamage, JobRecord, Reloaded, Role, Seen, Signal, UsageQuery};
 use entourage_server::Problem;
 use entourage_types::{
-    Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, GrantStatus, Intervention, Question,
+    Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, GrantStatus, Intervention, PostId, Question,
     QuestionId, QuestionStatus, Session, Status, TaskId, Time, Usage, UsageRow,
 };
 use reqwest::{Client, Method, Response, StatusCode};
@@ -152,21 +152,23 @@ struct Sent {
     text: String,
     at: Time,
     item_seq: Option<u64>,
+    post: Option<PostId>,
     question: Option<QuestionId>,
     task: Option<TaskId>,
+    agent: Option<AgentId>,
     retryable: Option<bool>,
 }
 
 impl From<Sent> for Entry {
     fn from(sent: Sent) -> Self {
-        let Sent { role, text, at, item_seq, question, task, retryable } = sent;
+        let Sent { role, text, at, item_seq, post, question, task, agent, retryable } = sent;
         let role = match role.as_str() {
             "user" => Role::User,
             "assistant" => Role::Assistant,
             "question" => Role::Question,
             _ => Role::Notice,
         };
-        Self { role, text, at, item_seq, question, task, retryable }
+        Self { role, text, at, item_seq, post, question, task, agent, retryable }
     }
 }
 

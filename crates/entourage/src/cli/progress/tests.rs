@@ -37,7 +37,7 @@ impl Story {
             Some(_) => Author::Agent { id: self.child, kind: "worker".into() },
             None => Author::User,
         };
-        self.item(self.root, ItemBody::Message(Message { from, text: "…".into(), task }));
+        self.item(self.root, ItemBody::Message(Message::new(from, "…", task)));
     }
 
     fn run(&mut self, status: Status) {

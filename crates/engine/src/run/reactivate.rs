@@ -1,0 +1,122 @@
+//! More for an agent that was made before: it takes its task up again, or its question is answered.
+//! No task and no agent is made, and all of it is one commit with the call's output.
+
+use entourage_store::{AgentQuery, Commit, EntityQuery, Expect, Page, Write};
+use entourage_types::{
+    About, Agent, AgentId, Answer, Author, EntityKind, Post, PostBody, PostId, Question, QuestionStatus,
+    Record, Scope, Status, Task, ToolCall, WakeupId,
+};
+use serde_json::json;
+
+use super::{Result, Run, call_tools::output};
+use crate::client::closing;
+
+/// How far back the task of an agent is looked for among those that its maker gave.
+const TASKS: u32 = 1_000;
+/// More questions than a tree has open.
+const QUESTIONS: u32 = 1_000;
+
+impl Run<'_> {
+    /// Passes words on to an agent that this one made. Where that is not possible, the output says
+    /// why, and nothing else changes.
+    pub(super) async fn reactivate(
+        &mut self,
+        calls: &[ToolCall],
+        index: usize,
+        id: AgentId,
+        text: String,
+    ) -> Result<()> {
+        let call = &calls[index];
+        let (child, task) = match self.own(id).await? {
+            Ok(found) => found,
+            Err(refusal) => return self.finish(calls, index, output(call, refusal, true), vec![]).await,
+        };
+        let question = self.asked_below(&child).await?;
+        // What follows may be refused, so nothing may ride along with it.
+        self.flush().await?;
+        let at = self.house.now();
+        let worker = format!("{} {}", child.kind, child.id);
+        let mut commit = Commit::new(at);
+        let said = match question {
+            Some(question) => {
+                let (closed, question) = closing(question, Answer::Text(text), commit);
+                commit = closed;
+                format!("Question {} of {worker} was answered with this.", question.id)
+            }
+            None => {
+                let seen = Expect::Status(EntityKind::Task, task.id.to_string(), task.status.as_str());
+                commit.expect.push(seen);
+                let from = Author::Agent { id: self.agent.id, kind: self.agent.kind.clone() };
+                let body = PostBody::Message { from, text, task: Some(task.id), queued: false };
+                let post = Post { id: PostId::new(), agent: child.id, at, wakeup: WakeupId::new(), body };
+                commit.post(post, &child.owner);
+                match task.status.is_terminal() {
+                    true => {
+                        commit.push(Write::Task(task.clone().again(at)));
+                        format!(
+                            "{worker} takes task {} up again. Its result will come as a message.",
+                            task.id
+                        )
+                    }
+                    false => format!("{worker} is at work on task {} and reads this next.", task.id),
+                }
+            }
+        };
+        self.expecting.append(&mut commit.expect);
+        let details = Some(json!({ "task": task.id }));
+        let output = entourage_types::Output { details, ..output(call, said, false) };
+        self.finish(calls, index, output, commit.writes).await
+    }
+
+    /// An agent that this one made, with the task it has from it. The inner error is a refusal.
+    async fn own(&self, id: AgentId) -> Result<Result<(Agent, Task), String>> {
+        let (scope, store) = (Scope::from(&self.agent.owner), &self.house.inner.store);
+        let Some(child) = store.agent(&scope, id).await?.filter(|agent| agent.root == self.agent.root) else {
+            return Ok(Err(format!("there is no agent {id}")));
+        };
+        if child.parent != Some(self.agent.id) {
+            return Ok(Err(format!("agent {id} is not yours")));
+        }
+        if child.status == Status::Cancelled {
+            return Ok(Err(format!("agent {id} was cancelled")));
+        }
+        let page = Page { limit: TASKS, newest_first: true, ..Page::default() };
+        let query = EntityQuery { parent: Some(self.agent.id), page, ..EntityQuery::of(EntityKind::Task) };
+        for entity in store.entities(&scope, query).await? {
+            let task = Task::from_entity(&entity)?;
+            if task.to == id && task.status != Status::Cancelled {
+                return Ok(Ok((child, task)));
+            }
+        }
+        Ok(Err(format!("agent {id} has no task of yours; start another one")))
+    }
+
+    /// The oldest question that waits for the user's words, of this agent or of one below it. Leave
+    /// for a call is the user's alone to give: nobody passes that on.
+    async fn asked_below(&self, child: &Agent) -> Result<Option<Question>> {
+        let (scope, store) = (Scope::from(&self.agent.owner), &self.house.inner.store);
+        let query = EntityQuery {
+            root: Some(self.agent.root),
+            status: Some(QuestionStatus::Open.as_str().to_owned()),
+            page: Page { limit: QUESTIONS, ..Page::default() },
+            ..EntityQuery::of(EntityKind::Question)
+        };
+        let found = store.entities(&scope, query).await?;
+        let open: Vec<Question> =
+            found.iter().map(Question::from_entity).collect::<serde_json::Result<_>>()?;
+        let mut open = open.into_iter().filter(|question| question.about == About::Information).peekable();
+        if open.peek().is_none() {
+            return Ok(None);
+        }
+        let page = Page { limit: self.kind.limits.max_tree, ..Page::default() };
+        let tree = AgentQuery { root: Some(self.agent.root), page, ..AgentQuery::default() };
+        let tree = store.agents(&scope, tree).await?;
+        Ok(open.find(|question| is_below(&tree, question.agent, child.id)))
+    }
+}
+
+/// Whether an agent is this one, or stands below it.
+pub(crate) fn is_below(tree: &[Agent], agent: AgentId, above: AgentId) -> bool {
+    let parent = |id: AgentId| tree.iter().find(|agent| agent.id == id).and_then(|agent| agent.parent);
+    std::iter::successors(Some(agent), |id| parent(*id)).any(|id| id == above)
+}

@@ -1,0 +1,64 @@
+//! The agents that an agent has made, as it sees them: their tasks, results and open questions, and
+//! nothing of what they said and did for it.
+
+use std::collections::HashSet;
+
+use entourage_store::{AgentQuery, EntityQuery, Page, Result, Store};
+use entourage_types::{
+    Agent, AgentId, EntityKind, Owner, Question, QuestionStatus, Record, Scope, Status, Task,
+};
+
+use crate::run::is_below;
+
+/// How many are seen, those with the latest tasks.
+const SEEN: usize = 20;
+/// How many of the latest tasks are looked through for them.
+const TASKS: u32 = 100;
+/// How many agents and open questions a tree has at most.
+const TREE: u32 = 1_000;
+
+/// An agent as its maker sees it.
+#[derive(Debug)]
+pub(crate) struct SubAgent {
+    pub(crate) agent: Agent,
+    /// The latest task that it has from its maker.
+    pub(crate) task: Task,
+    /// What waits for the user, of this agent and of those below it.
+    pub(crate) questions: Vec<Question>,
+}
+
+/// The agents that this one has made and that are still there, those with the latest tasks first.
+pub(crate) async fn of(
+    store: &dyn Store,
+    owner: &Owner,
+    root: AgentId,
+    agent: AgentId,
+) -> Result<Vec<SubAgent>> {
+    let scope = Scope::from(owner);
+    let page = Page { limit: TASKS, newest_first: true, ..Page::default() };
+    let query = EntityQuery { parent: Some(agent), page, ..EntityQuery::of(EntityKind::Task) };
+    let tasks = records::<Task>(store, &scope, query).await?;
+    if tasks.is_empty() {
+        return Ok(Vec::new());
+    }
+    let page = || Page { limit: TREE, ..Page::default() };
+    let query = AgentQuery { root: Some(root), page: page(), ..AgentQuery::default() };
+    let tree = store.agents(&scope, query).await?;
+    let status = Some(QuestionStatus::Open.as_str().to_owned());
+    let query =
+        EntityQuery { root: Some(root), status, page: page(), ..EntityQuery::of(EntityKind::Question) };
+    let open = records::<Question>(store, &scope, query).await?;
+    let mut seen = HashSet::new();
+    let latest = tasks.into_iter().filter(|task| seen.insert(task.to));
+    let known = latest.filter_map(|task| {
+        let agent = tree.iter().find(|agent| agent.id == task.to && agent.status != Status::Cancelled)?;
+        let asks = |question: &&Question| is_below(&tree, question.agent, agent.id);
+        Some(SubAgent { questions: open.iter().filter(asks).cloned().collect(), agent: agent.clone(), task })
+    });
+    Ok(known.take(SEEN).collect())
+}
+
+async fn records<R: Record>(store: &dyn Store, scope: &Scope, query: EntityQuery) -> Result<Vec<R>> {
+    let found = store.entities(scope, query).await?;
+    Ok(found.iter().map(R::from_entity).collect::<serde_json::Result<_>>()?)
+}

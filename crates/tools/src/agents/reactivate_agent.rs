@@ -1,0 +1,53 @@
+//! `reactivate_agent`: more work, or an answer, for an agent made before.
+
+use async_trait::async_trait;
+use entourage_types::{AgentId, ToolSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::filled;
+use crate::{Caller, Context, Delegate, Effect, Error, Outcome, Result, Target, Tool, parse, spec_of};
+
+const NAME: &str = "reactivate_agent";
+
+/// Writes to an agent that the caller made before. One that has ended takes its task up again, one
+/// that waits for an answer gets it, one at work reads it before its next step.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ReactivateAgent;
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// The agent's id.
+    agent: String,
+    /// What it shall do now, or the user's answer to its question. It remembers its own work, and
+    /// nothing of this conversation.
+    message: String,
+}
+
+#[async_trait]
+impl Tool for ReactivateAgent {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn offer(&self, caller: &Caller<'_>) -> Option<ToolSpec> {
+        let description = "Give an agent that you started more to do, or pass on the user's answer to its \
+                           question. Its result arrives later as a message.";
+        (!caller.peers.is_empty()).then(|| spec_of::<Arguments>(NAME, description))
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {
+        let Arguments { agent, message } = parse(NAME, arguments)?;
+        let id: AgentId = agent.trim().parse().map_err(|_| Error::Arguments {
+            tool: NAME.to_owned(),
+            why: format!("`{agent}` is not the id of an agent"),
+        })?;
+        let text = filled(NAME, "message", message)?;
+        Ok(Outcome::Delegate(Delegate { to: Target::Child(id), text, wait: false }))
+    }
+}

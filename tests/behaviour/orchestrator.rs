@@ -1,0 +1,427 @@
+//! The orchestrator of a chat: one decision for each message, one reply for each result, and nothing
+//! of its sub-agents' own work before its eyes.
+
+use std::time::Duration;
+
+use entourage_engine::{Kinds, Role, kinds::parse};
+use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
+use entourage_testkit::{HeldModel, World};
+use entourage_tests::{first_tools, plain, well_formed};
+use entourage_types::{AgentId, EventBody, ItemBody, Owner, QuestionStatus, Status, TaskResult, WaitingOn};
+use serde_json::json;
+
+use crate::chat::{
+    cast, ended_runs, is_orchestrator, main_chat, obeys, reactivate, start, tasks, told, whole, workers,
+};
+
+const ORCHESTRATOR: Option<&str> = Some("orchestrator");
+
+fn said(role: Role, text: &str) -> (Role, String) {
+    (role, text.to_owned())
+}
+
+fn refused() -> ModelError {
+    ModelError::Refused { model: "m".into(), cause: "401 bad key".into() }
+}
+
+/// The requests of the orchestrator, in order.
+fn decisions(model: &ScriptedModel) -> Vec<Request> {
+    model.requests().into_iter().filter(is_orchestrator).collect()
+}
+
+#[tokio::test]
+async fn what_needs_no_work_is_answered_directly() {
+    let model = cast(&ScriptedModel::new([Script::text("Four.")]), obeys);
+    let world = World::scripted(&model, first_tools()).await;
+    let chat = world.ask_kind(ORCHESTRATOR, "What is two and two?").await;
+    ended_runs(&world, &chat, 1).await;
+    let seen = [said(Role::User, "What is two and two?"), said(Role::Assistant, "Four.")];
+    assert_eq!(main_chat(&world, chat.id).await, seen);
+    assert_eq!((tasks(&world, chat.id).await.len(), model.requests().len()), (0, 1));
+}
+
+#[tokio::test]
+async fn work_that_is_handed_on_says_nothing_and_its_result_is_told_once() {
+    let script = ScriptedModel::new([start("How high is K2?"), Script::text("K2 is 8611 m high.")]);
+    let model = cast(&script, |request| {
+        Ok(match request.messages.len() {
+            2.. => Script::text("8611 m"),
+            _ => Script::call("create_note", json!({"title": "a secret of its own", "content": "c"})),
+        })
+    });
+    let world = World::scripted(&model, first_tools()).await;
+    let chat = world.ask_kind(ORCHESTRATOR, "The height of K2?").await;
+    let events = ended_runs(&world, &chat, 2).await;
+
+    // The decision and the start are over before the sub-agent has begun.
+    let (tasks, workers) = (tasks(&world, chat.id).await, workers(&world, chat.id).await);
+    assert_eq!((tasks.len(), workers.len()), (1, 1));
+    assert_eq!(
+        (&*tasks[0].kind, tasks[0].to, &*tasks[0].instruction),
+        ("researcher", workers[0].id, "How high is K2?")
+    );
+    assert_eq!(tasks[0].result, Some(TaskResult::Text("8611 m".into())));
+    let items = world.client().items(workers[0].id, 0, 10).await.unwrap();
+    assert_eq!(plain(&items)[0], "message: How high is K2?");
+    assert!(matches!(&items[0].body, ItemBody::Message(message) if message.task == Some(tasks[0].id)));
+
+    let seen = [said(Role::User, "The height of K2?"), said(Role::Assistant, "K2 is 8611 m high.")];
+    assert_eq!(main_chat(&world, chat.id).await, seen);
+    let decisions = decisions(&model);
+    assert_eq!(decisions.len(), 2, "one decision, one reply");
+    let reply = &decisions[1];
+    assert!(told(reply).contains("8611 m") && told(reply).starts_with("<task_result"), "{}", told(reply));
+    assert!(!whole(reply).contains("a secret of its own"), "{}", whole(reply));
+    assert_eq!(decisions[0].system, reply.system);
+    assert_eq!(decisions[0].tools, reply.tools, "what comes first of a request stays the same");
+    well_formed(&world.client().items(chat.id, 0, 10).await.unwrap()).unwrap();
+    let made =
+        events.iter().position(|event| matches!(event.body, EventBody::AgentCreated { parent: Some(_), .. }));
+    let task = events.iter().position(|event| matches!(event.body, EventBody::Task { .. }));
+    assert!(made < task && task.is_some());
+    assert_eq!(world.audit().await, []);
+}
+
+#[tokio::test]
+async fn it_sees_the_last_ten_messages_of_the_chat_and_what_its_agents_came_to() {
+    let model = ScriptedModel::deciding(|request| {
+        Some(match (is_orchestrator(request), told(request)) {
+            (true, "dig") => Ok(start("dig <deep>")),
+            (true, text) => Ok(Script::text(format!("re: {}", text.chars().take(20).collect::<String>()))),
+            (false, _) => obeys(request),
+        })
+    });
+    let world = World::scripted(&model, first_tools()).await;
+    let chat = world.ask_kind(ORCHESTRATOR, "dig").await;
+    ended_runs(&world, &chat, 2).await;
+    for n in 1..=7 {
+        world.client().send(chat.id, &format!("message {n}"), None).await.unwrap();
+        ended_runs(&world, &chat, 2 + n).await;
+    }
+    let last = decisions(&model).pop().unwrap();
+    let expected: Vec<Message> = (3..=7)
+        .flat_map(|n| {
+            let text = |text: String| Message::Assistant { text, calls: Vec::new() };
+            [text(format!("re: message {}", n - 1)), Message::User(format!("message {n}"))]
+        })
+        .collect();
+    assert_eq!(last.messages, expected, "ten messages, and nothing before them");
+    let worker = workers(&world, chat.id).await.remove(0);
+    let task = &tasks(&world, chat.id).await[0];
+    let tail = last.tail.unwrap();
+    let listed = format!(
+        "<sub_agents>\n<sub_agent id=\"{}\" role=\"researcher\" status=\"succeeded\" task=\"{}\">\n\
+         <instruction>dig &lt;deep&gt;</instruction>\n<result>did dig &lt;deep&gt;</result>\n</sub_agent>\n</sub_agents>",
+        worker.id, task.id
+    );
+    assert!(tail.contains(&listed), "{tail}");
+}
+
+#[tokio::test]
+async fn how_many_messages_it_sees_is_set_in_the_kind() {
+    let file = "---\nname: orchestrator\nprogram: orchestrate\ncontext: { messages: 2 }\n---\nYou are the Orchestrator.";
+    let model = cast(&ScriptedModel::new(["one", "two", "three"].map(Script::text)), obeys);
+    let kinds = Kinds::none().with(parse("orchestrator.md", file).0.unwrap());
+    let world = World::builder(model.clone()).kinds(kinds).start().await;
+    let chat = world.ask_kind(ORCHESTRATOR, "1").await;
+    for n in 2..=3 {
+        ended_runs(&world, &chat, n - 1).await;
+        world.client().send(chat.id, &n.to_string(), None).await.unwrap();
+    }
+    ended_runs(&world, &chat, 3).await;
+    assert_eq!(decisions(&model)[2].messages.len(), 2);
+}
+
+#[tokio::test]
+async fn of_several_calls_only_the_first_is_made() {
+    let model = cast(
+        &ScriptedModel::new([
+            start("one").and_call("spawn_agent", json!({"kind": "general", "task": "two"})),
+            Script::text("One is done."),
+        ]),
+        obeys,
+    );
+    let world = World::scripted(&model, first_tools()).await;
+    let chat = world.ask_kind(ORCHESTRATOR, "Do both.").await;
+    ended_runs(&world, &chat, 2).await;
+    let tasks = tasks(&world, chat.id).await;
+    assert_eq!((tasks.len(), &*tasks[0].instruction), (1, "one"));
+    let items = world.client().items(chat.id, 0, 10).await.unwrap();
+    assert!(plain(&items)[3].starts_with("output!: Not done"), "{:?}", plain(&items));
+    well_formed(&items).unwrap();
+}
+
+#[tokio::test]
+async fn a_call_that_is_refused_changes_nothing_and_is_told_in_the_chat() {
+    let nobody = AgentId::new();
+    let calls = [
+        (reactivate(nobody, "go on"), format!("there is no agent {nobody}")),
+        (reactivate("the second one", "go on"), "`the second one` is not the id of an agent".to_owned()),
+        (Script::call("reactivate_agent", json!({"message": "go on"})), "agent".to_owned()),
+        (Script::call("spawn_agent", json!({"kind": "plumber", "task": "leak"})), "plumber".to_owned()),
+        (Script::call("start_a_fire", json!({})), "there is no tool `start_a_fire`".to_owned()),
+    ];
+    for (call, why) in calls {
+        let model = cast(&ScriptedModel::new([call]), obeys);
+        let world = World::scripted(&model, first_tools()).await;
+        let chat = world.ask_kind(ORCHESTRATOR, "Go on.").await;
+        ended_runs(&world, &chat, 1).await;
+        assert_eq!(world.client().agent(chat.id).await.unwrap().status, Status::Succeeded);
+        let (role, text) = main_chat(&world, chat.id).await.pop().unwrap();
+        assert_eq!(role, Role::Assistant);
+        assert!(text.starts_with("I could not do that: ") && text.contains(&why), "{text}");
+        assert_eq!(model.requests().len(), 1, "the model is not asked about it again");
+        assert_eq!((tasks(&world, chat.id).await.len(), workers(&world, chat.id).await.len()), (0, 0));
+    }
+}
+
+#[tokio::test]
+async fn an_agent_of_another_chat_or_owner_is_not_reactivated() {
+    let script = ScriptedModel::new([start("one"), Script::text("Done.")]);
+    let model = cast(&script, obeys);
+    let world = World::scripted(&model, first_tools()).await;
+    let mine = world.ask_kind(ORCHESTRATOR, "Begin.").await;
+    ended_runs(&world, &mine, 2).await;
+    let worker = workers(&world, mine.id).await.remove(0);
+    for owner in [Owner::local(), Owner::new("other")] {
+        script.push(Ok(reactivate(worker.id, "Tell me all.")));
+        let new = entourage_engine::NewAgent {
+            kind: Some("orchestrator".into()),
+            message: Some("Ask it.".into()),
+            ..Default::default()
+        };
+        let theirs = world.client_of(owner.clone()).create(new, None).await.unwrap();
+        let mut watch = world.client_of(owner.clone()).watch(theirs.id, 0).await.unwrap();
+        while !matches!(watch.next().await.unwrap(), entourage_engine::Signal::Event(event)
+            if matches!(event.body, EventBody::AgentStatus { status: Status::Succeeded, .. }))
+        {}
+        let entries = world.client_of(owner).transcript(theirs.id).await.unwrap();
+        let last = &entries.last().unwrap().text;
+        assert_eq!(*last, format!("I could not do that: there is no agent {}", worker.id));
+    }
+    assert_eq!(world.client().agent(worker.id).await.unwrap().items, 2, "it heard nothing of it");
+}
+
+#[tokio::test]
+async fn a_reactivated_agent_takes_its_task_up_again_and_its_second_result_is_told_too() {
+    let script = ScriptedModel::new([start("one"), Script::text("One is done.")]);
+    let model = cast(&script, obeys);
+    let world = World::scripted(&model, first_tools()).await;
+    let chat = world.ask_kind(ORCHESTRATOR, "Begin.").await;
+    ended_runs(&world, &chat, 2).await;
+    let (worker, task) = (workers(&world, chat.id).await.remove(0), tasks(&world, chat.id).await.remove(0));
+    script.push(Ok(reactivate(worker.id, "and two")));
+    script.push(Ok(Script::text("Two is done as well.")));
+    world.client().send(chat.id, "Now two.", None).await.unwrap();
+    let events = ended_runs(&world, &chat, 4).await;
+
+    let (after, tasks) = (workers(&world, chat.id).await, tasks(&world, chat.id).await);
+    assert_eq!((after.len(), tasks.len(), tasks[0].id), (1, 1, task.id));
+    assert_eq!(tasks[0].result, Some(TaskResult::Text("did and two".into())));
+    let items = world.client().items(worker.id, 0, 10).await.unwrap();
+    assert_eq!(plain(&items), ["message: one", "turn: did one[]", "message: and two", "turn: did and two[]"]);
+    let told: Vec<(Status, bool)> = events
+        .iter()
+        .filter_map(|event| match &event.body {
+            EventBody::Task { task } => Some((task.status, task.result.is_some())),
+            _ => None,
+        })
+        .collect();
+    let (queued, done) = ((Status::Queued, false), (Status::Succeeded, true));
+    assert_eq!(told, [queued, done, queued, done], "it is under way again, and has no result meanwhile");
+    let chat = main_chat(&world, chat.id).await;
+    let replies: Vec<&str> =
+        chat.iter().filter(|(role, _)| *role == Role::Assistant).map(|(_, text)| &**text).collect();
+    assert_eq!(replies, ["One is done.", "Two is done as well."]);
+    assert_eq!(world.audit().await, []);
+}
+
+#[tokio::test]
+async fn a_question_is_answered_in_plain_words() {
+    let script = ScriptedModel::new([start("paint")]);
+    let model = cast(&script, |request| {
+        Ok(match request.messages.last() {
+            Some(Message::Output { text, .. }) => Script::text(format!("painted {text}")),
+            _ => Script::call("ask_user", json!({"question": "Which <colour>?"})),
+        })
+    });
+    let world = World::scripted(&model, first_tools()).await;
+    let chat = world.ask_kind(ORCHESTRATOR, "Paint it.").await;
+    let question = world.question(chat.id).await;
+    let worker = world.client().agent(question.agent).await.unwrap();
+    world.asleep(&worker).await;
+    script.push(Ok(reactivate(worker.id, "red")));
+    script.push(Ok(Script::text("It is red now.")));
+    world.client().send(chat.id, "Red, please.", None).await.unwrap();
+    ended_runs(&world, &chat, 3).await;
+
+    let answered = world.client().question(question.id).await.unwrap();
+    assert_eq!((answered.status, answered.answer.as_deref()), (QuestionStatus::Answered, Some("red")));
+    let tail = decisions(&model)[1].tail.clone().unwrap();
+    assert!(
+        tail.contains("status=\"waiting\"") && tail.contains("<question>Which &lt;colour&gt;?</question>"),
+        "{tail}"
+    );
+    let asked = "The Researcher needs more information: Which <colour>?";
+    let seen = [
+        said(Role::User, "Paint it."),
+        said(Role::Question, asked),
+        said(Role::User, "Red, please."),
+        said(Role::Assistant, "It is red now."),
+    ];
+    let mut chat_now = main_chat(&world, chat.id).await;
+    // The clock of a test stands: what comes at one moment is in no order.
+    chat_now.sort_by_key(|entry| seen.iter().position(|other| other == entry));
+    assert_eq!(chat_now, seen);
+    assert_eq!(tasks(&world, chat.id).await.len(), 1);
+    assert_eq!(world.audit().await, []);
+}
+
+#[tokio::test]
+async fn leave_for_a_call_is_not_given_through_the_orchestrator() {
+    const BUYER: &str =
+        "---\nname: researcher\ntools: [create_note]\napproval: [{ tools: create_note }]\n---\nBuy.";
+    let script = ScriptedModel::new([start("buy")]);
+    let model = cast(&script, |request| {
+        Ok(match request.messages.last() {
+            Some(Message::Output { .. }) => Script::text("bought"),
+            _ => Script::call("create_note", json!({"title": "t", "content": "c"})),
+        })
+    });
+    let kinds = Kinds::builtin().with(parse("researcher.md", BUYER).0.unwrap());
+    let world = World::builder(model).tools(first_tools()).kinds(kinds).start().await;
+    let chat = world.ask_kind(ORCHESTRATOR, "Buy it.").await;
+    let question = world.question(chat.id).await;
+    script.push(Ok(reactivate(question.agent, "approve")));
+    world.client().send(chat.id, "Yes, go on.", None).await.unwrap();
+    ended_runs(&world, &chat, 2).await;
+    assert_eq!(world.client().question(question.id).await.unwrap().status, QuestionStatus::Open);
+    let sleeping = world.client().agent(question.agent).await.unwrap();
+    assert_eq!(sleeping.waiting_on, Some(WaitingOn::User));
+}
+
+#[tokio::test]
+async fn a_failed_task_is_told_without_a_model_and_can_be_taken_up_again() {
+    let script = ScriptedModel::new([start("fail")]);
+    let model = cast(&script, |request| match told(request) {
+        "fail" => Err(refused()),
+        _ => obeys(request),
+    });
+    let world = World::scripted(&model, first_tools()).await;
+    let chat = world.ask_kind(ORCHESTRATOR, "Try.").await;
+    ended_runs(&world, &chat, 2).await;
+    let (worker, task) = (workers(&world, chat.id).await.remove(0), tasks(&world, chat.id).await.remove(0));
+    assert_eq!((worker.status, task.status), (Status::Failed, Status::Failed));
+    assert_eq!(task.result, Some(TaskResult::Error("m refuses the request: 401 bad key".into())));
+    let items = world.client().items(worker.id, 0, 10).await.unwrap();
+    assert!(plain(&items)[1].starts_with("notice model_failed: m refuses"), "{:?}", plain(&items));
+    let failure = "The Researcher could not finish its task: m refuses the request: 401 bad key";
+    assert_eq!(main_chat(&world, chat.id).await, [said(Role::User, "Try."), said(Role::Assistant, failure)]);
+    assert_eq!(decisions(&model).len(), 1, "a model may be what is down");
+
+    script.push(Ok(reactivate(worker.id, "once more")));
+    script.push(Ok(Script::text("Now it is done.")));
+    world.client().send(chat.id, "Try again.", None).await.unwrap();
+    ended_runs(&world, &chat, 4).await;
+    assert_eq!(tasks(&world, chat.id).await[0].status, Status::Succeeded);
+    assert_eq!(main_chat(&world, chat.id).await.pop(), Some(said(Role::Assistant, "Now it is done.")));
+    assert_eq!(world.audit().await, []);
+}
+
+#[tokio::test]
+async fn a_decision_that_fails_for_good_is_told_and_the_chat_goes_on() {
+    let script = ScriptedModel::new([]);
+    script.push(Err(refused()));
+    script.push(Ok(Script::text("Here I am.")));
+    let world = World::scripted(&cast(&script, obeys), first_tools()).await;
+    let chat = world.ask_kind(ORCHESTRATOR, "Hello?").await;
+    ended_runs(&world, &chat, 1).await;
+    let seen = main_chat(&world, chat.id).await;
+    assert_eq!(seen[1..], [said(Role::Notice, "m refuses the request: 401 bad key")]);
+    world.client().send(chat.id, "Hello again.", None).await.unwrap();
+    ended_runs(&world, &chat, 2).await;
+    assert_eq!(main_chat(&world, chat.id).await.pop(), Some(said(Role::Assistant, "Here I am.")));
+}
+
+#[tokio::test]
+async fn three_attempts_are_made_before_a_call_has_failed() {
+    let model = ScriptedModel::deciding(|request| {
+        Some(match is_orchestrator(request) && !told(request).starts_with("<task_result") {
+            true => Ok(start("try")),
+            false => {
+                Err(ModelError::Unavailable { model: "m".into(), cause: "500".into(), retry_after: None })
+            }
+        })
+    });
+    let world = World::scripted(&model, first_tools()).await;
+    let chat = world.ask_kind(ORCHESTRATOR, "Try.").await;
+    while workers(&world, chat.id).await.first().is_none_or(|worker| worker.status != Status::Failed) {
+        world.clock().advance(Duration::from_secs(1));
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    ended_runs(&world, &chat, 2).await;
+    assert_eq!(model.requests().iter().filter(|request| !is_orchestrator(request)).count(), 3);
+    let (_, last) = main_chat(&world, chat.id).await.pop().unwrap();
+    assert!(last.starts_with("The Researcher could not finish its task: "), "{last}");
+}
+
+#[tokio::test]
+async fn messages_at_once_get_a_decision_each_in_their_order() {
+    let model = HeldModel::new(ScriptedModel::deciding(|request| {
+        Some(Ok(Script::text(format!("re: {}", told(request)))))
+    }));
+    let world = World::builder(model.clone()).tools(first_tools()).start().await;
+    let chat = world.ask_kind(ORCHESTRATOR, "0").await;
+    model.begun().await;
+    let client = world.client();
+    for n in 1..=5 {
+        client.send(chat.id, &n.to_string(), None).await.unwrap();
+    }
+    model.let_go(6);
+    ended_runs(&world, &chat, 6).await;
+    let answers: Vec<String> = main_chat(&world, chat.id).await.into_iter().map(|(_, text)| text).collect();
+    let expected: Vec<String> = (0..=5).flat_map(|n| [n.to_string(), format!("re: {n}")]).collect();
+    assert_eq!(answers, expected);
+    assert_eq!(world.audit().await, []);
+}
+
+#[tokio::test]
+async fn a_reply_is_words_and_no_calls() {
+    let script = ScriptedModel::new([start("one"), start("two"), Script::text("One is done.")]);
+    let model = cast(&script, obeys);
+    let world = World::scripted(&model, first_tools()).await;
+    let chat = world.ask_kind(ORCHESTRATOR, "Begin.").await;
+    ended_runs(&world, &chat, 2).await;
+    assert_eq!(tasks(&world, chat.id).await.len(), 1);
+    let seen = [said(Role::User, "Begin."), said(Role::Assistant, "One is done.")];
+    assert_eq!(main_chat(&world, chat.id).await, seen);
+    let again = decisions(&model).pop().unwrap();
+    assert!(matches!(again.messages.last(), Some(Message::Output { text, .. }) if text.contains("Not done")));
+}
+
+#[tokio::test]
+async fn what_an_agent_is_told_while_it_works_is_part_of_its_work() {
+    const WORKER: &str = "---\nname: researcher\ntools: [wait]\n---\nYou are the Researcher.";
+    let script = ScriptedModel::new([start("one")]);
+    let model = cast(&script, |request| match request.messages.len() {
+        1 => Ok(Script::call("wait", json!({"seconds": 60}))),
+        _ => obeys(request),
+    });
+    let kinds = Kinds::builtin().with(parse("researcher.md", WORKER).0.unwrap());
+    let world = World::builder(model).tools(first_tools()).kinds(kinds).start().await;
+    let chat = world.ask_kind(ORCHESTRATOR, "Begin.").await;
+    ended_runs(&world, &chat, 1).await;
+    let worker = workers(&world, chat.id).await.remove(0);
+    world.asleep(&worker).await;
+    script.push(Ok(reactivate(worker.id, "and two")));
+    script.push(Ok(Script::text("Both are done.")));
+    world.client().send(chat.id, "And two.", None).await.unwrap();
+    ended_runs(&world, &chat, 2).await;
+    world.clock().advance(Duration::from_secs(60));
+    ended_runs(&world, &chat, 3).await;
+    let lines = plain(&world.client().items(worker.id, 0, 20).await.unwrap());
+    assert_eq!(lines[2..], ["output: The time has passed.", "message: and two", "turn: did and two[]"]);
+    let seen: Vec<_> = main_chat(&world, chat.id).await.split_off(2);
+    assert_eq!(seen, [said(Role::Assistant, "Both are done.")], "one task, one result");
+    assert_eq!((tasks(&world, chat.id).await.len(), world.audit().await), (1, vec![]));
+}

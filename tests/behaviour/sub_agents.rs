@@ -1,0 +1,140 @@
+//! A sub-agent: it works alone on its task, and ends it by an answer, an error, or for the user to
+//! say more.
+
+use entourage_engine::{Clock, Kinds};
+use entourage_llm::{Message, Script, ScriptedModel};
+use entourage_store::{Commit, Write};
+use entourage_testkit::{Fact, HeldModel, World};
+use entourage_tests::{first_tools, plain, well_formed};
+use entourage_types::{Author, ItemBody, Post, PostBody, PostId, Status, StopReason, TaskResult, WakeupId};
+use serde_json::json;
+
+use crate::chat::{cast, ended_runs, is_orchestrator, main_chat, obeys, start, tasks, workers};
+
+const ORCHESTRATOR: Option<&str> = Some("orchestrator");
+
+#[tokio::test]
+async fn a_final_answer_ends_the_work_once_the_other_calls_are_answered() {
+    let script = ScriptedModel::new([start("find"), Script::text("Found.")]);
+    let model = cast(&script, |_| {
+        Ok(Script::text("So:")
+            .and_call("final_answer", json!({"answer": "42"}))
+            .and_call("create_note", json!({"title": "t", "content": "c"})))
+    });
+    let world = World::scripted(&model, first_tools()).await;
+    let chat = world.ask_kind(ORCHESTRATOR, "Find it.").await;
+    ended_runs(&world, &chat, 2).await;
+    let worker = workers(&world, chat.id).await.remove(0);
+    let items = world.client().items(worker.id, 0, 10).await.unwrap();
+    assert_eq!(items.len(), 4, "{:?}", plain(&items));
+    well_formed(&items).unwrap();
+    assert_eq!(tasks(&world, chat.id).await[0].result, Some(TaskResult::Text("42".into())));
+    assert_eq!(world.client().notes(Some(chat.id), Default::default()).await.unwrap().len(), 1);
+    assert_eq!(model.requests().iter().filter(|request| !is_orchestrator(request)).count(), 1);
+}
+
+#[tokio::test]
+async fn twenty_model_calls_in_one_activation_are_the_most() {
+    let script = ScriptedModel::new([start("dig")]);
+    let model = cast(&script, |request| {
+        Ok(match request.messages.len() % 4 {
+            1 => Script::call("search_notes", json!({"query": format!("{}", request.messages.len())})),
+            _ => Script::call(
+                "create_note",
+                json!({"title": format!("{}", request.messages.len()), "content": "c"}),
+            ),
+        })
+    });
+    let world = World::scripted(&model, first_tools()).await;
+    let chat = world.ask_kind(ORCHESTRATOR, "Dig.").await;
+    ended_runs(&world, &chat, 2).await;
+    let worker = workers(&world, chat.id).await.remove(0);
+    let runs = world.client().runs(worker.id, Default::default()).await.unwrap();
+    assert_eq!((runs[0].model_calls, runs[0].stop_reason), (20, Some(StopReason::MaxSteps)));
+    assert_eq!((worker.status, tasks(&world, chat.id).await[0].status), (Status::Failed, Status::Failed));
+    let (_, last) = main_chat(&world, chat.id).await.pop().unwrap();
+    assert!(last.contains("20 model calls"), "{last}");
+}
+
+#[tokio::test]
+async fn each_call_reads_all_there_is_in_its_order_with_the_tools() {
+    let script = ScriptedModel::new([start("find"), Script::text("Found.")]);
+    let model = cast(&script, |request| {
+        Ok(match request.messages.len() {
+            1 => Script::call("search_notes", json!({"query": "one"}))
+                .and_call("search_notes", json!({"query": "two"})),
+            4 => Script::call("no_such_tool", json!({})),
+            _ => Script::text("found"),
+        })
+    });
+    let world = World::scripted(&model, first_tools()).await;
+    let chat = world.ask_kind(ORCHESTRATOR, "Find it.").await;
+    ended_runs(&world, &chat, 2).await;
+    let requests: Vec<_> = model.requests().into_iter().filter(|request| !is_orchestrator(request)).collect();
+    assert_eq!(requests.iter().map(|request| request.messages.len()).collect::<Vec<_>>(), [1, 4, 6]);
+    for (before, after) in requests.iter().zip(&requests[1..]) {
+        assert_eq!(after.messages[..before.messages.len()], before.messages);
+        assert!(after.tools.iter().any(|tool| tool.name == "search_notes"));
+    }
+    let last = &requests[2].messages;
+    assert!(matches!(&last[2..4], [Message::Output { .. }, Message::Output { .. }]), "{last:?}");
+    assert!(matches!(&last[5], Message::Output { text, .. } if text.contains("there is no tool")));
+    assert!(requests[0].system.contains("You are the Researcher") && requests[0].system.contains("CRITICAL"));
+}
+
+/// The commits that wrote a task in this status.
+fn commits_of(world: &World, status: Status) -> Vec<Commit> {
+    let facts = world.witness().facts();
+    let commits = facts.into_iter().filter_map(|fact| match fact {
+        Fact::Committed(commit) => Some(commit),
+        _ => None,
+    });
+    let writes = |write: &Write| matches!(write, Write::Task(task) if task.status == status);
+    commits.filter(|commit| commit.writes.iter().any(writes)).map(|commit| (*commit).clone()).collect()
+}
+
+#[tokio::test]
+async fn an_answer_its_status_and_the_tasks_are_one_commit() {
+    let model = cast(&ScriptedModel::new([start("one"), Script::text("Done.")]), obeys);
+    let world = World::scripted(&model, first_tools()).await;
+    let chat = world.ask_kind(ORCHESTRATOR, "Begin.").await;
+    ended_runs(&world, &chat, 2).await;
+    let commits = commits_of(&world, Status::Succeeded);
+    let worker = workers(&world, chat.id).await.remove(0);
+    let [commit] = &*commits else { panic!("{commits:#?}") };
+    let has = |fits: &dyn Fn(&Write) -> bool| commit.writes.iter().any(fits);
+    assert!(has(&|write| matches!(write, Write::Item(item)
+        if item.agent == worker.id && matches!(&item.body, ItemBody::Turn(turn) if turn.text == "did one"))));
+    assert!(has(&|write| matches!(write, Write::Agent(agent) if agent.status == Status::Succeeded)));
+    assert!(has(&|write| matches!(write, Write::Post(post) if post.agent == chat.id)));
+}
+
+/// The sub-agent says its last word while the orchestrator passes more on to it: neither is lost.
+#[tokio::test]
+async fn what_comes_just_as_an_agent_ends_is_a_second_round_of_its_task() {
+    let script = ScriptedModel::new([start("one")]);
+    let model = HeldModel::new(cast(&script, obeys));
+    let world = World::builder(model.clone()).tools(first_tools()).kinds(Kinds::builtin()).start().await;
+    let chat = world.ask_kind(ORCHESTRATOR, "Begin.").await;
+    model.let_go(1);
+    model.begun().await;
+    ended_runs(&world, &chat, 1).await;
+    model.begun().await;
+    // The sub-agent's only call is held; meanwhile it is posted more, which it has not seen.
+    let worker = workers(&world, chat.id).await.remove(0);
+    let task = tasks(&world, chat.id).await.remove(0);
+    let from = Author::Agent { id: chat.id, kind: "orchestrator".into() };
+    let body = PostBody::Message { from, text: "and two".into(), task: Some(task.id), queued: false };
+    let (id, at, wakeup) = (PostId::new(), world.clock().now(), WakeupId::new());
+    let mut commit = Commit::new(at);
+    commit.post(Post { id, agent: worker.id, at, wakeup, body }, &worker.owner);
+    world.store().commit(commit).await.unwrap();
+    script.push(Ok(Script::text("One.")));
+    script.push(Ok(Script::text("And two.")));
+    model.let_go(10);
+    ended_runs(&world, &chat, 3).await;
+    let replies = main_chat(&world, chat.id).await.split_off(1);
+    assert_eq!(replies.iter().map(|(_, text)| &**text).collect::<Vec<_>>(), ["One.", "And two."]);
+    assert_eq!(tasks(&world, chat.id).await[0].result, Some(TaskResult::Text("did and two".into())));
+    assert_eq!(world.audit().await, []);
+}
