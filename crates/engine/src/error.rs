@@ -30,6 +30,14 @@ pub enum Error {
         /// The names there are.
         known: String,
     },
+    /// No agency of this name.
+    #[error("there is no agency `{name}`; there are: {known}")]
+    UnknownAgency {
+        /// The name given.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
     /// The question is not open any more.
     #[error("question {id} is {status} already: {how}")]
     NotOpen {

@@ -4,6 +4,7 @@
 //! wake-ups. The loop itself stands in [`programs`] and fits on a screen.
 
 mod advance;
+pub mod agencies;
 mod approval;
 mod budget;
 mod client;
@@ -32,6 +33,7 @@ pub mod upkeep;
 mod versions;
 mod watch;
 
+pub use agencies::{Agency, Chart};
 pub use client::{
     Block, Client, Entry, FoundDamage, InUse, JobRecord, NewAgent, Posted, Role, Seen, Telling,
 };

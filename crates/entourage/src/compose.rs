@@ -1,6 +1,10 @@
 //! Putting a house together as its settings say: the one place that knows every crate.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use entourage_engine::{
     House, Kinds, Pruned, Retention, Tracer,
@@ -171,11 +175,18 @@ pub fn loaded_kinds(settings: &Settings) -> Result<(Kinds, Vec<Finding>)> {
 /// The same, for the house that reads them anew while it works.
 fn read(settings: &Settings) -> entourage_engine::Result<(Kinds, Vec<Finding>)> {
     let mut kinds = Kinds::builtin();
-    let findings = match settings.kinds_directory() {
-        Some(directory) => kinds.load(&directory)?,
-        None => Vec::new(),
-    };
+    let mut findings = Vec::new();
+    let usual = settings.kinds_directory();
+    let beside = settings.agency.as_deref().map(directory_of).filter(|beside| usual.as_ref() != Some(beside));
+    for directory in usual.into_iter().chain(beside) {
+        findings.extend(kinds.load(&directory)?);
+    }
     Ok((kinds, findings))
+}
+
+/// The directory that a file stands in.
+fn directory_of(file: &Path) -> PathBuf {
+    file.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new(".")).to_owned()
 }
 
 /// The tools, those of the MCP servers among them. Servers are asked only where there are any.

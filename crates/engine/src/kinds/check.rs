@@ -31,11 +31,11 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(super) fn mistake(file: &str, line: usize, text: impl Into<String>) -> Self {
+    pub(crate) fn mistake(file: &str, line: usize, text: impl Into<String>) -> Self {
         Self { file: file.to_owned(), line, severity: Severity::Mistake, text: text.into() }
     }
 
-    pub(super) fn remark(file: &str, line: usize, text: impl Into<String>) -> Self {
+    pub(crate) fn remark(file: &str, line: usize, text: impl Into<String>) -> Self {
         Self { file: file.to_owned(), line, severity: Severity::Remark, text: text.into() }
     }
 }

@@ -85,7 +85,7 @@ struct Effects {
 /// Names as a list, or on one line with commas.
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub(super) enum Names {
+pub(crate) enum Names {
     List(Vec<String>),
     Line(String),
 }
@@ -97,7 +97,7 @@ impl Default for Names {
 }
 
 impl Names {
-    pub(super) fn into_vec(self) -> Vec<String> {
+    pub(crate) fn into_vec(self) -> Vec<String> {
         let trimmed = |name: &str| name.trim().to_owned();
         match self {
             Self::List(names) => names.iter().map(|name| trimmed(name)).collect(),
@@ -186,7 +186,7 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
 }
 
 /// The front matter, the body, and the line the body begins at.
-fn split(text: &str) -> Result<(&str, &str, usize), (usize, String)> {
+pub(crate) fn split(text: &str) -> Result<(&str, &str, usize), (usize, String)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Some(rest) = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n")) else {
         return Err((1, "the file must begin with a line of `---`, then `name: …`".into()));
@@ -202,14 +202,14 @@ fn split(text: &str) -> Result<(&str, &str, usize), (usize, String)> {
 }
 
 /// The first line of a parser's message: the rest draws the file, which we name by line.
-fn plain(error: &serde_saphyr::Error) -> String {
+pub(crate) fn plain(error: &serde_saphyr::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or(&text);
     let line = line.strip_prefix("error: ").unwrap_or(line);
     line.split_once(": ").filter(|(head, _)| head.contains("line ")).map_or(line, |(_, tail)| tail).to_owned()
 }
 
-fn bad_name(name: &str) -> Option<String> {
+pub(crate) fn bad_name(name: &str) -> Option<String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
         return Some(format!("`{name}` is no name for a kind: use 1 to 64 letters, digits, `-` and `_`"));
@@ -236,7 +236,7 @@ fn unknown_keys(file: &str, front: &str) -> Vec<Finding> {
         .collect()
 }
 
-fn line_of(front: &str, key: &str) -> usize {
+pub(crate) fn line_of(front: &str, key: &str) -> usize {
     let found = front.lines().position(|line| line.split(':').next() == Some(key));
     found.map_or(1, |index| index + 2)
 }

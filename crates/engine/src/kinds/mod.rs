@@ -2,14 +2,17 @@
 
 mod approval;
 mod check;
-mod file;
+pub(crate) mod file;
 pub(crate) mod pattern;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use entourage_types::Kind;
 
-use crate::{Error, Result};
+use crate::{
+    Error, Result,
+    agencies::{self, Agency},
+};
 
 pub use check::{Finding, Severity};
 pub use file::parse;
@@ -26,6 +29,7 @@ const BUILTIN: [(&str, &str); 4] = [
 #[derive(Debug, Clone, Default)]
 pub struct Kinds {
     kinds: BTreeMap<String, Arc<Kind>>,
+    agencies: BTreeMap<String, Arc<Agency>>,
 }
 
 impl Kinds {
@@ -64,7 +68,36 @@ impl Kinds {
         self
     }
 
-    /// Adds every `*.md` of a directory. Returns what was found wrong, mistakes and remarks.
+    /// Adds an agency: its agents, which are kinds of these, take their peers from its chart and the
+    /// shared instructions from it. One of the same name is replaced.
+    ///
+    /// # Errors
+    /// What is wrong, for people: an agent is no kind, or belongs to another agency.
+    pub fn join(&mut self, agency: Agency) -> std::result::Result<(), String> {
+        for agent in agency.chart.agents() {
+            if !self.kinds.contains_key(agent) {
+                let known = self.names();
+                return Err(format!("`{agent}` is no kind; put {agent}.md beside it. There are: {known}"));
+            }
+            let other = self.agencies.values().find(|other| other.chart.agents().contains(agent));
+            if let Some(other) = other {
+                let (ours, theirs) = (&agency.name, &other.name);
+                return Err(format!(
+                    "`{agent}` belongs to the agency `{theirs}` already; a kind of another name can belong to `{ours}`"
+                ));
+            }
+        }
+        for agent in agency.chart.agents() {
+            if let Some(kind) = self.get(agent) {
+                self.add(agency.member(Arc::unwrap_or_clone(kind)));
+            }
+        }
+        self.agencies.insert(agency.name.clone(), Arc::new(agency));
+        Ok(())
+    }
+
+    /// Adds every `*.md` of a directory: agencies where the name ends with `.agency.md`, kinds
+    /// otherwise. Returns what was found wrong, mistakes and remarks.
     ///
     /// # Errors
     /// [`Error::Kinds`] when the directory cannot be read.
@@ -77,17 +110,31 @@ impl Kinds {
             .collect();
         paths.sort();
         let mut findings = Vec::new();
+        let mut found = Vec::new();
         for path in paths {
             let shown = path.display().to_string();
-            match std::fs::read_to_string(&path) {
-                Ok(text) => {
-                    let (kind, found) = parse(&shown, &text);
-                    findings.extend(found);
-                    if let Some(kind) = kind {
-                        self.add(kind);
-                    }
+            let text = match std::fs::read_to_string(&path) {
+                Ok(text) => text,
+                Err(error) => {
+                    findings.push(Finding::mistake(&shown, 1, format!("cannot be read: {error}")));
+                    continue;
                 }
-                Err(error) => findings.push(Finding::mistake(&shown, 1, format!("cannot be read: {error}"))),
+            };
+            if shown.ends_with(agencies::ENDING) {
+                let (agency, wrong) = agencies::parse(&shown, &text);
+                findings.extend(wrong);
+                found.extend(agency);
+            } else {
+                let (kind, wrong) = parse(&shown, &text);
+                findings.extend(wrong);
+                kind.into_iter().for_each(|kind| self.add(kind));
+            }
+        }
+        // All kinds are known by now.
+        for agency in found {
+            let file = agency.file.clone();
+            if let Err(why) = self.join(agency) {
+                findings.push(Finding::mistake(&file, 1, why));
             }
         }
         Ok(findings)
@@ -111,6 +158,22 @@ impl Kinds {
     /// [`Error::UnknownKind`].
     pub fn named(&self, name: &str) -> Result<Arc<Kind>> {
         self.get(name).ok_or_else(|| Error::UnknownKind { name: name.to_owned(), known: self.names() })
+    }
+
+    /// The agency of this name, or an error that lists those there are.
+    ///
+    /// # Errors
+    /// [`Error::UnknownAgency`].
+    pub fn agency(&self, name: &str) -> Result<Arc<Agency>> {
+        self.agencies.get(name).cloned().ok_or_else(|| Error::UnknownAgency {
+            name: name.to_owned(),
+            known: self.agencies.keys().cloned().collect::<Vec<_>>().join(", "),
+        })
+    }
+
+    /// All agencies in the order of their names.
+    pub fn agencies(&self) -> impl Iterator<Item = &Arc<Agency>> {
+        self.agencies.values()
     }
 
     /// All kinds in the order of their names.
@@ -137,5 +200,36 @@ mod tests {
             assert!(kind.is_some_and(|kind| path.ends_with(&format!("/{}.md", kind.name))), "{path}");
         }
         assert_eq!(Kinds::builtin().names(), "assistant, general, orchestrator, researcher");
+    }
+
+    #[test]
+    fn an_agency_says_who_its_agents_write_to_and_what_all_are_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let put = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+        put("ceo.md", "---\nname: ceo\npeers: [nobody]\n---\nYou lead.");
+        put("dev.md", "---\nname: dev\n---\nYou build.");
+        put("studio.agency.md", "---\nname: studio\nentry_points: ceo\nflows: [ceo > dev]\n---\nBe brief.");
+        let mut kinds = Kinds::builtin();
+        let alone = parse("ceo.md", "---\nname: ceo\npeers: [nobody]\n---\nYou lead.").0.unwrap();
+        assert_eq!(kinds.load(directory.path()).unwrap(), []);
+        let ceo = kinds.named("ceo").unwrap();
+        assert_eq!(
+            (ceo.peers.as_slice(), ceo.instructions.as_str()),
+            (&["dev".to_owned()][..], "Be brief.\n\nYou lead.")
+        );
+        assert_eq!(kinds.named("dev").unwrap().peers, [""; 0]);
+        assert_ne!(ceo.version, alone.version, "what the agency says is part of the version");
+        assert_eq!(kinds.agency("studio").unwrap().chart.entry_points(), ["ceo"]);
+        assert_eq!(
+            kinds.agency("none").unwrap_err().to_string(),
+            "there is no agency `none`; there are: studio"
+        );
+
+        put("other.agency.md", "---\nname: other\nentry_points: dev\n---\n");
+        put("third.agency.md", "---\nname: third\nentry_points: eve\n---\n");
+        let findings = Kinds::builtin().load(directory.path()).unwrap();
+        let [belongs, unknown] = &findings[..] else { panic!("{findings:?}") };
+        assert!(belongs.text.contains("`dev` belongs to the agency `other` already"), "{belongs}");
+        assert!(unknown.text.starts_with("`eve` is no kind; put eve.md beside it"), "{unknown}");
     }
 }

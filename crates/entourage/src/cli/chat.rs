@@ -5,6 +5,7 @@ use entourage_types::{AgentId, Reply};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    agency,
     backend::{self, Backend, Left, Purpose, Result},
     failure::{Exit, Failure},
     globals::Globals,
@@ -22,6 +23,7 @@ const AFTER_HELP: &str = "\
 Examples:
   entourage chat                        a new conversation
   entourage chat --kind researcher      with another kind of agent
+  entourage chat --agency studio        with an agency (`entourage agency` lists them)
   entourage chat agt_0199…              go on with an earlier one (`entourage agents` lists them)
 
 In the conversation: /tree shows the agents, /quit ends, and what is typed while they work is read
@@ -39,6 +41,9 @@ pub(crate) struct Chat {
     /// The kind of agent to talk to [default: assistant]
     #[arg(long, value_name = "KIND", conflicts_with = "agent")]
     kind: Option<String>,
+    /// The agency to talk to, by its file or its name: its first entry point answers
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["agent", "kind"])]
+    agency: Option<String>,
     /// A directory that agents may read; nothing in it is ever changed
     #[arg(long, value_name = "DIR")]
     files: Option<std::path::PathBuf>,
@@ -61,6 +66,7 @@ impl Chat {
         }
         let mut settings = globals.settings()?;
         backend::local_files(&mut settings, self.files.as_ref()).await?;
+        let kind = agency::kind(&mut settings, self.agency.as_deref(), self.kind)?;
         let (kinds, _) = entourage::loaded_kinds(&settings)?;
         let interrupt = interrupt::token();
         let backend = backend::connect(globals, &settings, Purpose::Work).await?;
@@ -83,7 +89,7 @@ impl Chat {
                 Wish::Say(text) => match &mut talk.session {
                     Some(session) => session.tell(&text).await?,
                     None => {
-                        let agent = backend.create(self.kind.as_deref(), &text).await?;
+                        let agent = backend.create(kind.as_deref(), &text).await?;
                         talk.begin(agent.id, Begun::Now, aloud(&agent.kind)).await?;
                     }
                 },

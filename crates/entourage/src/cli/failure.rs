@@ -111,6 +111,9 @@ impl From<entourage_engine::Error> for Failure {
             Error::UnknownKind { .. } => {
                 Self::usage(format!("{text}. `entourage kinds list` describes them"))
             }
+            Error::UnknownAgency { .. } => {
+                Self::usage(format!("{text}. `entourage agency list` describes them"))
+            }
             Error::Gone(_) => Self::usage(format!("{text}. Start a new one with `entourage run`")),
             Error::NotOpen { .. } => Self::usage(format!("{text}. It is answered once, by whoever is first")),
             _ => Self::usage(text),

@@ -1,5 +1,6 @@
 //! The command line: one file per command, and what they share.
 
+mod agency;
 mod agents;
 mod answer;
 mod backend;
@@ -100,6 +101,7 @@ enum Command {
     Agents(agents::Agents),
     Usage(usage::Usage),
     Kinds(kinds::Kinds),
+    Agency(agency::Agency),
     Token(token::Token),
     Doctor(doctor::Doctor),
     Jobs(jobs::Jobs),
@@ -154,6 +156,7 @@ async fn obey(cli: Cli) -> Result<Exit, Failure> {
         Command::Agents(agents) => agents.obey(&globals).await,
         Command::Usage(usage) => usage.obey(&globals).await,
         Command::Kinds(kinds) => kinds.obey(&globals).await,
+        Command::Agency(agency) => agency.obey(&globals),
         Command::Token(token) => token.obey(&globals),
         Command::Doctor(doctor) => doctor.obey(&globals).await,
         Command::Jobs(jobs) => jobs.obey(&globals).await,

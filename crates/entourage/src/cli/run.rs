@@ -12,6 +12,7 @@ use entourage_types::{AgentId, Cost, Question, Status, Usage};
 use serde::Serialize;
 
 use super::{
+    agency,
     backend::{self, Backend, Left, Purpose, Result},
     failure::{Exit, Failure},
     globals::{Globals, quoted},
@@ -43,6 +44,9 @@ pub(crate) struct Run {
     /// The kind of agent that gets it [default: assistant]
     #[arg(long, value_name = "KIND", conflicts_with = "resume")]
     kind: Option<String>,
+    /// The agency that gets it, by its file or its name: its first entry point answers
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "kind"])]
+    agency: Option<String>,
     /// A directory that agents may read; nothing in it is ever changed
     #[arg(long, value_name = "DIR")]
     files: Option<PathBuf>,
@@ -71,10 +75,11 @@ impl Run {
         let task = self.task.as_deref().map(text).transpose()?;
         let mut settings = globals.settings()?;
         backend::local_files(&mut settings, self.files.as_ref()).await?;
+        let kind = agency::kind(&mut settings, self.agency.as_deref(), self.kind.clone())?;
         let interrupt = interrupt::token();
         let backend = backend::connect(globals, &settings, Purpose::Work).await?;
         let root = match &self.resume {
-            None => backend.create(self.kind.as_deref(), task.as_deref().unwrap_or_default()).await?.id,
+            None => backend.create(kind.as_deref(), task.as_deref().unwrap_or_default()).await?.id,
             Some(Some(agent)) => backend.agent(*agent).await?.root,
             Some(None) => newest_unfinished(&*backend).await?,
         };

@@ -23,6 +23,10 @@ pub struct Settings {
     pub data: PathBuf,
     /// The directory with the user's kinds; `kinds` in the data directory when there is one.
     pub kinds: Option<PathBuf>,
+    /// The file of an agency that stands elsewhere; the kinds beside it are read with it. Named on the
+    /// command line only.
+    #[serde(skip)]
+    pub agency: Option<PathBuf>,
     /// The database.
     pub store: Store,
     /// The models and their providers.

@@ -36,6 +36,7 @@ fn every_command_shows_an_example_of_itself() {
             "agents",
             "usage",
             "kinds",
+            "agency",
             "token",
             "doctor",
             "jobs",

@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, reason = "helpers of tests fail as tests do")]
 
+mod agency;
 mod answer;
 mod bad_input;
 mod database;

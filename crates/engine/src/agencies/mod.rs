@@ -1,0 +1,49 @@
+//! Agencies: groups of kinds with a chart of who may write to whom, and words that all of them share.
+//!
+//! An agency does nothing while its agents work (S2-R002). It is read once: what it says of a kind, its
+//! peers and the shared instructions, becomes part of that kind.
+
+mod chart;
+mod draw;
+mod file;
+
+use entourage_types::Kind;
+use serde::Serialize;
+
+pub use chart::{Chart, ChartError, Flow};
+pub use file::parse;
+
+/// What the name of an agency's file ends with; all other `*.md` beside it are kinds.
+pub const ENDING: &str = ".agency.md";
+
+/// A group of kinds with a communication chart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Agency {
+    /// What it is called.
+    pub name: String,
+    /// What it is for, in one line.
+    pub description: String,
+    /// Its agents, by the names of their kinds, and who may write to whom.
+    #[serde(flatten)]
+    pub chart: Chart,
+    /// What all its agents are told, before their own instructions.
+    pub shared_instructions: String,
+    /// The file it was read from; empty where there is none.
+    #[serde(skip)]
+    pub file: String,
+}
+
+impl Agency {
+    /// The kind as it works in this agency: its peers are those of the chart, and its instructions
+    /// begin with the shared ones (S2-R023, R024).
+    #[must_use]
+    pub fn member(&self, mut kind: Kind) -> Kind {
+        kind.peers = self.chart.peers(&kind.name);
+        let parts = [self.shared_instructions.as_str(), kind.instructions.as_str()];
+        kind.instructions =
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
+        // What the agency says of it is part of its version.
+        kind.version.clear();
+        kind
+    }
+}

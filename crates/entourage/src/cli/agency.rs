@@ -1,0 +1,136 @@
+//! `entourage agency`: groups of agents, and who may write to whom in them.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use entourage::Settings;
+use entourage_engine::{
+    Agency as Found,
+    agencies::{ENDING, parse},
+    kinds::Severity,
+};
+
+use super::{
+    backend::Result,
+    failure::{Exit, Failure},
+    globals::Globals,
+    out,
+};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage agency list                      those in the directory of kinds
+  entourage agency graph studio              the chart, as a drawing and as Mermaid
+  entourage agency graph ./studio.agency.md  that of a file, wherever it stands
+  entourage chat --agency ./studio.agency.md talk with its first entry point
+
+An agency is a Markdown file NAME.agency.md beside the files of its kinds; docs/agency.md has its keys.";
+
+/// List and draw agencies: groups of agents with a chart of who may write to whom
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Agency {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the agencies (as without a command)
+    #[command(after_help = "Example:\n  entourage agency list --json")]
+    List,
+    /// Draw who may write to whom
+    #[command(after_help = "Example:\n  entourage agency graph studio --mermaid > studio.mmd")]
+    Graph {
+        /// The agency's name or file
+        agency: String,
+        /// Mermaid alone
+        #[arg(long)]
+        mermaid: bool,
+    },
+}
+
+impl Agency {
+    pub(crate) fn obey(self, globals: &Globals) -> Result<Exit> {
+        match self.command.unwrap_or(Command::List) {
+            Command::List => list(globals),
+            Command::Graph { agency, mermaid } => graph(globals, &agency, mermaid),
+        }
+    }
+}
+
+fn list(globals: &Globals) -> Result<Exit> {
+    let (kinds, _) = entourage::loaded_kinds(&globals.settings()?)?;
+    let paint = out::stdout();
+    for agency in kinds.agencies() {
+        if globals.json {
+            out::json(&**agency)?;
+        } else {
+            let agents = agency.chart.agents().join(", ");
+            out::result(&format!("{}  {} ({agents})", paint.bold(&agency.name), agency.description))?;
+        }
+    }
+    if kinds.agencies().next().is_none() && !globals.quiet {
+        out::note("there is no agency: put NAME.agency.md beside your kinds (docs/agency.md)");
+    }
+    Ok(Exit::Done)
+}
+
+fn graph(globals: &Globals, given: &str, mermaid: bool) -> Result<Exit> {
+    let agency = match file(given) {
+        Some(path) => read(&path)?,
+        None => Found::clone(&*entourage::loaded_kinds(&globals.settings()?)?.0.agency(given)?),
+    };
+    if globals.json {
+        out::json(&agency)?;
+    } else if mermaid {
+        out::result(agency.chart.mermaid().trim_end())?;
+    } else {
+        out::result(&format!("{}\n{}", agency.chart.tree(), agency.chart.mermaid().trim_end()))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The kind to talk to: the one that was named, or the first entry point of an agency that was.
+pub(super) fn kind(
+    settings: &mut Settings,
+    agency: Option<&str>,
+    kind: Option<String>,
+) -> Result<Option<String>> {
+    agency.map_or(Ok(kind), |agency| entry_point(settings, agency).map(Some))
+}
+
+/// Has an agency read with the kinds beside it; the kind to talk to is its first entry point.
+fn entry_point(settings: &mut Settings, given: &str) -> Result<String> {
+    let path = file(given);
+    let name = match &path {
+        Some(path) => read(path)?.name,
+        None => given.to_owned(),
+    };
+    settings.agency = path;
+    // Kinds beside it that do not load are told of here, with their lines.
+    let (kinds, _) = entourage::kinds(settings)?;
+    let agency = kinds.agency(&name)?;
+    let entry = agency.chart.entry_points().first();
+    Ok(entry.ok_or_else(|| Failure::usage(format!("the agency `{name}` has no entry point")))?.clone())
+}
+
+/// What names a file, and not an agency that was read.
+fn file(given: &str) -> Option<PathBuf> {
+    let path = Path::new(given);
+    (given.ends_with(".md") || path.components().count() > 1 || path.is_file()).then(|| path.to_owned())
+}
+
+fn read(path: &Path) -> Result<Found> {
+    let shown = path.display().to_string();
+    if !shown.ends_with(ENDING) {
+        let why = format!("{shown} is no agency: the name of such a file ends with `{ENDING}`");
+        return Err(Failure::usage(why));
+    }
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::usage(format!("{shown} cannot be read: {error}")))?;
+    let (agency, findings) = parse(&shown, &text);
+    let mistakes = findings.iter().filter(|finding| finding.severity == Severity::Mistake);
+    let mistakes: Vec<String> = mistakes.map(ToString::to_string).collect();
+    agency.ok_or_else(|| Failure::usage(mistakes.join("\n")))
+}

@@ -1,0 +1,72 @@
+//! Agencies are files beside the kinds: listed, drawn and talked to.
+
+use super::place::{Ended, Place};
+
+const STUDIO: &str = "---\nname: studio\ndescription: Builds small programs.\nentry_points: ceo\nflows:\n  \
+                      - ceo > developer > reviewer\n  - ceo > reviewer\n---\nBe brief.\n";
+
+fn studio(directory: &str) -> Place {
+    let place = Place::new();
+    place.write(&format!("{directory}/studio.agency.md"), STUDIO);
+    for name in ["ceo", "developer", "reviewer"] {
+        let file = format!(
+            "---\nname: {name}\ndescription: The {name}.\ntools: [send_message]\n---\nYou are the {name}.\n"
+        );
+        place.write(&format!("{directory}/{name}.md"), &file);
+    }
+    place
+}
+
+#[test]
+fn an_agency_is_listed_and_its_kinds_take_what_it_says() {
+    let place = studio("data/kinds");
+    let list = place.entourage(&["agency"]).good().stdout;
+    assert_eq!(list.trim(), "studio  Builds small programs. (ceo, developer, reviewer)");
+    let listed = place.entourage(&["agency", "list", "--json"]).good().json();
+    assert_eq!(listed[0]["flows"][1]["to"], "reviewer");
+    let kind = place.entourage(&["kinds", "show", "ceo", "--json"]).good().json();
+    assert_eq!(kind[0]["instructions"], "Be brief.\n\nYou are the ceo.");
+    assert_eq!(kind[0]["peers"], serde_json::json!(["developer", "reviewer"]));
+    let kind = place.entourage(&["kinds", "show", "reviewer", "--json"]).good().json();
+    assert_eq!(kind[0]["peers"], serde_json::json!([]), "a flow goes one way");
+}
+
+#[test]
+fn a_chart_is_drawn_for_the_terminal_and_as_mermaid() {
+    let place = studio("team");
+    let drawn = place.entourage(&["agency", "graph", "team/studio.agency.md"]).good().stdout;
+    let tree = "user\n└─ ceo\n   ├─ developer\n   │  └─ reviewer\n   └─ reviewer\n";
+    assert!(drawn.starts_with(tree), "{drawn}");
+    assert!(drawn.contains("flowchart LR") && drawn.contains("    a0 --> a1\n"), "{drawn}");
+    let alone = place.entourage(&["agency", "graph", "team/studio.agency.md", "--mermaid"]).good().stdout;
+    assert!(alone.starts_with("flowchart LR\n"), "{alone}");
+}
+
+#[test]
+fn a_file_anywhere_is_talked_to_with_the_kinds_beside_it() {
+    let place = studio("team");
+    let ran =
+        place.entourage(&["run", "Build it", "--agency", "team/studio.agency.md", "--json"]).good().json();
+    assert_eq!(ran[0]["kind"], "ceo");
+    let mut chat = place.command(&["chat", "--agency", "team/studio.agency.md"]);
+    let said = Ended::of(chat.write_stdin("Hello\n")).good();
+    assert!(!said.stdout.trim().is_empty());
+}
+
+#[test]
+fn what_is_wrong_with_an_agency_is_said_in_a_line() {
+    let place = studio("team");
+    let wrong = |arguments: &[&str]| place.entourage(arguments).error(2).to_owned();
+    assert!(wrong(&["agency", "graph", "none"]).contains("no agency `none`"));
+    assert!(wrong(&["agency", "graph", "team/none.agency.md"]).contains("cannot be read"));
+    assert!(wrong(&["agency", "graph", "team/ceo.md"]).contains("ends with `.agency.md`"));
+    assert!(wrong(&["run", "x", "--agency", "none"]).contains("`entourage agency list`"));
+    place.write("team/studio.agency.md", &STUDIO.replace("ceo > reviewer", "ceo > ceo"));
+    assert!(
+        wrong(&["run", "x", "--agency", "team/studio.agency.md"]).contains("`ceo` cannot write to itself")
+    );
+    place.write("team/studio.agency.md", &STUDIO.replace("ceo > reviewer", "ceo > eve"));
+    let ended = place.entourage(&["chat", "--agency", "team/studio.agency.md"]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("studio.agency.md:1: error: `eve` is no kind"), "{}", ended.stderr);
+}
