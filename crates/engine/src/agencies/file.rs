@@ -127,7 +127,8 @@ mod tests {
 
     #[test]
     fn an_agent_whom_nobody_reaches_is_remarked_upon() {
-        let (agency, findings) = parse("a.agency.md", "---\nname: a\nentry_points: ann\nagents: [ann, ben]\n---\n");
+        let (agency, findings) =
+            parse("a.agency.md", "---\nname: a\nentry_points: ann\nagents: [ann, ben]\n---\n");
         assert!(agency.is_some());
         assert!(findings[0].text.contains("nobody can write to `ben`"), "{findings:?}");
     }
