@@ -84,7 +84,10 @@ fn in_crate<'p>(repo: &Repo, path: &'p str) -> Option<(&'p str, &'p str)> {
 
 /// Whether cargo starts from this file.
 fn is_root(repo: &Repo, path: &str) -> bool {
-    let Some((folder, path)) = in_crate(repo, path) else { return false };
+    let Some((folder, path)) = in_crate(repo, path) else {
+        // Outside all crates: a target of one that says so.
+        return repo.ending("/Cargo.toml").any(|(_, manifest)| manifest.contains(&format!("../{path}\"")));
+    };
     let manifest = repo.get(&format!("{folder}/Cargo.toml")).unwrap_or_default();
     match path.split('/').collect::<Vec<_>>()[..] {
         ["build.rs"] | ["src", "lib.rs" | "main.rs"] => true,
@@ -130,6 +133,16 @@ mod tests {
         let modules = Modules::of(&repo);
         let reached: Vec<Reach> = modules.iter().map(|(.., reach)| reach).collect();
         assert_eq!(reached, [Reach::Test, Reach::Test, Reach::Nothing]);
+    }
+
+    #[test]
+    fn an_example_outside_all_crates_is_reached_where_one_names_it() {
+        let manifest = "[[example]]\nname = \"one\"\npath = \"../../examples/one.rs\"\n";
+        let repo =
+            Repo::of(&[("crates/a/Cargo.toml", manifest), ("examples/one.rs", ""), ("examples/two.rs", "")]);
+        let modules = Modules::of(&repo);
+        assert_eq!(modules.reach("examples/one.rs"), Reach::Test);
+        assert_eq!(modules.reach("examples/two.rs"), Reach::Nothing);
     }
 
     #[test]

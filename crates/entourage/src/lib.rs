@@ -21,7 +21,7 @@ pub mod settings;
 pub mod telemetry;
 
 pub use compose::{DATABASE, Entourage, choice, kinds, loaded_kinds, look, migrate};
-pub use entourage_engine::{Client, Entry, House, Kinds, NewAgent, Signal, Watch};
+pub use entourage_engine::{Client, Entry, House, Kinds, NewAgent, Page, Role, Signal, Watch};
 pub use entourage_llm::Model;
 pub use entourage_store::Store;
 pub use entourage_tools::Tool;

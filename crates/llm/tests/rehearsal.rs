@@ -78,6 +78,47 @@ async fn it_asks_the_user_when_told_to_and_passes_the_answer_on() {
 }
 
 #[tokio::test]
+async fn one_that_leads_a_chat_hands_on_tells_results_and_passes_answers_on() {
+    let spawn =
+        tool("spawn_agent", json!({"properties": {"kind": {"enum": ["general", "researcher"]}, "task": {}}}));
+    let tools = [vec![spawn], named(&["reactivate_agent"])].concat();
+    let next = async |messages: &[Message], tail: &str| {
+        let (messages, tools) = (messages.to_vec(), tools.clone().into());
+        let request = Request { messages, tools, tail: Some(tail.into()), ..Request::default() };
+        Rehearsal.call(request, &mut NoDeltas).await.expect("a reply")
+    };
+    let call = |reply: &Reply| (reply.calls[0].tool.clone(), reply.calls[0].arguments.clone());
+    let mut messages = says("Find the newest one.");
+    let first = next(&messages, "").await;
+    assert_eq!(
+        call(&first),
+        ("spawn_agent".into(), json!({"kind": "researcher", "task": "Find the newest one."}))
+    );
+    messages.push(Message::Assistant { text: String::new(), calls: first.calls.clone() });
+    messages.push(Message::Output {
+        call: first.calls[0].id.to_string(),
+        tool: "spawn_agent".into(),
+        text: "Handed on.".into(),
+    });
+
+    let mut told = messages.clone();
+    told.push(Message::User(
+        "<task_result task=\"t\" from=\"researcher\" status=\"succeeded\">\nThe blue &amp; small one.\n</task_result>"
+            .into(),
+    ));
+    let told = next(&told, "").await;
+    assert!(told.calls.is_empty() && told.text.ends_with("\n\nThe blue & small one."), "{told:?}");
+
+    messages.push(Message::User("The one from May.".into()));
+    let tail = "<sub_agents>\n<sub_agent id=\"agt_1\">\n</sub_agent>\n<sub_agent id=\"agt_2\">\n<question>Which?</question>\n</sub_agent>";
+    let passed = next(&messages, tail).await;
+    assert_eq!(
+        call(&passed),
+        ("reactivate_agent".into(), json!({"agent": "agt_2", "message": "The one from May."}))
+    );
+}
+
+#[tokio::test]
 async fn a_researcher_reads_fetches_and_notes() {
     let tools = named(&["create_note", "fetch_url", "list_files", "read_file", "search_notes", "web_search"]);
     let output = |tool: &str, arguments: &Value| match tool {

@@ -26,6 +26,7 @@ pub(super) enum Next {
 /// The part of the conversation that the current request has brought about.
 pub(super) struct Scene<'a> {
     tools: &'a [ToolSpec],
+    tail: &'a str,
     request: String,
     /// What came back, by tool, in order.
     outputs: Vec<(&'a str, &'a str)>,
@@ -34,7 +35,8 @@ pub(super) struct Scene<'a> {
 impl<'a> Scene<'a> {
     pub(super) fn of(request: &'a Request) -> Self {
         let ended = request.messages.iter().rposition(closes).map_or(0, |last| last + 1);
-        let mut scene = Self { tools: &request.tools, request: String::new(), outputs: Vec::new() };
+        let tail = request.tail.as_deref().unwrap_or_default();
+        let mut scene = Self { tools: &request.tools, tail, request: String::new(), outputs: Vec::new() };
         for message in &request.messages[ended..] {
             match message {
                 Message::User(text) if scene.request.is_empty() => scene.request.push_str(text),
@@ -52,19 +54,18 @@ impl<'a> Scene<'a> {
             // Nobody asked anything since the last answer.
             return Next::Say(DISCLAIMER.to_owned());
         }
-        let next = match self.peer() {
-            Some(peer) => self.orchestrate(peer),
-            None => self.research(),
+        let next = match (self.peer(), self.role()) {
+            (Some(peer), _) => self.orchestrate(peer),
+            (None, Some(role)) => self.lead(role),
+            (None, None) => self.research(),
         };
         next.unwrap_or_else(|| self.answer())
     }
 
     /// One with peers asks back when told to, then has a peer do the work.
     fn orchestrate(&self, peer: &str) -> Option<Next> {
-        let asked = self.request.to_lowercase().contains("ask me");
-        if asked && self.can("ask_user") {
-            let question = "You wanted to be asked: what should I keep in mind?";
-            return Some(Next::Call("ask_user", json!({ "question": question })));
+        if let Some(question) = self.question() {
+            return Some(question);
         }
         self.can("send_message").then(|| {
             let message = match self.output("ask_user") {
@@ -75,8 +76,36 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// One without peers looks around, reads, and writes down what it found.
+    /// What it asks the user, when told to.
+    fn question(&self) -> Option<Next> {
+        let asked = self.request.to_lowercase().contains("ask me");
+        let question = "You wanted to be asked: what should I keep in mind?";
+        (asked && self.can("ask_user")).then(|| Next::Call("ask_user", json!({ "question": question })))
+    }
+
+    /// One that leads a chat tells a result, passes an answer on, or has somebody begin.
+    fn lead(&self, role: &str) -> Option<Next> {
+        if let Some(result) = between(&self.request, "<task_result", "</task_result>") {
+            let result = result.split_once('>').map_or(result, |(_, text)| text);
+            let result = without_disclaimer(&unescaped(result));
+            return Some(Next::Say(format!("{DISCLAIMER}\n\n{result}")));
+        }
+        let asking = self.tail.split("<sub_agent ").find(|agent| agent.contains("<question>"));
+        if let Some(agent) = asking.and_then(|agent| between(agent, "id=\"", "\""))
+            && self.can("reactivate_agent")
+        {
+            let answer = json!({ "agent": agent, "message": self.request });
+            return Some(Next::Call("reactivate_agent", answer));
+        }
+        let task = json!({ "kind": role, "task": self.request });
+        self.can("spawn_agent").then(|| Next::Call("spawn_agent", task))
+    }
+
+    /// One without peers asks back when told to, looks around, reads, and writes down what it found.
     fn research(&self) -> Option<Next> {
+        if let Some(question) = self.question() {
+            return Some(question);
+        }
         if self.can("list_files") {
             return Some(Next::Call("list_files", json!({})));
         }
@@ -144,22 +173,44 @@ impl<'a> Scene<'a> {
         Some(names.into_iter().flatten().filter_map(Value::as_str).collect())
     }
 
-    /// The peer to write to: the researcher, or whoever comes first.
+    /// The peer to write to.
     fn peer(&self) -> Option<&str> {
-        let peers = self.recipients()?;
-        let mut peers = peers.into_iter().filter(|name| *name != USER);
-        let first = peers.clone().next();
-        peers.find(|name| *name == "researcher").or(first)
+        researcher_or_first(self.recipients()?.into_iter().filter(|name| *name != USER))
+    }
+
+    /// The kind of agent to start.
+    fn role(&self) -> Option<&str> {
+        let kinds = self.tool("spawn_agent")?.parameters.pointer("/properties/kind/enum")?.as_array()?;
+        researcher_or_first(kinds.iter().filter_map(Value::as_str))
     }
 }
 
-/// Whether a message ends a request: an answer, or something said to the user.
+/// Whether a message ends a request: an answer, something said to the user, or work that was handed
+/// on to come back later.
 fn closes(message: &Message) -> bool {
     let to_user = |call: &ToolCall| {
         let recipient = call.arguments.get("recipient").and_then(Value::as_str);
         call.tool == "send_message" && recipient.is_none_or(|name| name == USER)
     };
-    matches!(message, Message::Assistant { calls, .. } if calls.is_empty() || calls.iter().any(to_user))
+    let handed_on = |call: &ToolCall| ["spawn_agent", "reactivate_agent"].contains(&call.tool.as_str());
+    let ends = |call: &ToolCall| to_user(call) || handed_on(call);
+    matches!(message, Message::Assistant { calls, .. } if calls.is_empty() || calls.iter().any(ends))
+}
+
+/// The researcher where there is one, else whoever comes first.
+fn researcher_or_first<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
+    names.clone().find(|name| *name == "researcher").or_else(|| names.clone().next())
+}
+
+/// The text of a section of the prompt as it was before it was put there.
+fn unescaped(text: &str) -> String {
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+}
+
+/// What stands between the first `begin` and the next `end`.
+fn between<'t>(text: &'t str, begin: &str, end: &str) -> Option<&'t str> {
+    let (_, rest) = text.split_once(begin)?;
+    rest.split_once(end).map(|(inner, _)| inner)
 }
 
 /// A small text file from a listing with lines such as `notes.md (120 bytes)`: the README, or

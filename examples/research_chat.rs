@@ -1,0 +1,76 @@
+//! A chat with an orchestrator: it answers what it knows and has sub-agents find out the rest, while
+//! you go on talking.
+//!
+//! ```console
+//! $ cargo run --example research_chat
+//! $ cargo run --example research_chat -- "Who wrote the first compiler? Ask me if anything is unclear."
+//! ```
+//!
+//! It uses the model that your keys lead to (`entourage doctor` says which), and a rehearsal that
+//! needs none otherwise. Stop it at any moment and start it again: the chat goes on where it was.
+
+use std::{collections::HashSet, error::Error, io::Write as _};
+
+use entourage::{Client, Entourage, NewAgent, Owner, Page, Role, Settings, Signal, types::AgentId};
+use tokio::io::{AsyncBufReadExt as _, BufReader, stdin};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let directory = std::env::temp_dir().join("entourage-research-chat");
+    let entourage = Entourage::open(&Settings::load(Some(&directory), None)?).await?;
+    say(&format!("({})", entourage.choice.model.describe()))?;
+    let client = entourage.house.client(Owner::local());
+    let at_work = tokio::spawn(entourage.clone().work());
+
+    let first = std::env::args().nth(1);
+    let earlier =
+        client.agents(true, None, Page { newest_first: true, limit: 1, ..Default::default() }).await?;
+    let chat = match (earlier.first(), first) {
+        (Some(chat), None) => chat.id,
+        (_, first) => {
+            let message = first.unwrap_or_else(|| "What is durable execution? Two sentences.".into());
+            let new = NewAgent { kind: Some("orchestrator".into()), message: Some(message), title: None };
+            client.create(new, None).await?.id
+        }
+    };
+
+    let (mut lines, mut told) = (BufReader::new(stdin()).lines(), HashSet::new());
+    let mut events = client.watch(chat, None).await?;
+    loop {
+        tokio::select! {
+            signal = events.next() => match signal? {
+                // Pieces of answers under way come too; here whole messages will do.
+                Signal::Delta(_) => {}
+                Signal::Event(_) | Signal::CaughtUp(_) => tell(&client, chat, &mut told).await?,
+            },
+            line = lines.next_line() => match line? {
+                Some(line) if line.trim().is_empty() => {}
+                // A question of a sub-agent is answered in plain words: the orchestrator passes them on.
+                Some(line) => drop(client.send(chat, &line, None).await?),
+                None => break,
+            },
+        }
+    }
+    entourage.house.stopping().cancel();
+    Ok(at_work.await??)
+}
+
+/// Says what has not been said yet.
+async fn tell(client: &Client, chat: AgentId, told: &mut HashSet<String>) -> Result<(), Box<dyn Error>> {
+    for entry in client.transcript(chat).await? {
+        // A message of yours is known by its post before an agent has read it, and after.
+        let known_by = match entry.post {
+            Some(post) => post.to_string(),
+            None => format!("{:?} {:?}", entry.item_seq, entry.question),
+        };
+        if told.insert(known_by) {
+            let sign = if entry.role == Role::User { "> " } else { "" };
+            say(&format!("\n{sign}{}", entry.text))?;
+        }
+    }
+    Ok(())
+}
+
+fn say(text: &str) -> std::io::Result<()> {
+    writeln!(std::io::stdout(), "{text}")
+}
