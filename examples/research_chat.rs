@@ -12,7 +12,7 @@
 use std::{collections::HashSet, error::Error, io::Write as _};
 
 use entourage::{Client, Entourage, NewAgent, Owner, Page, Role, Settings, Signal, types::AgentId};
-use tokio::io::{AsyncBufReadExt as _, BufReader, stdin};
+use tokio::sync::mpsc;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
     };
 
-    let (mut lines, mut told) = (BufReader::new(stdin()).lines(), HashSet::new());
+    let (mut lines, mut told) = (typed(), HashSet::new());
     let mut events = client.watch(chat, None).await?;
     loop {
         tokio::select! {
@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 Signal::Delta(_) => {}
                 Signal::Event(_) | Signal::CaughtUp(_) => tell(&client, chat, &mut told).await?,
             },
-            line = lines.next_line() => match line? {
+            line = lines.recv() => match line {
                 Some(line) if line.trim().is_empty() => {}
                 // A question of a sub-agent is answered in plain words: the orchestrator passes them on.
                 Some(line) => drop(client.send(chat, &line, None).await?),
@@ -69,6 +69,17 @@ async fn tell(client: &Client, chat: AgentId, told: &mut HashSet<String>) -> Res
         }
     }
     Ok(())
+}
+
+/// What is typed, line by line, until it ends.
+fn typed() -> mpsc::UnboundedReceiver<String> {
+    let (send, lines) = mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        let typed = std::io::stdin().lines().map_while(Result::ok);
+        // Nobody listens any more once the chat is over.
+        typed.map(|line| send.send(line)).take_while(Result::is_ok).count()
+    });
+    lines
 }
 
 fn say(text: &str) -> std::io::Result<()> {

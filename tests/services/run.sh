@@ -19,7 +19,7 @@ missing() {   # missing STATUS WHAT: skipped, or failed for a reason of our own
 }
 
 if [ -z "${BINARY:-}" ]; then
-  cargo build --release --quiet -p entourage || exit 1
+  cargo build --release --quiet -p entourage --bins --examples || exit 1
   BINARY=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/release/entourage
 fi
 export BINARY
@@ -45,9 +45,10 @@ if MCP_COMMAND=$(bash $HERE/mcp-everything.sh) && model=$(bash $HERE/local-model
   LOCAL_MODEL_URL=$(head -n 1 <<<"$model") LOCAL_MODEL_NAME=$(tail -n 1 <<<"$model")
   export LOCAL_MODEL_URL LOCAL_MODEL_NAME
   run_tests "the main job with a real language model" main_job::
+  run_tests "the examples with a real language model" examples::
   bash $HERE/local-model.sh stop
 else
-  missing $? "the main job with a real language model"
+  missing $? "the main job and the examples with a real language model"
 fi
 
 echo "third parties: $passed passed, $failed failed, $skipped skipped"

@@ -7,6 +7,7 @@ mod answer;
 mod bad_input;
 mod database;
 mod doctor;
+mod examples;
 mod help;
 mod interrupt;
 mod intervene;

@@ -1,0 +1,53 @@
+//! The examples, as a newcomer without a key runs them.
+
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use super::place::Place;
+
+/// Runs the research chat, says what it is given whenever somebody asks for more, and hangs up after
+/// a line with `last`. Returns all that was said.
+fn research_chat(place: &Place, arguments: &[&str], answer: &str, last: &str) -> String {
+    let program = Path::new(env!("CARGO_BIN_EXE_entourage")).with_file_name("examples").join("research_chat");
+    let mut chat = Command::new(program)
+        .env_clear()
+        .env("TMPDIR", place.path())
+        .env("ENTOURAGE_MODELS__DEFAULT", "rehearsal")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut say = chat.stdin.take();
+    let mut heard = String::new();
+    for line in BufReader::new(chat.stdout.take().expect("piped")).lines() {
+        let line = line.expect("UTF-8");
+        if let (Some(say), true) = (&mut say, line.contains(" needs more information: ")) {
+            writeln!(say, "{answer}").expect("it listens");
+        }
+        if line.contains(last) {
+            say = None;
+        }
+        heard.push_str(&line);
+        heard.push('\n');
+    }
+    assert!(chat.wait().expect("it ends").success(), "{heard}");
+    heard
+}
+
+#[test]
+fn the_research_chat_asks_is_answered_in_plain_words_and_is_there_again() {
+    let place = Place::new();
+    let task = "Who wrote the first compiler? Ask me if anything is unclear.";
+    let heard = research_chat(&place, &[task], "Only those before 1960.", "Noted: Rehearsal");
+    let at = |part: &str| heard.find(part).unwrap_or_else(|| panic!("`{part}` was not said:\n{heard}"));
+    let question = at("The Researcher needs more information: ");
+    let answer = at("\n> Only those before 1960.");
+    assert!(
+        at(&format!("\n> {task}")) < question && question < answer && answer < at("`ask_user` returned:")
+    );
+    assert_eq!(research_chat(&place, &[], "", "Noted: Rehearsal"), heard, "nothing is lost, nothing doubled");
+}
