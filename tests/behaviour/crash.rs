@@ -156,6 +156,44 @@ fn approvals() -> Story {
     .kinds(Kinds::none().with(parse("k.md", RULES).0.unwrap()))
 }
 
+/// A chat: its orchestrator starts a researcher, who asks; the user answers in the chat, in plain words,
+/// and once the result was told wants more of the same researcher.
+fn chat() -> Story {
+    let agent = |request: &Request| {
+        let tail = request.tail.clone().unwrap_or_default();
+        let id = tail.split("<sub_agent id=\"").nth(1).and_then(|rest| rest.split('"').next());
+        id.unwrap_or("nobody").to_owned()
+    };
+    let lead = move |request: &Request| match request.messages.last() {
+        Some(Message::User(text)) if text == "Go." => {
+            Script::call("spawn_agent", json!({"kind": "researcher", "task": "paint"}))
+        }
+        Some(Message::User(text)) if text.starts_with("<task_result") => Script::text("It is done."),
+        Some(Message::User(text)) => {
+            Script::call("reactivate_agent", json!({"agent": agent(request), "message": text}))
+        }
+        other => Script::text(format!("unexpected {other:?}")),
+    };
+    let work = |request: &Request| match request.messages.last() {
+        Some(Message::User(text)) if text == "paint" => {
+            Script::call("ask_user", json!({"question": "Which?"}))
+        }
+        Some(Message::User(_)) => Script::call("create_note", json!({"title": "t", "content": "c"})),
+        Some(Message::Output { tool, text, .. }) if tool == "ask_user" => {
+            Script::text(format!("painted {text}"))
+        }
+        Some(Message::Output { .. }) => Script::call("final_answer", json!({"answer": "noted"})),
+        other => Script::text(format!("unexpected {other:?}")),
+    };
+    let builtin = Kinds::builtin();
+    let kinds = ["orchestrator", "researcher"].into_iter().filter_map(|name| builtin.get(name));
+    Story::new(move |request| if is_researcher(request) { work(request) } else { lead(request) })
+        .person(|_| Act::Say("red".into()))
+        .then(["More."])
+        .tools(|_| first_tools())
+        .kinds(kinds.fold(Kinds::none(), |kinds, kind| kinds.with((*kind).clone())))
+}
+
 /// Every how many points are told: a fast look by default, all of them with `CRASH_POINTS=all`.
 fn stride() -> usize {
     if std::env::var("CRASH_POINTS").is_ok_and(|points| points == "all") { 1 } else { 31 }
@@ -176,6 +214,15 @@ async fn a_story_of_delegation_with_a_question_and_an_approval_survives_a_death_
     let told = delegation().tell(1, &[]).await;
     assert!(told.transcripts[1].contains(&"output: pay: {\"n\":7}".to_owned()), "{told:#?}");
     println!("{} crash points", delegation().survives(1..=3, stride()).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chat_with_a_question_and_a_reactivation_survives_a_death_at_every_commit() {
+    let told = chat().tell(1, &[]).await;
+    let [chat_told, researcher] = &told.transcripts[..] else { panic!("{told:#?}") };
+    assert_eq!(chat_told.iter().filter(|line| *line == "turn: It is done.[]").count(), 2, "{told:#?}");
+    assert_eq!(researcher[2..5], ["output: red", "turn: painted red[]", "message: More."], "{told:#?}");
+    println!("{} crash points", chat().survives(1..=3, stride()).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

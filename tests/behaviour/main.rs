@@ -20,6 +20,7 @@ mod orchestrator;
 mod prefix;
 mod proofs;
 mod questions;
+mod races;
 mod retention;
 mod retries;
 mod sessions;

@@ -69,6 +69,8 @@ async fn work_that_is_handed_on_says_nothing_and_its_result_is_told_once() {
     assert_eq!(main_chat(&world, chat.id).await, seen);
     let decisions = decisions(&model);
     assert_eq!(decisions.len(), 2, "one decision, one reply");
+    let spawns = decisions[0].tools.iter().find(|tool| tool.name == "spawn_agent").unwrap();
+    assert_eq!(spawns.parameters["properties"]["kind"]["enum"], json!(["researcher", "general"]));
     let reply = &decisions[1];
     assert!(told(reply).contains("8611 m") && told(reply).starts_with("<task_result"), "{}", told(reply));
     assert!(!whole(reply).contains("a secret of its own"), "{}", whole(reply));
@@ -408,7 +410,7 @@ async fn what_an_agent_is_told_while_it_works_is_part_of_its_work() {
         _ => obeys(request),
     });
     let kinds = Kinds::builtin().with(parse("researcher.md", WORKER).0.unwrap());
-    let world = World::builder(model).tools(first_tools()).kinds(kinds).start().await;
+    let world = World::builder(model.clone()).tools(first_tools()).kinds(kinds).start().await;
     let chat = world.ask_kind(ORCHESTRATOR, "Begin.").await;
     ended_runs(&world, &chat, 1).await;
     let worker = workers(&world, chat.id).await.remove(0);
@@ -417,6 +419,11 @@ async fn what_an_agent_is_told_while_it_works_is_part_of_its_work() {
     script.push(Ok(Script::text("Both are done.")));
     world.client().send(chat.id, "And two.", None).await.unwrap();
     ended_runs(&world, &chat, 2).await;
+    // With a call pending nothing is asked and nothing said, however often it is woken.
+    let asked = model.requests().len();
+    world.house().advance(worker.id).await.unwrap();
+    assert_eq!(world.client().items(worker.id, 0, 20).await.unwrap().len(), 2);
+    assert_eq!(model.requests().len(), asked);
     world.clock().advance(Duration::from_secs(60));
     ended_runs(&world, &chat, 3).await;
     let lines = plain(&world.client().items(worker.id, 0, 20).await.unwrap());

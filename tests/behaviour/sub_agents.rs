@@ -101,6 +101,9 @@ async fn an_answer_its_status_and_the_tasks_are_one_commit() {
     ended_runs(&world, &chat, 2).await;
     let commits = commits_of(&world, Status::Succeeded);
     let worker = workers(&world, chat.id).await.remove(0);
+    // The instruction led to one pass, and what it said to none.
+    let runs = world.client().runs(worker.id, Default::default()).await.unwrap();
+    assert_eq!((runs.len(), runs[0].model_calls), (1, 1));
     let [commit] = &*commits else { panic!("{commits:#?}") };
     let has = |fits: &dyn Fn(&Write) -> bool| commit.writes.iter().any(fits);
     assert!(has(&|write| matches!(write, Write::Item(item)

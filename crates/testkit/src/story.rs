@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub enum Act {
     /// Answers it.
     Answer(Answer),
+    /// Says this to the root instead, which is to see to it.
+    Say(String),
     /// Lets it expire.
     Wait,
     /// Deletes the agent that asks.
@@ -52,6 +54,7 @@ pub struct Story {
     in_memory: bool,
     any_order: bool,
     window: u32,
+    then: Vec<String>,
 }
 
 /// How many tokens a story's model holds unless it says.
@@ -82,7 +85,15 @@ impl Story {
             in_memory: false,
             any_order: false,
             window: WINDOW,
+            then: Vec::new(),
         }
+    }
+
+    /// What the person says once all agents rest, one after the other.
+    #[must_use]
+    pub fn then(mut self, words: impl IntoIterator<Item = &'static str>) -> Self {
+        self.then = words.into_iter().map(str::to_owned).collect();
+        self
     }
 
     /// What the person does about each question.
@@ -214,6 +225,7 @@ impl Story {
     async fn come_to_the_end(&self, world: &World, root: &Agent) {
         let client = world.house().client(Owner::local());
         let mut news = world.witness().news();
+        let mut then = self.then.iter().enumerate();
         loop {
             news.mark_unchanged();
             // In this order: whoever asks from here on had something due before.
@@ -229,6 +241,10 @@ impl Story {
                 match act {
                     Act::Answer(answer) => drop(client.answer(question.id, answer).await),
                     Act::Wait => {}
+                    // Said again under the same key it is said once.
+                    Act::Say(text) => {
+                        drop(client.send(root.id, &text, Some(&question.id.to_string())).await);
+                    }
                     Act::Delete => {
                         if client.intervene(question.agent, Action::Delete, None).await.is_ok() {
                             world.witness().saw(Fact::Deleted(question.agent));
@@ -238,7 +254,13 @@ impl Story {
             }
             let at_work = tree.iter().any(|agent| !agent.status.is_terminal());
             match due.first() {
-                None if !at_work && !world.faults().dead() => return,
+                None if !at_work && !world.faults().dead() => match then.next() {
+                    Some((nth, text)) => {
+                        drop(client.send(root.id, text, Some(&format!("then {nth}"))).await);
+                        continue;
+                    }
+                    None => return,
+                },
                 Some(later) if !acted && later.due > world.clock().now() => {
                     world.clock().advance(later.due.since(world.clock().now()));
                 }
