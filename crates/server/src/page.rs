@@ -69,6 +69,13 @@ pub(crate) struct Page<T> {
     next_cursor: Option<String>,
 }
 
+impl<T> Page<T> {
+    /// The same page of documents of its entries.
+    pub(crate) fn map<V>(self, document: impl FnMut(T) -> V) -> Page<V> {
+        Page { data: self.data.into_iter().map(document).collect(), next_cursor: self.next_cursor }
+    }
+}
+
 /// A list that is always whole.
 #[derive(Debug, Serialize)]
 pub(crate) struct List<T> {

@@ -25,7 +25,7 @@ use crate::{
     auth::{Bearer, bearer, guard},
     metrics::measure,
     problem::{method_not_allowed, no_route, panicked},
-    routes::{openapi, operations, v1},
+    routes::{chats, openapi, operations, v1},
     state::Served,
 };
 
@@ -34,6 +34,7 @@ pub(crate) fn described() -> OpenApiRouter<Served> {
     OpenApiRouter::with_openapi(openapi::Description::openapi())
         .merge(operations::routes())
         .merge(v1::routes())
+        .merge(chats::routes())
 }
 
 /// All routes of a house, as a service without a listener. Once `shutdown` is cancelled, streams end.
@@ -43,7 +44,7 @@ pub(crate) fn described() -> OpenApiRouter<Served> {
 pub fn router(house: House, settings: &Settings, shutdown: CancellationToken) -> Result<Router> {
     let served = Served { house, heartbeat: settings.heartbeat, shutdown };
     let bearer_state = Bearer::new(&settings.auth)?;
-    let (v1, _) = v1::routes().split_for_parts();
+    let (v1, _) = v1::routes().merge(chats::routes()).split_for_parts();
     let (operations, _) = operations::routes().split_for_parts();
     let mut routes = v1
         .layer(from_fn_with_state(bearer_state, bearer))

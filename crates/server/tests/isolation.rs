@@ -21,7 +21,13 @@ async fn things(site: &Site) -> BTreeMap<&'static str, String> {
     let task = id(site.get("/v1/tasks").await.expect(200));
     let grant = granted(site, &agent, &question).await;
     let (question, grant) = (("QuestionId", question), ("GrantId", grant));
-    BTreeMap::from([("AgentId", agent), question, ("RunId", run), ("TaskId", task), grant])
+    let chat = site.post("/api/chats", &json!({"message": "do ask"})).await.expect(201);
+    let chat = chat["id"].as_str().expect("an id").to_owned();
+    site.follow(&chat, 0).await.until(|frame| frame.event == "question").await;
+    let below = id(site.get(&format!("/api/chats/{chat}/sub-agents")).await.expect(200));
+    let chats = [("ChatId", chat), ("SubAgentId", below)];
+    let others = [("AgentId", agent), question, ("RunId", run), ("TaskId", task), grant];
+    chats.into_iter().chain(others).collect()
 }
 
 /// A grant for an agent, as an answer to a question makes one.
@@ -50,6 +56,7 @@ fn body(operation: &str) -> Option<Value> {
     match operation {
         "createAgent" => Some(json!({})),
         "sendMessage" => Some(json!({"text": "hello"})),
+        "sendChatMessage" => Some(json!({"content": "hello"})),
         "answerQuestion" => Some(json!({"answer": "blue"})),
         "intervene" => Some(json!({"action": "pause"})),
         _ => None,
@@ -81,7 +88,7 @@ async fn a_foreign_id_reads_on_every_route_as_one_that_names_nothing() {
     let bob = alice.bearing(&token_of("bob"));
     let things = things(&alice).await;
     let with_id: Vec<_> = operations().into_iter().filter(|(.., schema)| schema.is_some()).collect();
-    assert!(with_id.len() >= 13, "the walk has lost its way: {with_id:?}");
+    assert!(with_id.len() >= 23, "the walk has lost its way: {with_id:?}");
     for (method, path, operation, schema) in with_id {
         let schema = schema.unwrap();
         let id = things.get(&*schema).unwrap_or_else(|| panic!("the test makes no {schema}"));
@@ -116,7 +123,7 @@ async fn no_list_shows_what_is_another_owners() {
     let mut walked = 0;
     for (_, path, ..) in lists {
         let mut paths = vec![path.clone()];
-        if path != "/v1/agents" {
+        if !["/v1/agents", "/api/chats"].contains(&&*path) {
             paths.push(format!("{path}?root={root}"));
         }
         for path in paths {

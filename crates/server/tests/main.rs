@@ -4,6 +4,7 @@
 mod agents;
 mod auth;
 mod broken;
+mod chats;
 mod cursors;
 mod description;
 mod events;

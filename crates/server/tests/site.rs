@@ -10,7 +10,7 @@ use entourage_engine::{
     House, Kinds,
     dispatch::{Dispatcher, Embedded},
 };
-use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
 use entourage_server::{Problem, Settings};
 use entourage_store::Store;
 use entourage_store_sqlite::SqliteStore;
@@ -42,13 +42,22 @@ pub(crate) struct Answer {
 
 /// What the model says. A message is its own script: `ask` asks the user, `note` writes a note,
 /// `tell X` has the researcher do X; anything else is answered at once.
-fn speak(request: &Request) -> Script {
-    match request.messages.last() {
+fn speak(request: &Request) -> Result<Script, ModelError> {
+    if matches!(request.messages.last(), Some(Message::User(text)) if text.starts_with("break")) {
+        return Err(ModelError::Refused { model: "m".into(), cause: "500".into() });
+    }
+    if request.system.contains("You are the Orchestrator") {
+        return Ok(lead(request));
+    }
+    Ok(match request.messages.last() {
         Some(Message::User(text)) => {
             if let Some(rest) = text.strip_prefix("tell ") {
                 Script::call("send_message", json!({"recipient": "researcher", "message": rest}))
             } else if text.contains("ask") {
                 Script::call("ask_user", json!({"question": "Which colour?", "options": ["red", "blue"]}))
+            } else if text == "strange" {
+                Script::call("no_such_tool", json!({}))
+                    .and_call("fetch_url", json!({"url": "http://127.0.0.1/"}))
             } else if text.contains("note") {
                 Script::call("create_note", json!({"title": "Found", "content": "It is blue."}))
             } else {
@@ -57,6 +66,19 @@ fn speak(request: &Request) -> Script {
         }
         Some(Message::Output { text, .. }) => Script::text(format!("It came back: {text}")),
         _ => Script::text("Nothing was said."),
+    })
+}
+
+/// What an orchestrator says: `do X` starts a researcher that does X, `tell AGENT X` passes X on to it,
+/// a result is told; anything else is answered at once.
+fn lead(request: &Request) -> Script {
+    let Some(Message::User(text)) = request.messages.last() else { return Script::text("Nothing was said.") };
+    let words: Vec<&str> = text.splitn(3, ' ').collect();
+    match words[..] {
+        ["do", ..] => Script::call("spawn_agent", json!({"kind": "researcher", "task": &text[3..]})),
+        ["tell", agent, what] => Script::call("reactivate_agent", json!({"agent": agent, "message": what})),
+        ["<task_result", ..] => Script::text("It is done."),
+        _ => Script::text(format!("You said: {text}")),
     }
 }
 
@@ -66,7 +88,7 @@ pub(crate) fn house(store: Arc<dyn Store>) -> House {
 }
 
 fn house_of(store: Arc<dyn Store>, kinds: Kinds) -> House {
-    let model = ScriptedModel::deciding(|request| Some(Ok(speak(request))));
+    let model = ScriptedModel::deciding(|request| Some(speak(request)));
     let tools = entourage_tools::builtin(entourage_tools::Settings::default());
     House::builder(store, Arc::new(model)).tools(tools).kinds(kinds).build()
 }

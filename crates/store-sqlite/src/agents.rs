@@ -59,6 +59,7 @@ pub(crate) fn select(scope: &Scope, query: &AgentQuery) -> Select {
         .seen_by(scope, "owner")
         .only("root = ?", query.root)
         .only("parent = ?", query.parent)
+        .only("kind = ?", query.kind.as_deref())
         .only("key = ?", query.key.as_deref())
         .only("status = ?", query.status);
     let select = if query.roots { select.and("parent IS NULL") } else { select };

@@ -28,6 +28,8 @@ pub struct AgentQuery {
     pub parent: Option<AgentId>,
     /// Only agents without a parent.
     pub roots: bool,
+    /// Of this kind.
+    pub kind: Option<String>,
     /// Found by this key.
     pub key: Option<String>,
     /// In this status.

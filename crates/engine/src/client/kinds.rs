@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use entourage_store::{RunCount, RunQuery};
-use entourage_types::Kind;
+use entourage_store::{Page, RunCount, RunQuery};
+use entourage_types::{Agent, Kind};
 
 use super::Client;
 use crate::Result;
@@ -22,6 +22,17 @@ pub struct InUse {
 }
 
 impl Client {
+    /// The kind that an agent is of, in the version that its last run works with.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn kind_of(&self, agent: &Agent) -> Result<Arc<Kind>> {
+        let page = Page { limit: 1, newest_first: true, ..Page::default() };
+        let query = RunQuery { agent: Some(agent.id), page, ..RunQuery::default() };
+        let last = self.house.store().runs(&self.scope, query).await?;
+        Ok(self.house.kind_of(agent, last.first()).await?)
+    }
+
     /// The kinds there are, and those that are gone and still at work, by name, each with how many of
     /// the caller's runs have not ended.
     ///

@@ -31,6 +31,15 @@ impl Client {
         Ok(self.house.store().agents(&self.scope, query).await?)
     }
 
+    /// Agents of one kind that people made.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn roots_of(&self, kind: &str, page: Page) -> Result<Vec<Agent>> {
+        let query = AgentQuery { roots: true, kind: Some(kind.to_owned()), page, ..AgentQuery::default() };
+        Ok(self.house.store().agents(&self.scope, query).await?)
+    }
+
     /// All agents of the tree that an agent belongs to, parents before children.
     ///
     /// # Errors

@@ -1,6 +1,8 @@
 //! The routes, a file per group.
 
+pub(crate) mod chats;
 pub(crate) mod failures;
 pub(crate) mod openapi;
 pub(crate) mod operations;
+pub(crate) mod sse;
 pub(crate) mod v1;

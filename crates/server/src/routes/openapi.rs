@@ -14,7 +14,10 @@ use utoipa::{
 use super::failures;
 use crate::{
     Problem, router,
-    views::{CaughtUpView, DeltaView},
+    views::{
+        CaughtUpView, DeltaView,
+        chats::{ChatDeltaView, ToolCallDocument},
+    },
 };
 
 /// The description without its paths, which the routes bring.
@@ -30,6 +33,7 @@ use crate::{
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
     ),
     tags(
+        (name = "chats", description = "An orchestrator that leads a chat, and its sub-agents."),
         (name = "agents", description = "Make agents, talk to them, watch them."),
         (name = "runs", description = "What agents did, step by step, and what it used."),
         (name = "questions", description = "What only a person can answer."),
@@ -38,7 +42,7 @@ use crate::{
         (name = "kinds", description = "What sorts of agents there are."),
         (name = "operations", description = "For whoever runs the house."),
     ),
-    components(schemas(Problem, CaughtUpView, DeltaView)),
+    components(schemas(Problem, CaughtUpView, DeltaView, ChatDeltaView, ToolCallDocument)),
     security(("token" = [])),
     modifiers(&Common),
 )]

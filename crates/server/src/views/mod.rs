@@ -4,6 +4,7 @@
 //! answers with `entourage-types`.
 
 mod agent;
+pub(crate) mod chats;
 mod context;
 mod entry;
 mod event;

@@ -53,6 +53,16 @@ words! { Status WaitingOn StopReason StepState QuestionStatus Program Reply Inpu
 LearningStatus SessionEnd About Verdict GrantStatus }
 
 schema! {
+    /// The schema of a chat's id: its orchestrator's.
+    ChatId = agent()
+}
+
+schema! {
+    /// The schema of a sub-agent's id.
+    SubAgentId = agent()
+}
+
+schema! {
     /// The schema of a moment.
     Time = string().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
 }
@@ -69,6 +79,10 @@ schema! {
         .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
         .minimum(Some(0))
         .description(Some("Billionths of a US dollar, so that sums are exact."))
+}
+
+fn agent() -> ObjectBuilder {
+    string().pattern(Some(format!("^{}_[0-9a-f]{{32}}$", entourage_types::AgentId::PREFIX)))
 }
 
 fn string() -> ObjectBuilder {

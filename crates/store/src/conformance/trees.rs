@@ -14,7 +14,7 @@ async fn ids(store: &impl Store, query: AgentQuery) -> Result<Vec<AgentId>> {
     Ok(store.agents(&Scope::Owner(owner()), query).await?.iter().map(|agent| agent.id).collect())
 }
 
-/// By tree, parent, key and status, alone and together; every field reads back.
+/// By tree, parent, kind, key and status, alone and together; every field reads back.
 pub async fn agents_are_found_by_their_place(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (one, two) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
@@ -36,6 +36,8 @@ pub async fn agents_are_found_by_their_place(place: impl Place) -> Result<()> {
         (AgentQuery { parent: Some(one.id), ..all.clone() }, vec![&child]),
         (AgentQuery { roots: true, ..all.clone() }, vec![&one, &two]),
         (AgentQuery { roots: true, root: Some(two.id), ..all.clone() }, vec![&two]),
+        (AgentQuery { kind: Some("helper".to_owned()), ..all.clone() }, vec![&one, &two]),
+        (AgentQuery { kind: Some("help".to_owned()), ..all.clone() }, vec![]),
         (AgentQuery { root: Some(one.id), key: Some("a key".to_owned()), ..all.clone() }, vec![&keyed]),
         (AgentQuery { root: Some(two.id), key: Some("a key".to_owned()), ..all.clone() }, vec![]),
         (AgentQuery { status: Some(Status::Running), ..all.clone() }, vec![&child]),

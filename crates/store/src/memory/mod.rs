@@ -121,6 +121,7 @@ impl Store for MemoryStore {
         Ok(page(rows.agents.iter(), scope, &query.page, |agent| {
             only(query.root.as_ref(), &agent.root)
                 && (query.parent.is_none() || query.parent == agent.parent)
+                && only(query.kind.as_ref(), &agent.kind)
                 && (query.key.is_none() || query.key == agent.key)
                 && only(query.status.as_ref(), &agent.status)
                 && !(query.roots && agent.parent.is_some())

@@ -1,0 +1,214 @@
+//! A chat as it lives: documents as they change, each told again whole, and pieces of messages under
+//! way. It is a rendering of the tree's events, and resumes like them.
+
+use std::{collections::HashMap, sync::Arc};
+
+use axum::{extract::State, response::IntoResponse};
+use entourage_engine::{Client, Entry, Error, Signal, Telling, Watch};
+use entourage_types::{
+    Agent, AgentId, CallId, Event, EventBody, Item, ItemBody, QuestionStatus, Status, Time,
+};
+use serde_json::Value;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Failures, Gone, chat};
+use crate::{
+    Problem,
+    extract::{Caller, Filter, Id},
+    routes::sse::{Begin, LastEventId, Teller, frame, streamed},
+    state::Served,
+    views::{
+        CaughtUpView,
+        chats::{
+            ChatDeltaView, ChatMessageView, ChatTaskView, Family, SubAgentView, ToolCallDocument, tool_calls,
+        },
+        schema,
+    },
+};
+
+pub(super) fn routes() -> OpenApiRouter<Served> {
+    OpenApiRouter::new().routes(routes!(follow))
+}
+
+/// Follow a chat: what was, then what comes
+///
+/// Server-sent events: `message`, `task`, `sub_agent` and `tool_call`, each with the whole document as
+/// it stands then, in the order in which they changed. The last document of a change has the number
+/// of the change as its `id`: come back with it as `Last-Event-ID` and nothing is missed; a document
+/// may then come twice, so put it in the place of the one with its id. `caught_up` says that all that
+/// was has been told. `delta` is a piece of a message under way, with a `ChatDelta` as its data.
+#[utoipa::path(
+    get, path = "/api/chats/{id}/events", tag = "chats", operation_id = "followChat",
+    params(
+        ("id" = schema::ChatId, Path, description = "The chat."),
+        Begin,
+        LastEventId,
+    ),
+    responses(
+        (status = 200, description = "The stream.", body = ChatMessageView, content_type = "text/event-stream"),
+        Gone,
+        Failures,
+    )
+)]
+async fn follow(
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    Filter(begin): Filter<Begin>,
+    last: LastEventId,
+    State(served): State<Served>,
+) -> Result<impl IntoResponse, Problem> {
+    let agent = chat(&caller.client, id).await?;
+    let after = last.number.or(begin.after);
+    let watch = caller.client.watch(id, after).await?;
+    // Who begins at the beginning learns of everything on the way.
+    let is_told = after.unwrap_or_default() == 0;
+    let family = if is_told { Family::default() } else { Family::read(&caller.client, id).await? };
+    let telling = caller.client.telling(&agent);
+    let client = caller.client.clone();
+    let chat = Chat { client, id, watch, family, telling, is_told, calls: HashMap::new() };
+    Ok(streamed(chat, &caller, served))
+}
+
+/// One subscriber of one chat.
+struct Chat {
+    client: Client,
+    id: AgentId,
+    watch: Watch,
+    family: Family,
+    telling: Telling,
+    /// Whether what came before in the main chat has been told to `telling`.
+    is_told: bool,
+    /// The calls that have not returned.
+    calls: HashMap<CallId, ToolCallDocument>,
+}
+
+/// How many items are read to know what an item is about that goes on with them.
+const BEFORE: u32 = 64;
+
+/// A document that has changed: the name of its sort, and its JSON.
+type Document = (&'static str, Value);
+
+impl Teller for Chat {
+    fn watch(&mut self) -> &mut Watch {
+        &mut self.watch
+    }
+
+    async fn tell(&mut self, signal: Signal, frames: &mut Vec<u8>) -> Result<(), Error> {
+        match signal {
+            Signal::Event(event) => {
+                let number = event.seq;
+                let changed = self.changed(Arc::unwrap_or_clone(event)).await?;
+                let last = changed.len().saturating_sub(1);
+                for (at, (name, document)) in changed.iter().enumerate() {
+                    // The number goes with the last document: whoever comes back gets all of a change.
+                    frame(frames, (at == last).then_some(number), name, document)?;
+                }
+            }
+            Signal::CaughtUp(last) => frame(frames, None, "caught_up", &CaughtUpView { last })?,
+            Signal::Delta(delta) => {
+                if let Some(piece) = ChatDeltaView::of(self.id, &delta) {
+                    frame(frames, None, "delta", &piece)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Chat {
+    /// The documents that an event has changed.
+    async fn changed(&mut self, Event { agent, at, body, .. }: Event) -> Result<Vec<Document>, Error> {
+        let mut out = Vec::new();
+        match body {
+            EventBody::AgentCreated { .. } => {
+                // As it was then: what became of it since is told by what follows.
+                let made = self.client.agent(agent).await?;
+                self.family.agent(Agent { status: Status::Idle, updated: made.created, ..made });
+                out.extend(self.sub_agent(agent)?);
+            }
+            EventBody::AgentStatus { status, .. } => {
+                if !self.family.status(agent, status, at) {
+                    self.family.agent(self.client.agent(agent).await?);
+                }
+                out.extend(self.sub_agent(agent)?);
+                out.extend(self.task(agent)?);
+            }
+            EventBody::Task { task } => {
+                self.family.task(*task);
+                out.extend(self.sub_agent(agent)?);
+                out.extend(self.task(agent)?);
+            }
+            EventBody::Question { question } => {
+                self.family.question(&question);
+                let own = self.family.own(agent).map_or(agent, |own| own.id);
+                if question.status == QuestionStatus::Open {
+                    out.push(self.message(Telling::question(*question))?);
+                }
+                out.extend(self.sub_agent(own)?);
+                out.extend(self.task(own)?);
+            }
+            EventBody::Item { item: Some(item), .. } if agent == self.id => {
+                if !std::mem::replace(&mut self.is_told, true) {
+                    for before in self.before(&item).await? {
+                        self.telling.item(&before);
+                    }
+                }
+                if let Some(entry) = self.telling.item(&item) {
+                    out.push(self.message(entry)?);
+                }
+            }
+            EventBody::Item { item: Some(item), .. } => self.calls(&item, at, &mut out).await?,
+            _ => {}
+        }
+        Ok(out)
+    }
+
+    /// The items right before one.
+    async fn before(&self, item: &Item) -> Result<Vec<Item>, Error> {
+        let from = item.seq.saturating_sub(BEFORE.into());
+        let count = u32::try_from(item.seq - from).unwrap_or(BEFORE);
+        self.client.items(item.agent, from, count).await
+    }
+
+    fn message(&self, entry: Entry) -> Result<Document, Error> {
+        Ok(("message", serde_json::to_value(ChatMessageView::of(self.id, entry, &self.family))?))
+    }
+
+    fn sub_agent(&self, agent: AgentId) -> Result<Option<Document>, Error> {
+        let below = self.family.get(agent).filter(|agent| agent.parent.is_some());
+        let document = below.map(|agent| serde_json::to_value(SubAgentView::of(agent, &self.family)));
+        Ok(document.transpose()?.map(|document| ("sub_agent", document)))
+    }
+
+    fn task(&self, worker: AgentId) -> Result<Option<Document>, Error> {
+        let task = self.family.task_of(worker).cloned();
+        let document = task.map(|task| serde_json::to_value(ChatTaskView::of(task, &self.family)));
+        Ok(document.transpose()?.map(|document| ("task", document)))
+    }
+
+    /// The calls that an item of a sub-agent asks for, or the one that it answers.
+    async fn calls(&mut self, item: &Item, at: Time, out: &mut Vec<Document>) -> Result<(), Error> {
+        match &item.body {
+            ItemBody::Turn(turn) => {
+                for call in &turn.calls {
+                    let Some(document) = ToolCallDocument::asked(item.agent, call, at) else { continue };
+                    out.push(("tool_call", serde_json::to_value(&document)?));
+                    self.calls.insert(call.id, document);
+                }
+            }
+            ItemBody::Output(output) => {
+                let mut known = self.calls.remove(&output.call);
+                if known.is_none() {
+                    let before = tool_calls(&self.before(item).await?, &[]);
+                    known = before.into_iter().find(|document| document.id == output.call);
+                }
+                if let Some(mut document) = known {
+                    document.returned(output.clone(), at);
+                    out.push(("tool_call", serde_json::to_value(&document)?));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

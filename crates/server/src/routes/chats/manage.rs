@@ -1,0 +1,106 @@
+//! Chats: begin one, find them, delete one.
+
+use axum::{
+    Json,
+    http::{StatusCode, header::LOCATION},
+    response::{AppendHeaders, IntoResponse},
+};
+use entourage_engine::NewAgent;
+use entourage_types::{Action, AgentId};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Answer, Conflict, Failures, ORCHESTRATOR, chat};
+use crate::{
+    Problem,
+    extract::{Body, Caller, Filter, Id, IdempotencyKey},
+    page::{Page, Paging},
+    state::Served,
+    views::{chats::ChatView, schema},
+};
+
+type ChatPage = Page<ChatView>;
+
+pub(super) fn routes() -> OpenApiRouter<Served> {
+    OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(get, delete))
+}
+
+/// What to begin.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+struct CreateChat {
+    /// What it is about, in a few words; the message's beginning when none is given.
+    title: Option<String>,
+    /// The first message; the orchestrator decides on it at once.
+    message: Option<String>,
+}
+
+/// Begin a chat
+#[utoipa::path(
+    post, path = "/api/chats", tag = "chats", operation_id = "createChat",
+    params(IdempotencyKey),
+    request_body = CreateChat,
+    responses(
+        (status = 201, description = "The chat.", body = ChatView,
+         headers(("Location" = String, description = "Where the chat is found."))),
+        Failures,
+    )
+)]
+async fn create(
+    caller: Caller,
+    key: IdempotencyKey,
+    Body(new): Body<CreateChat>,
+) -> Result<impl IntoResponse, Problem> {
+    let CreateChat { title, message } = new;
+    let new = NewAgent { kind: Some(ORCHESTRATOR.to_owned()), title, message };
+    let agent = caller.client.create(new, key.as_deref()).await?;
+    let location = format!("/api/chats/{}", agent.id);
+    Ok((StatusCode::CREATED, AppendHeaders([(LOCATION, location)]), Json(ChatView::from(agent))))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Chats {
+    /// How many; 50 unless given.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// List chats first
+#[utoipa::path(
+    get, path = "/api/chats", tag = "chats", operation_id = "listChats", params(Chats),
+    responses((status = 200, description = "A page of chats.", body = ChatPage), Failures)
+)]
+async fn list(caller: Caller, Filter(query): Filter<Chats>) -> Answer<ChatPage> {
+    let paging = Paging::new(query.limit, query.cursor.as_deref())?;
+    let found = caller.client.roots_of(ORCHESTRATOR, paging.query()).await?;
+    Ok(Json(paging.page(found, |chat| chat.id.to_string())))
+}
+
+/// Get a chat
+#[utoipa::path(
+    get, path = "/api/chats/{id}", tag = "chats", operation_id = "getChat",
+    params(("id" = schema::ChatId, Path, description = "The chat.")),
+    responses((status = 200, description = "The chat.", body = ChatView), Failures)
+)]
+async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<ChatView> {
+    Ok(Json(chat(&caller.client, id).await?.into()))
+}
+
+/// Delete a chat: it and all its sub-agents end for good
+///
+/// What was said and done stays readable.
+#[utoipa::path(
+    delete, path = "/api/chats/{id}", tag = "chats", operation_id = "deleteChat",
+    params(("id" = schema::ChatId, Path, description = "The chat.")),
+    responses((status = 204, description = "It has ended."), Conflict, Failures)
+)]
+async fn delete(caller: Caller, Id(id): Id<AgentId>) -> Result<StatusCode, Problem> {
+    chat(&caller.client, id).await?;
+    caller.client.intervene(id, Action::Delete, None).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,40 @@
+//! The house as an orchestrator with sub-agents: chats, their tasks, sub-agents and streams. Each
+//! handler translates, calls intents of the caller's client, and translates back.
+
+mod events;
+mod manage;
+mod messages;
+mod sub_agents;
+mod tasks;
+
+use axum::Json;
+use entourage_engine::Client;
+use entourage_types::{Agent, AgentId};
+use utoipa_axum::router::OpenApiRouter;
+
+use super::failures::{Conflict, Failures, Gone};
+use crate::{Problem, state::Served};
+
+/// The kind of agent that leads a chat.
+const ORCHESTRATOR: &str = "orchestrator";
+
+/// What every handler returns.
+type Answer<T> = Result<Json<T>, Problem>;
+
+pub(crate) fn routes() -> OpenApiRouter<Served> {
+    OpenApiRouter::new()
+        .merge(manage::routes())
+        .merge(messages::routes())
+        .merge(events::routes())
+        .merge(tasks::routes())
+        .merge(sub_agents::routes())
+}
+
+/// The orchestrator of a chat.
+async fn chat(client: &Client, id: AgentId) -> Result<Agent, Problem> {
+    let agent = client.agent(id).await?;
+    if agent.parent.is_some() || agent.kind != ORCHESTRATOR {
+        return Err(Problem::not_found(format!("there is no chat `{id}`")));
+    }
+    Ok(agent)
+}

@@ -1,0 +1,31 @@
+//! A chat, as its document.
+
+use entourage_types::{Agent, AgentId, Time};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::views::schema;
+
+/// A chat with an orchestrator.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Chat)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ChatView {
+    /// Its id, which is the orchestrator's.
+    #[schema(value_type = schema::ChatId)]
+    id: AgentId,
+    /// What it is about.
+    title: String,
+    /// When it was begun.
+    #[schema(value_type = schema::Time)]
+    created_at: Time,
+    /// When the orchestrator last did something.
+    #[schema(value_type = schema::Time)]
+    updated_at: Time,
+}
+
+impl From<Agent> for ChatView {
+    fn from(Agent { id, title, created, updated, .. }: Agent) -> Self {
+        Self { id, title, created_at: created, updated_at: updated }
+    }
+}

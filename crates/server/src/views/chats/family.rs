@@ -1,0 +1,101 @@
+//! Who stands in a chat's tree, who has which task, and who waits for the user. What a document says
+//! of a status follows from this alone, so that two of them never disagree.
+
+use std::collections::HashMap;
+
+use entourage_engine::{Client, Error, Page};
+use entourage_types::{Agent, AgentId, Question, QuestionId, QuestionStatus, Status, Task, Time};
+
+/// More tasks and questions than a tree has.
+const ALL: u32 = 10_000;
+
+/// The agents of a chat, their tasks and their open questions.
+#[derive(Debug, Default)]
+pub(crate) struct Family {
+    agents: HashMap<AgentId, Agent>,
+    /// The latest task of each agent.
+    tasks: HashMap<AgentId, Task>,
+    asking: HashMap<QuestionId, AgentId>,
+}
+
+impl Family {
+    /// The family of a chat as it stands.
+    pub(crate) async fn read(client: &Client, chat: AgentId) -> Result<Self, Error> {
+        let page = || Page { limit: ALL, ..Page::default() };
+        let mut family = Self::default();
+        // Tasks first: an agent that ends meanwhile is then at work still, whatever its row says.
+        for task in client.tasks(Some(chat), None, page()).await? {
+            family.task(task);
+        }
+        for question in client.questions(Some(chat), Some(QuestionStatus::Open), page()).await? {
+            family.question(&question);
+        }
+        for agent in client.tree(chat).await? {
+            family.agent(agent);
+        }
+        Ok(family)
+    }
+
+    /// Takes an agent's row in.
+    pub(crate) fn agent(&mut self, agent: Agent) {
+        self.agents.insert(agent.id, agent);
+    }
+
+    /// Takes in that an agent's status changed. False where the agent is not known.
+    pub(crate) fn status(&mut self, agent: AgentId, status: Status, at: Time) -> bool {
+        let known = self.agents.get_mut(&agent);
+        known.map(|agent| (agent.status, agent.updated) = (status, at)).is_some()
+    }
+
+    /// Takes a task's row in. Its agent ends with it, in one commit, which its events tell one by one.
+    pub(crate) fn task(&mut self, task: Task) {
+        if task.status.is_terminal() {
+            self.status(task.to, task.status, task.updated);
+        }
+        let newer = |known: &Task| known.id > task.id;
+        if !self.tasks.get(&task.to).is_some_and(newer) {
+            self.tasks.insert(task.to, task);
+        }
+    }
+
+    /// Takes a question's row in.
+    pub(crate) fn question(&mut self, question: &Question) {
+        match question.status {
+            QuestionStatus::Open => self.asking.insert(question.id, question.agent),
+            _ => self.asking.remove(&question.id),
+        };
+    }
+
+    /// The agents below the orchestrator, oldest first.
+    pub(crate) fn sub_agents(&self) -> Vec<&Agent> {
+        let mut below: Vec<&Agent> = self.agents.values().filter(|agent| agent.parent.is_some()).collect();
+        below.sort_by_key(|agent| agent.id);
+        below
+    }
+
+    /// One of the agents.
+    pub(crate) fn get(&self, agent: AgentId) -> Option<&Agent> {
+        self.agents.get(&agent)
+    }
+
+    /// The latest task of an agent.
+    pub(crate) fn task_of(&self, agent: AgentId) -> Option<&Task> {
+        self.tasks.get(&agent)
+    }
+
+    /// The orchestrator's own sub-agent that an agent is, or stands below.
+    pub(crate) fn own(&self, agent: AgentId) -> Option<&Agent> {
+        self.above(agent).find(|agent| agent.depth == 1)
+    }
+
+    /// Whether the user is asked by this agent, or by one below it.
+    pub(crate) fn asks(&self, agent: AgentId) -> bool {
+        self.asking.values().any(|asking| self.above(*asking).any(|above| above.id == agent))
+    }
+
+    /// An agent and those above it, from below.
+    fn above(&self, agent: AgentId) -> impl Iterator<Item = &Agent> {
+        let parent = |agent: &&Agent| self.agents.get(&agent.parent?);
+        std::iter::successors(self.agents.get(&agent), parent)
+    }
+}

@@ -1,0 +1,176 @@
+//! A message of a sub-agent's own history, as its document.
+
+use std::collections::HashMap;
+
+use entourage_types::{
+    Agent, AgentId, Author, CallId, Item, ItemBody, Output, Question, QuestionStatus, Time, ToolCall, Turn,
+};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{ANSWERS, ASKS, of_item};
+use crate::views::schema;
+
+/// A message of a sub-agent's own history, as a model is told it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SubAgentMessage)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SubAgentMessageView {
+    /// Its id.
+    id: String,
+    /// Whose history.
+    #[schema(value_type = schema::SubAgentId)]
+    sub_agent_id: AgentId,
+    /// Who speaks.
+    role: SubAgentRole,
+    /// The text; empty where there are calls only.
+    content: String,
+    /// The calls that an assistant's message asks for.
+    #[serde(rename = "tool_calls", skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    tool_calls: Vec<Asked>,
+    /// The call that a tool's message answers.
+    #[serde(rename = "tool_call_id", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::CallId>)]
+    tool_call_id: Option<CallId>,
+    /// When it was said.
+    #[schema(value_type = schema::Time)]
+    created_at: Time,
+}
+
+/// Who speaks in a sub-agent's history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum SubAgentRole {
+    /// The house: what the agent is, and what failed.
+    System,
+    /// Who gives it work, and the user who answers it.
+    User,
+    /// The sub-agent.
+    Assistant,
+    /// A tool.
+    Tool,
+}
+
+/// A call that a message asks for.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AskedCall)]
+struct Asked {
+    /// Its id.
+    #[schema(value_type = schema::CallId)]
+    id: CallId,
+    /// Always `function`.
+    #[serde(rename = "type")]
+    sort: &'static str,
+    /// The tool and its arguments.
+    function: Function,
+}
+
+/// A tool and the arguments it is called with.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AskedFunction)]
+struct Function {
+    /// The tool.
+    name: String,
+    /// The arguments, as JSON text.
+    arguments: String,
+}
+
+/// The history of an agent with these instructions, oldest first.
+pub(crate) fn documents(
+    agent: &Agent,
+    instructions: &str,
+    items: &[Item],
+    questions: &[Question],
+) -> Vec<SubAgentMessageView> {
+    let asked: HashMap<CallId, &Question> =
+        questions.iter().map(|question| (question.call, question)).collect();
+    let system = Draft::new(SubAgentRole::System, instructions).at(agent.id, "system".into(), agent.created);
+    let told = items.iter().flat_map(|item| told(item, &asked));
+    std::iter::once(system).chain(told).collect()
+}
+
+struct Draft {
+    role: SubAgentRole,
+    content: String,
+    tool_calls: Vec<Asked>,
+    tool_call_id: Option<CallId>,
+}
+
+impl Draft {
+    fn new(role: SubAgentRole, content: impl Into<String>) -> Self {
+        Self { role, content: content.into(), tool_calls: Vec::new(), tool_call_id: None }
+    }
+
+    fn at(self, agent: AgentId, place: String, created_at: Time) -> SubAgentMessageView {
+        let Self { role, content, tool_calls, tool_call_id } = self;
+        let id = format!("{agent}.{place}");
+        SubAgentMessageView { id, sub_agent_id: agent, role, content, tool_calls, tool_call_id, created_at }
+    }
+}
+
+/// What one item says: a question is a message of its own.
+fn told(item: &Item, asked: &HashMap<CallId, &Question>) -> Vec<SubAgentMessageView> {
+    let drafts = match &item.body {
+        ItemBody::Message(message) => vec![Draft::new(
+            SubAgentRole::User,
+            match (&message.from, message.failed) {
+                (Author::Agent { kind, .. }, Some(failed)) => {
+                    format!("[{kind} {}] {}", if failed { "failed" } else { "is done" }, message.text)
+                }
+                _ => message.text.clone(),
+            },
+        )],
+        ItemBody::Turn(turn) => turned(turn, asked),
+        ItemBody::Output(output) => returned(output, asked),
+        ItemBody::Decision(decision) => {
+            vec![Draft::new(SubAgentRole::Assistant, decision.value.to_string())]
+        }
+        ItemBody::Notice(notice) => vec![Draft::new(SubAgentRole::System, &notice.text)],
+        ItemBody::Digest(_) => Vec::new(),
+    };
+    let base = of_item(item.agent, item.seq);
+    let mut documents: Vec<SubAgentMessageView> =
+        drafts.into_iter().map(|draft| draft.at(item.agent, item.seq.to_string(), item.at)).collect();
+    for (nth, document) in documents.iter_mut().enumerate().skip(1) {
+        document.id = format!("{base}.{nth}");
+    }
+    documents
+}
+
+fn turned(turn: &Turn, asked: &HashMap<CallId, &Question>) -> Vec<Draft> {
+    let calls: Vec<Asked> = turn.calls.iter().filter(|call| is_work(&call.tool)).map(Asked::from).collect();
+    let mut drafts = Vec::new();
+    if !turn.text.is_empty() || !calls.is_empty() {
+        drafts.push(Draft { tool_calls: calls, ..Draft::new(SubAgentRole::Assistant, &turn.text) });
+    }
+    let questions = turn.calls.iter().filter_map(|call| asked.get(&call.id));
+    let questions = questions.filter(|question| question.proposal.is_none());
+    drafts.extend(questions.map(|question| Draft::new(SubAgentRole::Assistant, &question.text)));
+    drafts
+}
+
+fn returned(output: &Output, asked: &HashMap<CallId, &Question>) -> Vec<Draft> {
+    let answer = output.details.as_ref().and_then(|details| details.get("answer")).and_then(|it| it.as_str());
+    vec![match (output.tool.as_str(), answer, asked.get(&output.call)) {
+        (ANSWERS, Some(answer), _) => Draft::new(SubAgentRole::Assistant, answer),
+        (ASKS, _, Some(question)) if question.status == QuestionStatus::Answered => {
+            Draft::new(SubAgentRole::User, question.answer.as_deref().unwrap_or(&output.text))
+        }
+        // A question that was not answered, an answer that was none.
+        (ASKS | ANSWERS, ..) => Draft::new(SubAgentRole::System, &output.text),
+        _ => Draft { tool_call_id: Some(output.call), ..Draft::new(SubAgentRole::Tool, &output.text) },
+    }]
+}
+
+/// Whether a call of the tool is work: neither a question nor an answer.
+fn is_work(tool: &str) -> bool {
+    tool != ASKS && tool != ANSWERS
+}
+
+impl From<&ToolCall> for Asked {
+    fn from(call: &ToolCall) -> Self {
+        let function = Function { name: call.tool.clone(), arguments: call.arguments.to_string() };
+        Self { id: call.id, sort: "function", function }
+    }
+}

@@ -1,0 +1,97 @@
+//! A task of a chat, as its document.
+
+use entourage_types::{AgentId, Status, Task, TaskId, TaskResult, Time};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::Family;
+use crate::views::schema;
+
+/// What a sub-agent is to do.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ChatTask)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ChatTaskView {
+    /// Its id.
+    #[schema(value_type = schema::TaskId)]
+    id: TaskId,
+    /// The chat it belongs to.
+    #[schema(value_type = schema::ChatId)]
+    chat_id: AgentId,
+    /// Always `agent`: there are no other tasks.
+    #[serde(rename = "type")]
+    sort: &'static str,
+    /// `agent:` and the role of who works on it.
+    #[schema(example = "agent:researcher")]
+    name: String,
+    /// Who works on it.
+    #[schema(value_type = schema::SubAgentId)]
+    sub_agent_id: AgentId,
+    /// What is to be done: the sub-agent's first user message.
+    instruction: String,
+    /// Where it stands.
+    status: TaskStatus,
+    /// What came of it, with `success`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<String>,
+    /// Why nothing came of it, with `failed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    /// When it was given.
+    #[schema(value_type = schema::Time)]
+    created_at: Time,
+    /// When it last changed.
+    #[schema(value_type = schema::Time)]
+    updated_at: Time,
+}
+
+/// Where a task stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum TaskStatus {
+    /// Its sub-agent has not begun.
+    Pending,
+    /// Its sub-agent is at work.
+    Running,
+    /// Its sub-agent, or one below it, waits for the user.
+    Waiting,
+    /// It is done.
+    Success,
+    /// It came to nothing.
+    Failed,
+}
+
+impl ChatTaskView {
+    /// The document of a task of this family.
+    pub(crate) fn of(task: Task, family: &Family) -> Self {
+        let status = status(&task, family);
+        let (result, error) = match task.result {
+            Some(TaskResult::Text(text)) => (Some(text), None),
+            Some(TaskResult::Error(text)) => (None, Some(text)),
+            None => (None, None),
+        };
+        Self {
+            id: task.id,
+            chat_id: task.root,
+            sort: "agent",
+            name: format!("agent:{}", task.kind),
+            sub_agent_id: task.to,
+            instruction: task.instruction,
+            status,
+            result,
+            error,
+            created_at: task.created,
+            updated_at: task.updated,
+        }
+    }
+}
+
+fn status(task: &Task, family: &Family) -> TaskStatus {
+    match task.status {
+        Status::Succeeded => TaskStatus::Success,
+        Status::Failed | Status::Cancelled => TaskStatus::Failed,
+        _ if family.asks(task.to) => TaskStatus::Waiting,
+        _ if family.get(task.to).is_some_and(|worker| worker.status == Status::Idle) => TaskStatus::Pending,
+        _ => TaskStatus::Running,
+    }
+}

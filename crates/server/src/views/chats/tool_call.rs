@@ -1,0 +1,117 @@
+//! A call of a tool by a sub-agent, as its document.
+
+use std::collections::HashMap;
+
+use entourage_types::{AgentId, CallId, Item, ItemBody, Output, Step, StepState, Time, ToolCall};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::{ANSWERS, ASKS};
+use crate::views::schema;
+
+/// A call of a tool by a sub-agent.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = SubAgentToolCall)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ToolCallDocument {
+    /// Its id; the tool's message has it as `tool_call_id`.
+    #[schema(value_type = schema::CallId)]
+    pub(crate) id: CallId,
+    /// Whose call.
+    #[schema(value_type = schema::SubAgentId)]
+    pub(crate) sub_agent_id: AgentId,
+    /// The tool.
+    name: String,
+    /// The arguments as the model gave them.
+    #[schema(value_type = Object)]
+    arguments: Value,
+    /// Where it stands.
+    status: CallStatus,
+    /// What it returned, with `success`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<String>,
+    /// What went wrong, with `failed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    /// When it was asked for.
+    #[schema(value_type = schema::Time)]
+    created_at: Time,
+    /// When it last changed.
+    #[schema(value_type = schema::Time)]
+    updated_at: Time,
+}
+
+/// Where a call stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum CallStatus {
+    /// It has not returned.
+    Pending,
+    /// It returned.
+    Success,
+    /// It failed, or there is no such tool.
+    Failed,
+}
+
+impl ToolCallDocument {
+    /// The document of a call that was just asked for; none of a question or an answer, which are
+    /// messages.
+    pub(crate) fn asked(agent: AgentId, call: &ToolCall, at: Time) -> Option<Self> {
+        (call.tool != ASKS && call.tool != ANSWERS).then(|| Self {
+            id: call.id,
+            sub_agent_id: agent,
+            name: call.tool.clone(),
+            arguments: call.arguments.clone(),
+            status: CallStatus::Pending,
+            result: None,
+            error: None,
+            created_at: at,
+            updated_at: at,
+        })
+    }
+
+    /// The same once the call has returned.
+    pub(crate) fn returned(&mut self, output: Output, at: Time) {
+        (self.status, self.result, self.error) = match output.error {
+            true => (CallStatus::Failed, None, Some(output.text)),
+            false => (CallStatus::Success, Some(output.text), None),
+        };
+        self.updated_at = at;
+    }
+}
+
+/// The calls of a sub-agent in the order they were asked for. Of calls side by side, those that have
+/// returned before the others are known by their steps.
+pub(crate) fn tool_calls(items: &[Item], steps: &[Step]) -> Vec<ToolCallDocument> {
+    let mut calls: Vec<ToolCallDocument> = Vec::new();
+    let mut places: HashMap<CallId, usize> = HashMap::new();
+    let returned = |call: &ToolCall| {
+        let key = format!("tool/{}", call.id);
+        let step = steps.iter().find(|step| step.key == key && step.state == StepState::Done)?;
+        Some((serde_json::from_value::<Output>(step.value.clone()).ok()?, step.updated))
+    };
+    for item in items {
+        match &item.body {
+            ItemBody::Turn(turn) => {
+                for call in &turn.calls {
+                    let Some(mut document) = ToolCallDocument::asked(item.agent, call, item.at) else {
+                        continue;
+                    };
+                    if let Some((output, at)) = returned(call) {
+                        document.returned(output, at);
+                    }
+                    places.insert(call.id, calls.len());
+                    calls.push(document);
+                }
+            }
+            ItemBody::Output(output) => {
+                if let Some(call) = places.get(&output.call).and_then(|at| calls.get_mut(*at)) {
+                    call.returned(output.clone(), item.at);
+                }
+            }
+            _ => {}
+        }
+    }
+    calls
+}

@@ -1,0 +1,331 @@
+//! Chats over HTTP: the documents of an orchestrator and its sub-agents, and how they change.
+
+use std::collections::BTreeMap;
+
+use entourage_server::Settings;
+use entourage_store_sqlite::SqliteStore;
+use serde_json::{Value, json};
+
+use crate::{
+    site::{Site, send},
+    stream::{Frame, Stream},
+};
+
+/// A house in which nobody works but who is told to.
+async fn site() -> Site {
+    let store = std::sync::Arc::new(SqliteStore::in_memory().expect("a store"));
+    Site::at_rest(store, Settings::default()).await
+}
+
+async fn list(site: &Site, path: &str) -> Vec<Value> {
+    site.get(path).await.expect(200)["data"].as_array().expect("a list").clone()
+}
+
+/// A chat that was begun with a message, and decided on it.
+async fn begun(site: &Site, message: &str) -> String {
+    let chat = site.post("/api/chats", &json!({ "message": message })).await.expect(201);
+    let chat = chat["id"].as_str().expect("an id").to_owned();
+    advance(site, &chat).await;
+    chat
+}
+
+async fn advance(site: &Site, agent: &str) {
+    site.house.advance(agent.parse().expect("an agent")).await.expect("it goes on");
+}
+
+async fn say(site: &Site, chat: &str, content: &str) -> Value {
+    site.post(&format!("/api/chats/{chat}/messages"), &json!({ "content": content })).await.expect(202)
+}
+
+/// The status of the chat's only task, of its only sub-agent, and that one's id.
+async fn standing(site: &Site, chat: &str) -> (String, String, String) {
+    let tasks = list(site, &format!("/api/chats/{chat}/tasks")).await;
+    let below = list(site, &format!("/api/chats/{chat}/sub-agents")).await;
+    let ([task], [agent]) = (&tasks[..], &below[..]) else { panic!("{tasks:?} {below:?}") };
+    assert_eq!((&task["type"], &task["name"]), (&json!("agent"), &json!("agent:researcher")));
+    assert_eq!((&task["subAgentId"], &agent["taskId"]), (&agent["id"], &task["id"]));
+    assert_eq!((&task["chatId"], &agent["chatId"]), (&json!(chat), &json!(chat)));
+    assert_eq!(site.get(&format!("/api/tasks/{}", text(&task["id"]))).await.expect(200), *task);
+    assert_eq!(site.get(&format!("/api/sub-agents/{}", text(&agent["id"]))).await.expect(200), *agent);
+    (text(&task["status"]), text(&agent["status"]), text(&agent["id"]))
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().expect("a text").to_owned()
+}
+
+/// Role and content of each document.
+fn said(documents: &[Value]) -> Vec<(String, String)> {
+    documents.iter().map(|document| (text(&document["role"]), text(&document["content"]))).collect()
+}
+
+fn says(role: &str, content: &str) -> (String, String) {
+    (role.to_owned(), content.to_owned())
+}
+
+#[tokio::test]
+async fn a_chat_is_begun_found_and_deleted() {
+    let site = site().await;
+    let first = begun(&site, "hello").await;
+    let titled = site.post("/api/chats", &json!({"title": "Later"})).await.expect(201);
+    assert_eq!(titled["title"], "Later");
+    site.make("not a chat").await;
+    let page = site.get("/api/chats?limit=1").await.expect(200);
+    assert_eq!((&page["data"][0], page["data"].as_array().unwrap().len()), (&titled, 1));
+    let cursor = text(&page["next_cursor"]);
+    let last = site.get(&format!("/api/chats?limit=1&cursor={cursor}")).await.expect(200);
+    assert_eq!((&last["data"][0]["id"], &last["next_cursor"]), (&json!(first), &Value::Null));
+
+    let messages = list(&site, &format!("/api/chats/{first}/messages")).await;
+    assert_eq!(said(&messages), [says("user", "hello"), says("assistant", "You said: hello")]);
+    assert_eq!(list(&site, &format!("/api/chats/{first}/tasks")).await, [] as [Value; 0]);
+
+    assert_eq!(site.delete(&format!("/api/chats/{first}")).await.status, 204);
+    let refused = site.post(&format!("/api/chats/{first}/messages"), &json!({"content": "hello?"})).await;
+    refused.problem(409, "agent-cancelled");
+    assert_eq!(said(&list(&site, &format!("/api/chats/{first}/messages")).await).len(), 2);
+}
+
+#[tokio::test]
+async fn what_is_no_chat_or_says_nothing_is_refused() {
+    let site = site().await;
+    let agent = site.make("not a chat").await;
+    for path in ["", "/messages", "/tasks", "/sub-agents", "/events"] {
+        site.get(&format!("/api/chats/{agent}{path}")).await.problem(404, "not-found");
+    }
+    site.get(&format!("/api/sub-agents/{agent}")).await.problem(404, "not-found");
+    let chat = begun(&site, "hello").await;
+    let messages = format!("/api/chats/{chat}/messages");
+    site.post(&messages, &json!({"content": " "})).await.problem(422, "invalid-request");
+    site.post(&messages, &json!({"text": "hello"})).await.problem(422, "invalid-body");
+    assert_eq!(list(&site, &messages).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_message_is_there_at_once_and_keeps_its_id() {
+    let site = site().await;
+    let chat = begun(&site, "hello").await;
+    let path = format!("/api/chats/{chat}/messages");
+    let send_it = || async {
+        let body = json!({"content": "again"});
+        let request = site.request(reqwest::Method::POST, &path).header("Idempotency-Key", "k").json(&body);
+        send(request).await.expect(202)
+    };
+    let taken = send_it().await;
+    assert_eq!(send_it().await["id"], taken["id"]);
+    let before = list(&site, &path).await;
+    assert_eq!((said(&before)[2].clone(), &before[2]["id"]), (says("user", "again"), &taken["id"]));
+    advance(&site, &chat).await;
+    let after = list(&site, &path).await;
+    assert_eq!((after.len(), &after[2]["id"]), (4, &taken["id"]));
+}
+
+#[tokio::test]
+async fn a_task_goes_from_pending_through_a_question_to_success_and_begins_again() {
+    let site = site().await;
+    let chat = begun(&site, "do ask").await;
+    let (task, agent, id) = standing(&site, &chat).await;
+    assert_eq!((&*task, &*agent), ("pending", "active"), "the orchestrator does not wait for it");
+    let history = format!("/api/sub-agents/{id}/messages");
+
+    advance(&site, &id).await;
+    let (task, agent, _) = standing(&site, &chat).await;
+    assert_eq!((&*task, &*agent), ("waiting", "waiting_for_user"));
+    let messages = list(&site, &history).await;
+    let roles: Vec<String> = said(&messages).into_iter().map(|(role, _)| role).collect();
+    assert_eq!(roles, ["system", "user", "assistant"]);
+    assert!(text(&messages[0]["content"]).contains("You are the Researcher"));
+    assert_eq!(said(&messages)[1..], [says("user", "ask"), says("assistant", "Which colour?")]);
+    let asked = list(&site, &format!("/api/chats/{chat}/messages")).await.pop().unwrap();
+    let tasks = list(&site, &format!("/api/chats/{chat}/tasks")).await;
+    assert_eq!(asked["content"], "The Researcher needs more information: Which colour?");
+    assert_eq!((&asked["role"], &asked["metadata"]["type"]), (&json!("assistant"), &json!("question")));
+    assert_eq!(asked["metadata"]["taskId"], tasks[0]["id"]);
+    assert_eq!(asked["metadata"]["subAgentId"], json!(id));
+    let question = site.get(&format!("/v1/questions/{}", text(&asked["metadata"]["questionId"]))).await;
+    assert_eq!(question.expect(200)["status"], "open");
+
+    // The answer, in plain words. It is active again at once, before it has read it.
+    say(&site, &chat, &format!("tell {id} red")).await;
+    advance(&site, &chat).await;
+    let (task, agent, _) = standing(&site, &chat).await;
+    assert_eq!((&*task, &*agent), ("running", "active"));
+    advance(&site, &id).await;
+    let (task, agent, _) = standing(&site, &chat).await;
+    assert_eq!((&*task, &*agent), ("success", "completed"));
+    let messages = list(&site, &history).await;
+    assert_eq!(said(&messages)[3..], [says("user", "red"), says("assistant", "It came back: red")]);
+    let tasks = list(&site, &format!("/api/chats/{chat}/tasks")).await;
+    assert_eq!((&tasks[0]["result"], &tasks[0]["instruction"]), (&json!("It came back: red"), &json!("ask")));
+
+    advance(&site, &chat).await;
+    let last = list(&site, &format!("/api/chats/{chat}/messages")).await.pop().unwrap();
+    assert_eq!((&last["content"], &last["metadata"]["taskId"]), (&json!("It is done."), &tasks[0]["id"]));
+
+    // And once more: no second task, no second agent.
+    say(&site, &chat, &format!("tell {id} hello")).await;
+    advance(&site, &chat).await;
+    let (task, agent, same) = standing(&site, &chat).await;
+    assert_eq!((&*task, &*agent, &same), ("running", "active", &id));
+    assert!(list(&site, &format!("/api/chats/{chat}/tasks")).await[0].get("result").is_none());
+    advance(&site, &id).await;
+    advance(&site, &chat).await;
+    assert_eq!(standing(&site, &chat).await.0, "success");
+    assert_eq!(
+        said(&list(&site, &history).await)[5..],
+        [says("user", "hello"), says("assistant", "You said: hello")]
+    );
+}
+
+#[tokio::test]
+async fn calls_of_tools_are_documents_of_their_own() {
+    let site = site().await;
+    let chat = begun(&site, "do note").await;
+    let (.., id) = standing(&site, &chat).await;
+    advance(&site, &id).await;
+    let calls = list(&site, &format!("/api/sub-agents/{id}/tool-calls")).await;
+    let [call] = &calls[..] else { panic!("{calls:?}") };
+    assert_eq!((&call["name"], &call["status"]), (&json!("create_note"), &json!("success")));
+    assert_eq!((&call["arguments"]["title"], &call["subAgentId"]), (&json!("Found"), &json!(id)));
+    let messages = list(&site, &format!("/api/sub-agents/{id}/messages")).await;
+    let roles: Vec<String> = said(&messages).into_iter().map(|(role, _)| role).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant"]);
+    assert_eq!(messages[2]["tool_calls"][0]["id"], call["id"]);
+    assert_eq!(messages[2]["tool_calls"][0]["function"]["name"], "create_note");
+    assert_eq!((&messages[3]["tool_call_id"], &messages[3]["content"]), (&call["id"], &call["result"]));
+    assert!(messages[4].get("tool_calls").is_none());
+
+    // As it went: the call was pending, and its sub-agent at work.
+    let is_done = |frame: &Frame| frame.event == "task" && frame.data["status"] == "success";
+    let told = follow(&site, &chat, 0).await.until(is_done).await;
+    assert_eq!(statuses(&told, "tool_call"), ["pending", "success"]);
+    assert_eq!(statuses(&told, "task"), ["pending", "running", "success"]);
+    assert_eq!(statuses(&told, "sub_agent"), ["active", "completed"]);
+}
+
+#[tokio::test]
+async fn a_call_that_fails_is_answered_and_the_work_goes_on() {
+    let site = site().await;
+    let chat = begun(&site, "do strange").await;
+    let (.., id) = standing(&site, &chat).await;
+    advance(&site, &id).await;
+    let calls = list(&site, &format!("/api/sub-agents/{id}/tool-calls")).await;
+    let messages = list(&site, &format!("/api/sub-agents/{id}/messages")).await;
+    assert_eq!((calls.len(), messages.len()), (2, 6));
+    for (call, message) in calls.iter().zip(&messages[3..]) {
+        assert_eq!((&call["status"], &message["role"]), (&json!("failed"), &json!("tool")));
+        assert_eq!((&message["tool_call_id"], &message["content"]), (&call["id"], &call["error"]));
+    }
+    assert!(text(&calls[0]["error"]).contains("there is no tool `no_such_tool`"), "{calls:?}");
+    assert_eq!(standing(&site, &chat).await.0, "success");
+}
+
+#[tokio::test]
+async fn a_failure_is_told_where_the_user_looks_and_where_it_happened() {
+    let site = site().await;
+    let chat = begun(&site, "do break it").await;
+    let (.., id) = standing(&site, &chat).await;
+    advance(&site, &id).await;
+    let (task, agent, _) = standing(&site, &chat).await;
+    assert_eq!((&*task, &*agent), ("failed", "failed"));
+    let tasks = list(&site, &format!("/api/chats/{chat}/tasks")).await;
+    assert_eq!(tasks[0]["error"], "m refuses the request: 500");
+    assert!(tasks[0].get("result").is_none());
+    let last = list(&site, &format!("/api/sub-agents/{id}/messages")).await.pop().unwrap();
+    assert_eq!((&last["role"], &last["content"]), (&json!("system"), &json!("m refuses the request: 500")));
+    advance(&site, &chat).await;
+    let messages = list(&site, &format!("/api/chats/{chat}/messages")).await;
+    let told = "The Researcher could not finish its task: m refuses the request: 500";
+    assert_eq!(said(&messages), [says("user", "do break it"), says("assistant", told)]);
+    assert_eq!(messages[1]["metadata"]["taskId"], tasks[0]["id"]);
+
+    // The orchestrator's own model fails: one message says so.
+    say(&site, &chat, "break").await;
+    advance(&site, &chat).await;
+    let last = list(&site, &format!("/api/chats/{chat}/messages")).await.pop().unwrap();
+    assert_eq!((&last["role"], &last["metadata"]["type"]), (&json!("assistant"), &json!("error")));
+}
+
+async fn follow(site: &Site, chat: &str, after: u64) -> Stream {
+    let path = format!("/api/chats/{chat}/events?after={after}");
+    Stream::open(site.request(reqwest::Method::GET, &path)).await
+}
+
+/// The last that was told of each document.
+fn latest(frames: &[Frame]) -> BTreeMap<(String, String), Value> {
+    let documents = frames.iter().filter(|frame| frame.event != "delta");
+    documents.map(|frame| ((frame.event.clone(), text(&frame.data["id"])), frame.data.clone())).collect()
+}
+
+/// The statuses that documents of this sort went through.
+fn statuses(frames: &[Frame], sort: &str) -> Vec<String> {
+    let of_sort = frames.iter().filter(|frame| frame.event == sort);
+    let mut words: Vec<String> = of_sort.map(|frame| text(&frame.data["status"])).collect();
+    words.dedup();
+    words
+}
+
+fn is_over(frame: &Frame) -> bool {
+    frame.event == "message" && frame.data["content"] == "It is done."
+}
+
+#[tokio::test]
+async fn a_stream_tells_documents_as_they_change_and_resumes_anywhere() {
+    let site = Site::open().await;
+    let chat = site.post("/api/chats", &json!({"message": "do note and ask"})).await.expect(201);
+    let chat = text(&chat["id"]);
+    let asks = |frame: &Frame| frame.event == "message" && frame.data["metadata"]["type"] == "question";
+    let seen = follow(&site, &chat, 0).await.until(asks).await;
+    let id = seen.iter().find(|frame| frame.event == "sub_agent").expect("a sub-agent").data["id"].clone();
+    say(&site, &chat, &format!("tell {} red", text(&id))).await;
+    let whole = follow(&site, &chat, 0).await.until(is_over).await;
+
+    assert_eq!(statuses(&whole, "task"), ["pending", "running", "waiting", "running", "success"]);
+    assert_eq!(statuses(&whole, "sub_agent"), ["active", "waiting_for_user", "active", "completed"]);
+    let messages: Vec<&Frame> = whole.iter().filter(|frame| frame.event == "message").collect();
+    let words: Vec<String> = messages.iter().map(|frame| text(&frame.data["content"])).collect();
+    let asked = "The Researcher needs more information: Which colour?";
+    assert_eq!((&*words[0], &*words[1], words.len()), ("do note and ask", asked, 4));
+
+    // The question and what it means for who asks are one change, under one number.
+    let at = whole.iter().position(asks).expect("the question");
+    let change: Vec<(&str, Option<&str>)> =
+        whole[at..at + 3].iter().map(|frame| (&*frame.event, frame.data["status"].as_str())).collect();
+    let waits = [("sub_agent", Some("waiting_for_user")), ("task", Some("waiting"))];
+    assert_eq!((change[0], &change[1..]), (("message", None), &waits[..]));
+    assert_eq!((whole[at].id, whole[at + 1].id, whole[at + 2].id.is_some()), (None, None, true));
+
+    // What was told last is what is there.
+    let told = latest(&whole);
+    for message in list(&site, &format!("/api/chats/{chat}/messages")).await {
+        assert_eq!(told[&("message".to_owned(), text(&message["id"]))]["metadata"], message["metadata"]);
+    }
+    let task = &list(&site, &format!("/api/chats/{chat}/tasks")).await[0];
+    assert_eq!(told[&("task".to_owned(), text(&task["id"]))], *task);
+
+    // From wherever one comes back, all that follows is told, and ends the same.
+    let numbers: Vec<u64> = whole.iter().filter_map(|frame| frame.id).collect();
+    for after in numbers.iter().take(numbers.len() - 1) {
+        let rest = follow(&site, &chat, *after).await.until(is_over).await;
+        let expected: Vec<u64> = numbers.iter().copied().filter(|number| number > after).collect();
+        assert_eq!(rest.iter().filter_map(|frame| frame.id).collect::<Vec<_>>(), expected);
+        for (document, last) in latest(&rest) {
+            assert_eq!(last, told[&document], "after {after}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn pieces_of_a_message_come_before_it_under_its_id() {
+    let site = Site::open().await;
+    let chat = text(&site.post("/api/chats", &json!({"title": "Quiet"})).await.expect(201)["id"]);
+    let mut stream = follow(&site, &chat, 0).await;
+    stream.until_caught_up().await;
+    say(&site, &chat, "hello").await;
+    let seen = stream.until(|frame| frame.event == "message" && frame.data["role"] == "assistant").await;
+    let (message, pieces) = (seen.last().unwrap(), seen.iter().filter(|frame| frame.event == "delta"));
+    let pieces: Vec<&Frame> = pieces.collect();
+    assert!(pieces.iter().all(|piece| piece.data["messageId"] == message.data["id"] && piece.id.is_none()));
+    let joined: String = pieces.iter().map(|piece| text(&piece.data["text"])).collect();
+    assert_eq!(message.data["content"], joined);
+}
