@@ -31,4 +31,5 @@ mod tools;
 mod upkeep;
 mod usage;
 mod versions;
+mod webhooks;
 mod window;

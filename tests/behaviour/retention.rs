@@ -62,7 +62,7 @@ async fn first(world: &World, root: &Agent) -> u64 {
 
 fn days(events: Option<u32>, trees: Option<u32>) -> Retention {
     let days = |days: Option<u32>| days.map(|days| DAY * days);
-    Retention { events: days(events), trees: days(trees), requests: None }
+    Retention { events: days(events), trees: days(trees), ..Retention::default() }
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use entourage_llm::Model;
-use entourage_store::Store;
+use entourage_store::{Store, Through};
 use entourage_tools::{Notes, Toolbox};
 use entourage_types::{Agent, Owner, Time};
 use tokio_util::sync::CancellationToken;
@@ -16,6 +16,7 @@ use crate::{
     memory::Memory,
     notes::TreeNotes,
     offer::Offers,
+    outbox::Outbox,
     recent::Recent,
     versions::{Source, Versions},
 };
@@ -35,6 +36,7 @@ pub(crate) struct Inner {
     pub(crate) feed: Feed,
     pub(crate) recent: Recent,
     pub(crate) live: Live,
+    pub(crate) outbox: Outbox,
     pub(crate) tracer: Option<Arc<dyn Tracer>>,
     /// Held by whoever does a round of upkeep.
     pub(crate) rounds: tokio::sync::Mutex<()>,
@@ -52,6 +54,7 @@ pub struct Builder {
     tools: Toolbox,
     clock: Arc<dyn Clock>,
     tracer: Option<Arc<dyn Tracer>>,
+    outbox: Outbox,
     stopping: CancellationToken,
 }
 
@@ -66,6 +69,7 @@ impl House {
             tools: Toolbox::new(),
             clock: Arc::new(SystemClock),
             tracer: None,
+            outbox: Outbox::default(),
             stopping: CancellationToken::new(),
         }
     }
@@ -150,6 +154,12 @@ impl Builder {
         self
     }
 
+    /// Who is told of tasks and questions; nobody unless set.
+    pub fn outbox(mut self, outbox: Outbox) -> Self {
+        self.outbox = outbox;
+        self
+    }
+
     /// The token that stops activations at their next step.
     pub fn stopping(mut self, stopping: CancellationToken) -> Self {
         self.stopping = stopping;
@@ -159,15 +169,20 @@ impl Builder {
     /// The house.
     #[must_use]
     pub fn build(self) -> House {
+        let store: Arc<dyn Store> = match self.outbox.receivers() {
+            [] => self.store,
+            _ => Arc::new(Through::new(self.store, self.outbox.clone())),
+        };
         House {
             inner: Arc::new(Inner {
-                feed: Feed::new(Arc::clone(&self.store)),
+                feed: Feed::new(Arc::clone(&store)),
                 offers: Offers::new(self.tools),
                 recent: Recent::default(),
                 live: Live::default(),
                 tracer: self.tracer,
                 rounds: tokio::sync::Mutex::default(),
-                store: self.store,
+                outbox: self.outbox,
+                store,
                 model: self.model,
                 versions: Versions::new(self.kinds, self.source),
                 clock: self.clock,

@@ -21,6 +21,7 @@ pub mod measure;
 mod memory;
 mod notes;
 mod offer;
+mod outbox;
 pub mod programs;
 mod prompt;
 mod recent;
@@ -35,13 +36,15 @@ mod watch;
 
 pub use agencies::{Agency, Chart};
 pub use client::{
-    Block, Client, Entry, FoundDamage, InUse, JobRecord, NewAgent, Posted, Role, Seen, Telling,
+    Block, Client, Entry, FailedAttempt, FoundDamage, InUse, JobRecord, NewAgent, Posted, ReceiverRecord,
+    Role, Seen, Telling,
 };
 pub use clock::{Clock, SystemClock};
 pub use error::Error;
 pub use feed::{AgentDelta, Piece, Signal, Watch};
 pub use house::{Builder, House};
 pub use kinds::Kinds;
+pub use outbox::{Courier, Outbox, Receiver, Undelivered};
 pub use retention::{Pruned, Retention};
 pub use run::{Arrival, Interrupt, Run, Told};
 pub use trace::{Span, SpanId, TraceId, Tracer, Value as TraceValue};

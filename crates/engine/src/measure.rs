@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use entourage_llm::{Door, GateState};
 use entourage_store::measure::{COMMIT, READ};
-use entourage_types::{ModelUse, Status, StopReason, Time, WakeupId};
+use entourage_types::{Delivery, DeliveryStatus, ModelUse, Status, StopReason, Time, WakeupId};
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 
 use crate::{House, Result, dispatch::order};
@@ -21,6 +21,7 @@ const REASONING: &str = "entourage_reasoning_tokens_total";
 const COST: &str = "entourage_cost_nanos_total";
 const UNPRICED: &str = "entourage_unpriced_calls_total";
 const SPANS_DROPPED: &str = "entourage_spans_dropped_total";
+const DELIVERIES: &str = "entourage_webhook_attempts_total";
 const QUEUE_AGE: &str = "entourage_queue_age_seconds";
 const PLACES: &str = "entourage_dispatch_places";
 const READY: &str = "entourage_dispatch_ready";
@@ -41,6 +42,10 @@ pub fn describe() {
     describe_counter!(COST, "What models cost, in billionths of a US dollar");
     describe_counter!(UNPRICED, "Answers of models whose price is not known; their cost is in no sum");
     describe_counter!(SPANS_DROPPED, "Spans of traces that no collector ever got");
+    describe_counter!(
+        DELIVERIES,
+        "Attempts to tell a receiver something, by receiver and by what became of it"
+    );
     let age = "How long the oldest wake-up has been due while its agent is not at work; 0 without one";
     describe_gauge!(QUEUE_AGE, Unit::Seconds, age);
     describe_gauge!(PLACES, "Places for agents at work, busy and free");
@@ -86,6 +91,15 @@ pub(crate) fn charged(used: &ModelUse) {
         Some(cost) => counter!(COST, "model" => model()).increment(cost.nanos()),
         None => counter!(UNPRICED, "model" => model()).increment(1),
     }
+}
+
+/// A receiver was to be told something.
+pub(crate) fn attempted(delivery: &Delivery) {
+    let outcome = match delivery.status {
+        DeliveryStatus::Pending => "failed",
+        DeliveryStatus::Delivered | DeliveryStatus::GivenUp => delivery.status.as_str(),
+    };
+    counter!(DELIVERIES, "receiver" => delivery.receiver.clone(), "outcome" => outcome).increment(1);
 }
 
 /// How the dispatcher stands: agents at work, places in all, agents in line.

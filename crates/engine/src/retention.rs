@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, Expect, Page, Store, Write};
-use entourage_types::{Agent, AgentId, EntityKind, Event, Scope, Time};
+use entourage_types::{Agent, AgentId, DeliveryStatus, Entity, EntityKind, Event, Scope, Time};
 use serde::Serialize;
 
 use crate::{House, Result};
@@ -12,8 +12,8 @@ use crate::{House, Result};
 /// Roots that are looked at together, and events that one commit forgets.
 const TREES: u32 = 200;
 const EVENTS: u64 = 500;
-/// Answers to requests that are looked at together, and forgotten by one commit.
-const REQUESTS: u32 = 500;
+/// Records without a tree that are looked at together, and forgotten by one commit.
+const RECORDS: u32 = 500;
 /// Agents that one commit forgets: a tree of no more goes at once.
 const AGENTS: usize = 16;
 /// The most agents that one tree is read with.
@@ -29,6 +29,8 @@ pub struct Retention {
     pub trees: Option<Duration>,
     /// Answers to requests that carried an idempotency key. The same key is a new request after that.
     pub requests: Option<Duration>,
+    /// Deliveries that arrived or were given up, counted from then. Pending ones stay.
+    pub deliveries: Option<Duration>,
 }
 
 /// What was forgotten.
@@ -40,6 +42,8 @@ pub struct Pruned {
     pub trees: u64,
     /// How many answers to requests.
     pub requests: u64,
+    /// How many deliveries.
+    pub deliveries: u64,
 }
 
 impl House {
@@ -53,7 +57,13 @@ impl House {
         let mut pruned = Pruned::default();
         let before = |kept: Option<Duration>| kept.map(|kept| self.now() - kept);
         if let Some(before) = before(retention.requests) {
-            pruned.requests = self.prune_requests(before).await?;
+            let old = |request: &Entity| request.created < before;
+            pruned.requests = self.prune_records(EntityKind::Request, old).await?;
+        }
+        if let Some(before) = before(retention.deliveries) {
+            let pending = DeliveryStatus::Pending.as_str();
+            let old = |delivery: &Entity| delivery.updated < before && delivery.status != pending;
+            pruned.deliveries = self.prune_records(EntityKind::Delivery, old).await?;
         }
         let (events, trees) = (before(retention.events), before(retention.trees));
         let Some(youngest) = events.max(trees) else { return Ok(pruned) };
@@ -78,23 +88,23 @@ impl House {
         Ok(pruned)
     }
 
-    /// Forgets the answers to requests that were made before that moment. Returns how many.
-    async fn prune_requests(&self, before: Time) -> Result<u64> {
+    /// Forgets the records of a kind that belong to no tree and are old. Returns how many.
+    async fn prune_records(&self, kind: EntityKind, is_old: impl Fn(&Entity) -> bool + Send) -> Result<u64> {
         let (mut pruned, mut after) = (0, None);
         while !self.stopping().is_cancelled() {
-            let page = Page { after, limit: REQUESTS, newest_first: false };
-            let query = EntityQuery { page, ..EntityQuery::of(EntityKind::Request) };
+            let page = Page { after, limit: RECORDS, newest_first: false };
+            let query = EntityQuery { page, ..EntityQuery::of(kind) };
             let found = self.store().entities(&Scope::House, query).await?;
             let mut commit = Commit::new(self.now());
-            for old in found.iter().filter(|request| request.created < before) {
-                commit.push(Write::PruneEntity(EntityKind::Request, old.id.clone()));
+            for old in found.iter().filter(|record| is_old(record)) {
+                commit.push(Write::PruneEntity(kind, old.id.clone()));
             }
             if !commit.writes.is_empty() {
                 pruned += commit.writes.len() as u64;
                 self.store().commit(commit).await?;
             }
             // They come in the order of their keys, which says nothing about their age.
-            match found.last().filter(|_| found.len() == REQUESTS as usize) {
+            match found.last().filter(|_| found.len() == RECORDS as usize) {
                 Some(last) => after = Some(last.id.clone()),
                 None => break,
             }

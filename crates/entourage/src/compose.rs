@@ -118,8 +118,8 @@ async fn forget(house: House, retention: Retention) {
     while !house.stopping().is_cancelled() {
         match house.prune(&retention).await {
             Ok(pruned) if pruned == Pruned::default() => {}
-            Ok(Pruned { events, trees, requests }) => {
-                tracing::info!(events, trees, requests, "forgot what was old enough");
+            Ok(Pruned { events, trees, requests, deliveries }) => {
+                tracing::info!(events, trees, requests, deliveries, "forgot what was old enough");
             }
             Err(error) => tracing::warn!(%error, "what is old enough was not forgotten; it is tried again"),
         }

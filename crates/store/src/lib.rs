@@ -2,6 +2,7 @@
 //!
 //! A store is what passes [`mod@conformance`]. What holds once a call returned stands with the call.
 
+mod between;
 mod changed;
 mod commit;
 pub mod conformance;
@@ -22,6 +23,7 @@ use entourage_types::{
 };
 use tokio::sync::broadcast;
 
+pub use between::{Between, Through};
 pub use changed::Changed;
 pub use commit::{Commit, Committed, Expect, Fence, Write};
 pub use derive::events;

@@ -4,7 +4,7 @@
 //! To see whether your own tools can be trusted, put them into a [`Story`] and let it survive.
 
 mod audit;
-mod between;
+mod builder;
 mod clock;
 mod dice;
 mod faults;
@@ -17,7 +17,7 @@ mod witness;
 mod world;
 
 pub use audit::{Invariant, Violation, audit, well_formed};
-pub use between::{Between, Through};
+pub use builder::WorldBuilder;
 pub use clock::FakeClock;
 pub use dice::Dice;
 pub use faults::{Fault, Faults, Faulty};
@@ -27,4 +27,6 @@ pub use simulation::{Outcome, Simulation};
 pub use story::{Act, Story, Told, plain};
 pub use tool::{Effects, TestTool};
 pub use witness::{Fact, Witness};
-pub use world::{World, WorldBuilder};
+pub use world::World;
+
+pub use entourage_store::{Between, Through};

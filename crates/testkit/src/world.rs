@@ -3,36 +3,20 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use entourage_engine::{
-    Builder, Client, Clock, House, Kinds, NewAgent, Signal, Tracer,
+    Builder, Client, Clock, Courier, House, Kinds, NewAgent, Outbox, Signal, Tracer,
     dispatch::{Dispatcher, Embedded, Settings},
 };
 use entourage_llm::{Model, ScriptedModel};
-use entourage_store::{MemoryStore, Store};
-use entourage_store_sqlite::{Durability, Settings as StoreSettings, SqliteStore};
+use entourage_store::Store;
 use entourage_tools::Toolbox;
 use entourage_types::{Agent, AgentId, Event, EventBody, Owner, Question, QuestionStatus, Status};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::{FakeClock, Faults, Faulty, Through, Violation, Witness, audit};
+use crate::{FakeClock, Faults, Faulty, Violation, Witness, WorldBuilder, audit};
 
 /// How long a test waits for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Puts a world together.
-#[must_use]
-pub struct WorldBuilder {
-    model: Arc<dyn Model>,
-    tools: Toolbox,
-    kinds: Kinds,
-    kinds_in: Option<PathBuf>,
-    workers: usize,
-    places: usize,
-    in_memory: bool,
-    clock: FakeClock,
-    tracer: Option<Arc<dyn Tracer>>,
-    witness: Witness,
-}
 
 /// A house for one test. Its database goes with the last world that uses it.
 pub struct World {
@@ -46,24 +30,26 @@ pub struct World {
     witness: Witness,
 }
 
-struct Parts {
-    model: Arc<dyn Model>,
-    tools: Toolbox,
-    kinds: Kinds,
-    kinds_in: Option<PathBuf>,
-    workers: usize,
-    places: usize,
-    tracer: Option<Arc<dyn Tracer>>,
-    directory: Option<tempfile::TempDir>,
+pub(crate) struct Parts {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) tools: Toolbox,
+    pub(crate) kinds: Kinds,
+    pub(crate) kinds_in: Option<PathBuf>,
+    pub(crate) workers: usize,
+    pub(crate) places: usize,
+    pub(crate) tracer: Option<Arc<dyn Tracer>>,
+    pub(crate) outbox: Outbox,
+    pub(crate) courier: Option<Arc<dyn Courier>>,
+    pub(crate) directory: Option<tempfile::TempDir>,
 }
 
 /// The name of the database in its directory.
-const DATABASE: &str = "house.sqlite";
+pub(crate) const DATABASE: &str = "house.sqlite";
 
 impl Parts {
     /// A house with this world's model and kinds.
     fn house(&self, store: &Arc<dyn Store>) -> Builder {
-        let house = House::builder(Arc::clone(store), Arc::clone(&self.model));
+        let house = House::builder(Arc::clone(store), Arc::clone(&self.model)).outbox(self.outbox.clone());
         let Some(directory) = self.kinds_in.clone() else { return house.kinds(self.kinds.clone()) };
         let read = move || {
             let mut kinds = Kinds::none();
@@ -76,18 +62,7 @@ impl Parts {
 impl World {
     /// A world whose model is the given one.
     pub fn builder(model: impl Model) -> WorldBuilder {
-        WorldBuilder {
-            model: Arc::new(model),
-            tools: Toolbox::new(),
-            kinds: Kinds::builtin(),
-            kinds_in: None,
-            workers: 1,
-            places: Settings::default().concurrency,
-            in_memory: false,
-            clock: FakeClock::default(),
-            tracer: None,
-            witness: Witness::default(),
-        }
+        WorldBuilder::new(Arc::new(model))
     }
 
     /// A world with a scripted model, the built-in kinds and these tools.
@@ -280,100 +255,18 @@ impl World {
     }
 }
 
-impl WorldBuilder {
-    /// The tools.
-    pub fn tools(mut self, tools: Toolbox) -> Self {
-        self.tools = tools;
-        self
-    }
-
-    /// The kinds; the built-in ones otherwise.
-    pub fn kinds(mut self, kinds: Kinds) -> Self {
-        self.kinds = kinds;
-        self
-    }
-
-    /// Reads the kinds from the files of a directory, anew in each life and when they are reloaded.
-    pub fn kinds_in(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.kinds_in = Some(directory.into());
-        self
-    }
-
-    /// How many agents each worker lets work at once.
-    pub fn places(mut self, places: usize) -> Self {
-        self.places = places;
-        self
-    }
-
-    /// The clock, when something else of the test must share it.
-    pub fn clock(mut self, clock: FakeClock) -> Self {
-        self.clock = clock;
-        self
-    }
-
-    /// Who is told of what agents did, in each life.
-    pub fn tracer(mut self, tracer: Arc<dyn Tracer>) -> Self {
-        self.tracer = Some(tracer);
-        self
-    }
-
-    /// Keeps the rows in memory instead of in a database file.
-    pub fn in_memory(mut self) -> Self {
-        self.in_memory = true;
-        self
-    }
-
-    /// Who sees what happens, when a tool shall tell it too.
-    pub fn witness(mut self, witness: &Witness) -> Self {
-        self.witness = witness.clone();
-        self
-    }
-
-    /// How many workers advance agents, each unaware of the others, as different processes are.
-    pub fn workers(mut self, workers: usize) -> Self {
-        self.workers = workers;
-        self
-    }
-
-    /// A world without faults.
-    pub async fn start(self) -> World {
-        self.start_with(Faults::none()).await
-    }
-
-    /// A world whose first life has these faults.
-    ///
-    /// # Panics
-    /// When the machine gives no temporary directory.
-    pub async fn start_with(self, faults: Faults) -> World {
-        let (store, directory): (Arc<dyn Store>, _) = if self.in_memory {
-            (Arc::new(MemoryStore::default()), None)
-        } else {
-            let directory = must(tempfile::tempdir(), "a temporary directory");
-            let settings = StoreSettings { durability: Durability::Normal, ..StoreSettings::default() };
-            let path = directory.path().join(DATABASE);
-            (Arc::new(must(SqliteStore::open(&path, settings), "a database")), Some(directory))
-        };
-        let store = Arc::new(Through::new(store, self.witness.clone()));
-        let parts = Parts {
-            model: self.model,
-            tools: self.tools,
-            kinds: self.kinds,
-            kinds_in: self.kinds_in,
-            workers: self.workers,
-            places: self.places,
-            tracer: self.tracer,
-            directory,
-        };
-        live(store, self.clock, parts, faults, self.witness)
-    }
-}
-
 /// What a test cannot go on without.
-fn must<T, E: std::fmt::Debug>(result: Result<T, E>, what: &str) -> T {
+pub(crate) fn must<T, E: std::fmt::Debug>(result: Result<T, E>, what: &str) -> T {
     result.unwrap_or_else(|error| panic!("not so: {what}: {error:?}"))
 }
 
-fn live(store: Arc<dyn Store>, clock: FakeClock, builder: Parts, faults: Faults, witness: Witness) -> World {
+pub(crate) fn live(
+    store: Arc<dyn Store>,
+    clock: FakeClock,
+    builder: Parts,
+    faults: Faults,
+    witness: Witness,
+) -> World {
     let stop = CancellationToken::new();
     let seen: Arc<dyn Store> = Arc::new(Faulty::new(Arc::clone(&store), faults.clone()));
     let over = |store: &Arc<dyn Store>| {
@@ -393,6 +286,13 @@ fn live(store: Arc<dyn Store>, clock: FakeClock, builder: Parts, faults: Faults,
         let (store, stop) = (Arc::clone(&seen), stop.clone());
         let clock: Arc<dyn Clock> = Arc::new(clock.clone());
         workers.spawn(async move { Embedded::new(settings).run(Arc::new(house), store, clock, stop).await });
+    }
+    if let Some(courier) = builder.courier.clone() {
+        let house = house.clone();
+        workers.spawn(async move {
+            house.deliver(courier).await;
+            Ok(())
+        });
     }
     let (rival, planned) = (over(&store), faults.clone());
     workers.spawn(async move { rival.advance(planned.lost().await).await });

@@ -27,6 +27,8 @@ words! {
         Kind => "kind",
         /// The last round of a job of the house's upkeep.
         Round => "round",
+        /// What a receiver outside the house is to be told.
+        Delivery => "delivery",
     }
 }
 

@@ -159,6 +159,10 @@ id!(
     /// A closed session.
     SessionId, "session", "ses"
 );
+id!(
+    /// What a receiver is to be told; also the id under which it is told, however often.
+    DeliveryId, "delivery", "dlv"
+);
 
 #[cfg(test)]
 mod tests {

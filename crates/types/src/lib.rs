@@ -7,6 +7,7 @@ mod agent;
 mod approval;
 mod context;
 mod day;
+mod delivery;
 mod entity;
 mod event;
 mod grant;
@@ -36,12 +37,13 @@ pub use agent::Agent;
 pub use approval::{ApprovalRule, Comparison, Condition};
 pub use context::{ContextPolicy, Section, Sessions};
 pub use day::Day;
+pub use delivery::{Delivery, DeliveryStatus, Occasion, Subject};
 pub use entity::{Entity, EntityKind, Record};
 pub use event::{Event, EventBody};
 pub use grant::{Grant, GrantStatus};
 pub use id::{
-    AgentId, CallId, GrantId, InterventionId, LearningId, NoteId, ParseIdError, PostId, QuestionId, RunId,
-    SessionId, TaskId, WakeupId, seeded_ids,
+    AgentId, CallId, DeliveryId, GrantId, InterventionId, LearningId, NoteId, ParseIdError, PostId,
+    QuestionId, RunId, SessionId, TaskId, WakeupId, seeded_ids,
 };
 pub use intervention::{Action, Intervention, InterventionStatus};
 pub use item::{Author, Decision, Digest, Item, ItemBody, Level, Message, Notice, Output, ToolCall, Turn};

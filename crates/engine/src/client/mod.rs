@@ -1,7 +1,7 @@
 //! What one owner may see and do. A foreign id reads as if it did not exist.
 //!
 //! One file per thing that can be asked: create, send, answer, grants, intervene, kinds, memory, operate,
-//! read, steps, transcript, usage.
+//! read, steps, transcript, usage, webhooks.
 
 mod answer;
 mod context;
@@ -16,6 +16,7 @@ mod send;
 mod steps;
 mod transcript;
 mod usage;
+mod webhooks;
 
 use entourage_types::{Owner, Scope};
 
@@ -27,6 +28,7 @@ pub use kinds::InUse;
 pub use operate::{FoundDamage, JobRecord};
 pub use send::Posted;
 pub use transcript::{Entry, Role, Telling};
+pub use webhooks::{FailedAttempt, ReceiverRecord};
 
 pub(crate) use answer::closing;
 pub(crate) use create::title_of;

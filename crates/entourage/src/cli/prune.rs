@@ -47,7 +47,7 @@ impl Prune {
                  `retention.trees`",
             ));
         }
-        let retention = Retention { events, trees, requests: set.requests };
+        let retention = Retention { events, trees, ..set.into() };
         let pruned = entourage::look(&settings)?.prune(&retention).await?;
         if globals.json {
             out::json(&pruned)?;

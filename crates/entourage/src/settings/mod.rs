@@ -57,17 +57,22 @@ pub struct Retention {
     /// the same; 24 hours unless given.
     #[serde(deserialize_with = "time::if_any")]
     pub requests: Option<Duration>,
+    /// What receivers of webhooks were told, from its arrival or from when it was given up; 24 hours
+    /// unless given.
+    #[serde(deserialize_with = "time::if_any")]
+    pub deliveries: Option<Duration>,
 }
 
 impl Default for Retention {
     fn default() -> Self {
-        Self { events: None, trees: None, requests: Some(Duration::from_secs(24 * 60 * 60)) }
+        let day = Some(Duration::from_secs(24 * 60 * 60));
+        Self { events: None, trees: None, requests: day, deliveries: day }
     }
 }
 
 impl From<Retention> for entourage_engine::Retention {
-    fn from(Retention { events, trees, requests }: Retention) -> Self {
-        Self { events, trees, requests }
+    fn from(Retention { events, trees, requests, deliveries }: Retention) -> Self {
+        Self { events, trees, requests, deliveries }
     }
 }
 

@@ -4,15 +4,16 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use entourage_store::{
-    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, ItemQuery, Result, RunCount, RunQuery, Store,
-    UsageQuery,
-};
 use entourage_types::{
     Agent, AgentId, Entity, EntityKind, Event, Item, Owner, Post, Run, RunId, Scope, Step, Time, UsageRow,
     Wakeup, WakeupId,
 };
 use tokio::sync::broadcast;
+
+use crate::{
+    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, ItemQuery, Result, RunCount, RunQuery, Store,
+    UsageQuery,
+};
 
 /// Somebody who stands between a house and its store. By itself it changes nothing.
 #[async_trait]

@@ -1,0 +1,134 @@
+//! The receivers that are told of an owner's tasks and questions: how they stand, and trying anew
+//! what did not arrive.
+
+use entourage_store::{Commit, Error as StoreError, Expect, Write};
+use entourage_types::{Delivery, DeliveryId, DeliveryStatus, EntityKind, Occasion, Record, Time};
+use serde::{Deserialize, Serialize};
+
+use super::Client;
+use crate::{Error, Receiver, Result, outbox};
+
+/// How a receiver stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceiverRecord {
+    /// Its name in the settings.
+    pub name: String,
+    /// What it is told of.
+    pub events: Vec<Occasion>,
+    /// How many deliveries are still to arrive.
+    pub pending: u64,
+    /// How many were given up and are not forgotten yet.
+    pub given_up: u64,
+    /// The latest failed attempt among those.
+    pub last_failure: Option<FailedAttempt>,
+    /// When the next attempt is due, if there is to be one.
+    pub next_attempt: Option<Time>,
+}
+
+/// An attempt at a delivery that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedAttempt {
+    /// Which delivery.
+    pub delivery: DeliveryId,
+    /// How many attempts there have been at it.
+    pub attempts: u32,
+    /// When.
+    pub at: Time,
+    /// Why.
+    pub error: String,
+}
+
+impl ReceiverRecord {
+    fn new(receiver: &Receiver) -> Self {
+        let Receiver { name, events, .. } = receiver;
+        let (name, events) = (name.clone(), events.clone());
+        Self { name, events, pending: 0, given_up: 0, last_failure: None, next_attempt: None }
+    }
+
+    fn count(&mut self, delivery: Delivery) {
+        match delivery.status {
+            DeliveryStatus::Pending => {
+                self.pending += 1;
+                self.next_attempt = Some(self.next_attempt.map_or(delivery.due, |at| at.min(delivery.due)));
+            }
+            DeliveryStatus::GivenUp => self.given_up += 1,
+            DeliveryStatus::Delivered => {}
+        }
+        let at = delivery.updated;
+        let later = self.last_failure.as_ref().is_none_or(|last| last.at <= at);
+        if let Some(error) = delivery.error.filter(|_| later) {
+            let (delivery, attempts) = (delivery.id, delivery.attempts);
+            self.last_failure = Some(FailedAttempt { delivery, attempts, at, error });
+        }
+    }
+}
+
+impl Client {
+    /// The receivers that are told of the owner's tasks and questions, and how each stands.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn receivers(&self) -> Result<Vec<ReceiverRecord>> {
+        let mut records: Vec<_> = self.own_receivers().map(ReceiverRecord::new).collect();
+        for status in [DeliveryStatus::Pending, DeliveryStatus::GivenUp] {
+            outbox::each(&self.house, &self.scope, status, |delivery| {
+                if let Some(record) = records.iter_mut().find(|record| record.name == delivery.receiver) {
+                    record.count(delivery);
+                }
+            })
+            .await?;
+        }
+        Ok(records)
+    }
+
+    /// Tries everything that did not arrive at a receiver anew, from now on, also what was given up.
+    /// Returns how the receiver stands then.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where no receiver of this owner has that name.
+    pub async fn retry_receiver(&self, name: &str) -> Result<ReceiverRecord> {
+        if !self.own_receivers().any(|receiver| receiver.name == name) {
+            return Err(Error::not_found("receiver", name));
+        }
+        let mut failed = Vec::new();
+        for status in [DeliveryStatus::Pending, DeliveryStatus::GivenUp] {
+            outbox::each(&self.house, &self.scope, status, |delivery| {
+                // One that has not been tried yet is about to be.
+                if delivery.receiver == name && delivery.attempts > 0 {
+                    failed.push((delivery.id, status));
+                }
+            })
+            .await?;
+        }
+        for (id, status) in failed {
+            self.retry(id, status).await?;
+        }
+        let found = self.receivers().await?.into_iter().find(|record| record.name == name);
+        found.ok_or_else(|| Error::not_found("receiver", name))
+    }
+
+    async fn retry(&self, id: DeliveryId, status: DeliveryStatus) -> Result<()> {
+        let (kind, key, now) = (EntityKind::Delivery, id.to_string(), self.house.now());
+        let Some(entity) = self.house.store().entity(&self.scope, kind, &key).await? else { return Ok(()) };
+        let delivery = Delivery {
+            status: DeliveryStatus::Pending,
+            attempts: 0,
+            due: now,
+            updated: now,
+            ..Delivery::from_entity(&entity)?
+        };
+        let expect = Expect::Status(kind, key, status.as_str());
+        let commit = Commit::new(now).expect(expect).write(Write::Entity(delivery.entity()?));
+        match self.house.store().commit(commit).await {
+            Ok(_) => self.house.inner.outbox.hint(&delivery),
+            // It has arrived meanwhile, or was forgotten.
+            Err(StoreError::NotInStatus { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    fn own_receivers(&self) -> impl Iterator<Item = &Receiver> {
+        self.house.inner.outbox.receivers().iter().filter(|receiver| receiver.owner == self.owner)
+    }
+}

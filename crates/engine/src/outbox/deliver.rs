@@ -1,0 +1,154 @@
+//! Emptying the outbox: several receivers side by side, a few deliveries of each at once, each tried
+//! until it has arrived or has failed for a day. What came of an attempt is on record before the next.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use entourage_store::{Commit, EntityQuery, Error as StoreError, Expect, Page, Write};
+use entourage_types::{Delivery, DeliveryId, DeliveryStatus, EntityKind, Record, Scope, Time};
+use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
+
+use super::{Courier, Hint, Undelivered, lines::Lines, pace};
+use crate::{House, Result, measure};
+
+/// How many rows are read at once.
+const PAGE: u32 = 500;
+/// How far ahead deliveries are held in memory, and how often it is looked for those of which no
+/// hint came.
+const HORIZON: Duration = Duration::from_secs(5 * 60);
+/// What could not be put on record is tried again after so long.
+const AGAIN: Duration = Duration::from_secs(5);
+
+impl House {
+    /// Brings what stands in the outbox to its receivers, until the house is
+    /// [stopping](House::stopping). What arrived is told again only if the process ends before that
+    /// is on record, under the same id.
+    pub async fn deliver(&self, courier: Arc<dyn Courier>) {
+        let mut hints = self.inner.outbox.hints.subscribe();
+        let mut lines = Lines::default();
+        let mut under_way = JoinSet::new();
+        let mut whose: HashMap<tokio::task::Id, (String, DeliveryId)> = HashMap::new();
+        let mut horizon = self.look(&mut lines).await;
+        while !self.stopping().is_cancelled() {
+            while let Some((receiver, id)) = lines.take(self.now()) {
+                let (house, courier) = (self.clone(), Arc::clone(&courier));
+                let task = under_way.spawn(async move { house.attempt(id, &*courier).await });
+                whose.insert(task.id(), (receiver, id));
+            }
+            let next = lines.next().map_or(horizon, |due| due.min(horizon));
+            tokio::select! {
+                Some(ended) = under_way.join_next_with_id() => {
+                    let (task, again) = match ended {
+                        Ok((task, Ok(again))) => (task, again),
+                        Ok((task, Err(error))) => {
+                            tracing::error!(%error, "what came of a delivery could not be recorded");
+                            (task, Some(self.now() + AGAIN))
+                        }
+                        Err(died) => (died.id(), Some(self.now() + AGAIN)),
+                    };
+                    if let Some((receiver, id)) = whose.remove(&task) {
+                        lines.ended(&receiver, id, again.filter(|due| *due <= horizon));
+                    }
+                }
+                hint = hints.recv() => match hint {
+                    Ok(Hint { receiver, due, id }) => lines.put(&receiver, due, id),
+                    Err(RecvError::Lagged(_)) => horizon = self.look(&mut lines).await,
+                    Err(RecvError::Closed) => return,
+                },
+                () = self.clock().sleep_until(next) => {
+                    if horizon <= self.now() {
+                        horizon = self.look(&mut lines).await;
+                    }
+                }
+                () = self.stopping().cancelled() => {}
+            }
+        }
+    }
+
+    /// Reads what is pending up to the horizon, which is returned.
+    async fn look(&self, lines: &mut Lines) -> Time {
+        let horizon = self.now() + HORIZON;
+        lines.clear();
+        let read = each(self, &Scope::House, DeliveryStatus::Pending, |delivery| {
+            if delivery.due <= horizon {
+                lines.put(&delivery.receiver, delivery.due, delivery.id);
+            }
+        });
+        match read.await {
+            Ok(()) => horizon,
+            Err(error) => {
+                tracing::error!(%error, "the outbox could not be read");
+                self.now() + AGAIN
+            }
+        }
+    }
+
+    /// One attempt at a delivery. Returns when the next one is due, if there is to be one.
+    async fn attempt(&self, id: DeliveryId, courier: &dyn Courier) -> Result<Option<Time>> {
+        let found = self.store().entity(&Scope::House, EntityKind::Delivery, &id.to_string()).await?;
+        let Some(entity) = found else { return Ok(None) };
+        let mut delivery = Delivery::from_entity(&entity)?;
+        if delivery.status != DeliveryStatus::Pending || delivery.due > self.now() {
+            return Ok(Some(delivery.due).filter(|_| delivery.status == DeliveryStatus::Pending));
+        }
+        let known = self.inner.outbox.receivers().iter().any(|receiver| receiver.name == delivery.receiver);
+        let brought = match known {
+            true => courier.bring(&delivery).await,
+            false => Err(Undelivered::because("no receiver of this name is configured any more")),
+        };
+        let now = self.now();
+        let again = match brought {
+            Ok(()) => {
+                (delivery.status, delivery.error) = (DeliveryStatus::Delivered, None);
+                None
+            }
+            Err(Undelivered { why, retry_after }) => {
+                let wait = pace::next(&delivery, retry_after).filter(|_| known);
+                tracing::warn!(receiver = delivery.receiver, delivery = %id, %why, ?wait, "a webhook did not arrive");
+                delivery.error = Some(why);
+                if wait.is_none() {
+                    delivery.status = DeliveryStatus::GivenUp;
+                }
+                wait.map(|wait| now + wait)
+            }
+        };
+        delivery.attempts += 1;
+        (delivery.due, delivery.updated) = (again.unwrap_or(now), now);
+        measure::attempted(&delivery);
+        match self.store().commit(pending(&delivery, now)?).await {
+            Ok(_) => Ok(again),
+            // Somebody else has tried it, or asked for it anew.
+            Err(StoreError::NotInStatus { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The commit that writes a delivery which is pending until then.
+fn pending(delivery: &Delivery, at: Time) -> Result<Commit> {
+    let (kind, pending) = (EntityKind::Delivery, DeliveryStatus::Pending.as_str());
+    let expect = Expect::Status(kind, delivery.id.to_string(), pending);
+    Ok(Commit::new(at).expect(expect).write(Write::Entity(delivery.entity()?)))
+}
+
+/// Shows every delivery in this state, of one owner or of all.
+pub(crate) async fn each(
+    house: &House,
+    scope: &Scope,
+    status: DeliveryStatus,
+    mut show: impl FnMut(Delivery) + Send,
+) -> Result<()> {
+    let mut after = None;
+    loop {
+        let page = Page { after, limit: PAGE, newest_first: false };
+        let status = Some(status.as_str().to_owned());
+        let query = EntityQuery { status, page, ..EntityQuery::of(EntityKind::Delivery) };
+        let found = house.store().entities(scope, query).await?;
+        for entity in &found {
+            show(Delivery::from_entity(entity)?);
+        }
+        after = found.last().filter(|_| found.len() == PAGE as usize).map(|last| last.id.clone());
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}

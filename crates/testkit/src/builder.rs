@@ -1,0 +1,144 @@
+//! What a world is put together from.
+
+use std::{path::PathBuf, sync::Arc};
+
+use entourage_engine::{Courier, Kinds, Outbox, Receiver, Tracer, dispatch::Settings};
+use entourage_llm::Model;
+use entourage_store::{MemoryStore, Store, Through};
+use entourage_store_sqlite::{Durability, Settings as StoreSettings, SqliteStore};
+use entourage_tools::Toolbox;
+
+use crate::{
+    FakeClock, Faults, Witness, World,
+    world::{DATABASE, Parts, live, must},
+};
+
+/// Puts a world together.
+#[must_use]
+pub struct WorldBuilder {
+    model: Arc<dyn Model>,
+    tools: Toolbox,
+    kinds: Kinds,
+    kinds_in: Option<PathBuf>,
+    workers: usize,
+    places: usize,
+    in_memory: bool,
+    clock: FakeClock,
+    tracer: Option<Arc<dyn Tracer>>,
+    outbox: Outbox,
+    courier: Option<Arc<dyn Courier>>,
+    witness: Witness,
+}
+
+impl WorldBuilder {
+    pub(crate) fn new(model: Arc<dyn Model>) -> Self {
+        Self {
+            model: model,
+            tools: Toolbox::new(),
+            kinds: Kinds::builtin(),
+            kinds_in: None,
+            workers: 1,
+            places: Settings::default().concurrency,
+            in_memory: false,
+            clock: FakeClock::default(),
+            tracer: None,
+            outbox: Outbox::default(),
+            courier: None,
+            witness: Witness::default(),
+        }
+    }
+
+    /// The tools.
+    pub fn tools(mut self, tools: Toolbox) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// The kinds; the built-in ones otherwise.
+    pub fn kinds(mut self, kinds: Kinds) -> Self {
+        self.kinds = kinds;
+        self
+    }
+
+    /// Reads the kinds from the files of a directory, anew in each life and when they are reloaded.
+    pub fn kinds_in(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.kinds_in = Some(directory.into());
+        self
+    }
+
+    /// How many agents each worker lets work at once.
+    pub fn places(mut self, places: usize) -> Self {
+        self.places = places;
+        self
+    }
+
+    /// The clock, when something else of the test must share it.
+    pub fn clock(mut self, clock: FakeClock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Who is told of what agents did, in each life.
+    pub fn tracer(mut self, tracer: Arc<dyn Tracer>) -> Self {
+        self.tracer = Some(tracer);
+        self
+    }
+
+    /// Who is told of tasks and questions, and who brings it to them, in each life.
+    pub fn receivers(mut self, receivers: Vec<Receiver>, courier: Arc<dyn Courier>) -> Self {
+        (self.outbox, self.courier) = (Outbox::new(receivers), Some(courier));
+        self
+    }
+
+    /// Keeps the rows in memory instead of in a database file.
+    pub fn in_memory(mut self) -> Self {
+        self.in_memory = true;
+        self
+    }
+
+    /// Who sees what happens, when a tool shall tell it too.
+    pub fn witness(mut self, witness: &Witness) -> Self {
+        self.witness = witness.clone();
+        self
+    }
+
+    /// How many workers advance agents, each unaware of the others, as different processes are.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers;
+        self
+    }
+
+    /// A world without faults.
+    pub async fn start(self) -> World {
+        self.start_with(Faults::none()).await
+    }
+
+    /// A world whose first life has these faults.
+    ///
+    /// # Panics
+    /// When the machine gives no temporary directory.
+    pub async fn start_with(self, faults: Faults) -> World {
+        let (store, directory): (Arc<dyn Store>, _) = if self.in_memory {
+            (Arc::new(MemoryStore::default()), None)
+        } else {
+            let directory = must(tempfile::tempdir(), "a temporary directory");
+            let settings = StoreSettings { durability: Durability::Normal, ..StoreSettings::default() };
+            let path = directory.path().join(DATABASE);
+            (Arc::new(must(SqliteStore::open(&path, settings), "a database")), Some(directory))
+        };
+        let store = Arc::new(Through::new(store, self.witness.clone()));
+        let parts = Parts {
+            model: self.model,
+            tools: self.tools,
+            kinds: self.kinds,
+            kinds_in: self.kinds_in,
+            workers: self.workers,
+            places: self.places,
+            tracer: self.tracer,
+            outbox: self.outbox,
+            courier: self.courier,
+            directory,
+        };
+        live(store, self.clock, parts, faults, self.witness)
+    }
+}

@@ -1,0 +1,317 @@
+//! Receivers outside the house are told of tasks and questions: everything, at least once, under one
+//! id, and nobody waits for them.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use entourage_engine::{Clock, Courier, Error, Receiver, ReceiverRecord, Retention, Undelivered};
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_store::EntityQuery;
+use entourage_testkit::{Fault, Faults, World, WorldBuilder};
+use entourage_tests::first_tools;
+use entourage_types::{
+    Agent, Answer, Delivery, DeliveryId, DeliveryStatus, EntityKind, Occasion, Owner, Record, Scope, Status,
+};
+use serde_json::json;
+use tokio::sync::watch;
+
+/// What a receiver does with what it is brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mood {
+    Takes,
+    Refuses,
+    /// Takes the connection and never says anything.
+    Hangs,
+}
+
+/// A courier to receivers in memory.
+#[derive(Clone)]
+struct Letters {
+    moods: Arc<Mutex<BTreeMap<String, Mood>>>,
+    /// Receiver, id and occasion of each attempt that arrived.
+    arrived: Arc<watch::Sender<Vec<(String, DeliveryId, Occasion)>>>,
+    attempts: Arc<watch::Sender<u32>>,
+}
+
+impl Default for Letters {
+    fn default() -> Self {
+        let (arrived, attempts) = (watch::Sender::default(), watch::Sender::default());
+        Self { moods: Arc::default(), arrived: Arc::new(arrived), attempts: Arc::new(attempts) }
+    }
+}
+
+#[async_trait]
+impl Courier for Letters {
+    async fn bring(&self, delivery: &Delivery) -> Result<(), Undelivered> {
+        self.attempts.send_modify(|attempts| *attempts += 1);
+        let mood = self.moods.lock().unwrap().get(&delivery.receiver).copied().unwrap_or(Mood::Takes);
+        match mood {
+            Mood::Hangs => std::future::pending().await,
+            Mood::Refuses => Err(Undelivered::because("answered 500")),
+            Mood::Takes => {
+                let told = (delivery.receiver.clone(), delivery.id, delivery.occasion);
+                self.arrived.send_modify(|arrived| arrived.push(told));
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Letters {
+    fn set(&self, receiver: &str, mood: Mood) {
+        self.moods.lock().unwrap().insert(receiver.into(), mood);
+    }
+
+    /// Waits until so many different deliveries arrived at a receiver; returns what each told, in the
+    /// order in which they were written.
+    async fn told(&self, receiver: &str, count: usize) -> Vec<Occasion> {
+        let distinct = |arrived: &[(String, DeliveryId, Occasion)]| -> BTreeMap<DeliveryId, Occasion> {
+            let own = arrived.iter().filter(|(name, ..)| name == receiver);
+            own.map(|(_, id, occasion)| (*id, *occasion)).collect()
+        };
+        let mut news = self.arrived.subscribe();
+        let enough = news.wait_for(|arrived| distinct(arrived).len() >= count);
+        let arrived = tokio::time::timeout(Duration::from_secs(20), enough).await;
+        let arrived = arrived.expect("everything is told").unwrap().clone();
+        distinct(&arrived).into_values().collect()
+    }
+}
+
+fn receiver(name: &str, owner: &str) -> Receiver {
+    Receiver { name: name.into(), owner: Owner::new(owner), events: Occasion::ALL.to_vec() }
+}
+
+/// An orchestrator gives a task, and whoever works on it asks before it answers.
+fn story() -> ScriptedModel {
+    ScriptedModel::deciding(|request: &Request| {
+        let researcher = request.system.contains("You are the Researcher");
+        Some(Ok(match (researcher, request.messages.last()) {
+            (false, Some(Message::User(_))) => {
+                Script::call("send_message", json!({"recipient": "researcher", "message": "look"}))
+            }
+            (true, Some(Message::User(_))) => Script::call("ask_user", json!({"question": "Which?"})),
+            (_, Some(Message::Output { text, .. })) => Script::text(format!("{text}!")),
+            (_, other) => Script::text(format!("unexpected {other:?}")),
+        }))
+    })
+}
+
+const TOLD: [Occasion; 5] = [
+    Occasion::TaskCreated,
+    Occasion::QuestionOpened,
+    Occasion::TaskWaiting,
+    Occasion::QuestionClosed,
+    Occasion::TaskCompleted,
+];
+
+fn world(letters: &Letters, receivers: &[Receiver]) -> WorldBuilder {
+    let builder = World::builder(story()).tools(first_tools());
+    builder.receivers(receivers.to_vec(), Arc::new(letters.clone()))
+}
+
+/// The story from its beginning to its end.
+async fn told_to_the_end(world: &World) -> Agent {
+    let root = world.ask("Go.").await;
+    let question = world.question(root.id).await;
+    world.client().answer(question.id, Answer::Text("red".into())).await.unwrap();
+    world.ended(root.id).await
+}
+
+async fn deliveries(world: &World) -> Vec<Delivery> {
+    let found = world.store().entities(&Scope::House, EntityQuery::of(EntityKind::Delivery)).await.unwrap();
+    found.iter().map(|entity| Delivery::from_entity(entity).unwrap()).collect()
+}
+
+/// Waits until all deliveries there are have come to this.
+async fn all_are(world: &World, status: DeliveryStatus) {
+    let mut news = world.witness().news();
+    let settled = async {
+        loop {
+            news.mark_unchanged();
+            if deliveries(world).await.iter().all(|delivery| delivery.status == status) {
+                return;
+            }
+            news.changed().await.unwrap();
+        }
+    };
+    let in_time = tokio::time::timeout(Duration::from_secs(20), settled).await;
+    assert!(in_time.is_ok(), "{:#?}", deliveries(world).await);
+}
+
+async fn record(world: &World, name: &str) -> ReceiverRecord {
+    let records = world.client().receivers().await.unwrap();
+    records.into_iter().find(|record| record.name == name).unwrap()
+}
+
+#[tokio::test]
+async fn a_receiver_is_told_what_happens_to_its_owners_tasks_and_questions() {
+    let letters = Letters::default();
+    let world = world(&letters, &[receiver("ours", "local"), receiver("theirs", "ada")]).start().await;
+    told_to_the_end(&world).await;
+    assert_eq!(letters.told("ours", 5).await, TOLD);
+    all_are(&world, DeliveryStatus::Delivered).await;
+    let all = deliveries(&world).await;
+    assert!(all.iter().all(|delivery| delivery.receiver == "ours" && delivery.attempts == 1), "{all:#?}");
+
+    assert_eq!(world.client().receivers().await.unwrap().len(), 1, "the other one is not ours to see");
+    let refused = world.client().retry_receiver("theirs").await;
+    assert!(matches!(refused, Err(Error::NotFound { .. })), "{refused:?}");
+    assert_eq!(world.client_of(Owner::new("ada")).receivers().await.unwrap()[0].pending, 0);
+}
+
+#[tokio::test]
+async fn a_house_without_receivers_writes_nothing_for_them() {
+    let world = World::scripted(&story(), first_tools()).await;
+    told_to_the_end(&world).await;
+    assert_eq!(deliveries(&world).await, []);
+}
+
+/// The deaths are at commits of anybody: of agents, of the person, and of what records a delivery.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everything_is_told_under_one_id_whatever_dies_at_whatever_commit() {
+    let mut at = 0;
+    loop {
+        at += 1;
+        for fault in [Fault::DieBefore, Fault::DieAfter] {
+            let letters = Letters::default();
+            let world = world(&letters, &[receiver("ours", "local")]).in_memory();
+            let mut world = world.start_with(Faults::at_any(at, fault)).await;
+            let root = world.ask("Go.").await;
+            let faults = world.faults().clone();
+            let whole = async {
+                let question = world.question(root.id).await;
+                // What the person does happens in the process that dies.
+                let client = world.house().client(Owner::local());
+                if client.answer(question.id, Answer::Text("red".into())).await.is_err() {
+                    return std::future::pending().await;
+                }
+                world.ended(root.id).await;
+                all_are(&world, DeliveryStatus::Delivered).await;
+            };
+            let over = tokio::select! {
+                biased;
+                () = faults.died() => false,
+                () = whole => true,
+            };
+            if !over {
+                world = world.reborn(Faults::none()).await;
+                let question = world.question(root.id).await;
+                match world.client().answer(question.id, Answer::Text("red".into())).await {
+                    Ok(_) | Err(Error::NotOpen { .. }) => {}
+                    Err(other) => panic!("{other}"),
+                }
+                assert_eq!(world.ended(root.id).await.status, Status::Succeeded, "{fault:?} at {at}");
+            }
+            assert_eq!(letters.told("ours", 5).await, TOLD, "{fault:?} at {at}");
+            all_are(&world, DeliveryStatus::Delivered).await;
+            assert_eq!(deliveries(&world).await.len(), 5, "{fault:?} at {at}: no event has two ids");
+            assert_eq!(world.audit().await, [], "{fault:?} at {at}");
+            if over {
+                assert!(at > 10, "only {at} commits");
+                return;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_dead_receiver_keeps_nobody_waiting_and_hears_everything_once_it_is_back() {
+    let letters = Letters::default();
+    letters.set("dead", Mood::Refuses);
+    letters.set("mute", Mood::Hangs);
+    let receivers = [receiver("dead", "local"), receiver("mute", "local"), receiver("alive", "local")];
+    let world = world(&letters, &receivers).start().await;
+    told_to_the_end(&world).await;
+    assert_eq!(letters.told("alive", 5).await, TOLD, "others are told at once");
+
+    // An hour goes by, a minute at a time; the attempts of each are over before the next begins.
+    for _ in 0..60 {
+        world.clock().advance(Duration::from_secs(60));
+        let mut news = world.witness().news();
+        while record(&world, "dead").await.next_attempt.unwrap() <= world.clock().now() {
+            news.changed().await.unwrap();
+        }
+    }
+    let record = record(&world, "dead").await;
+    assert_eq!((record.pending, record.given_up), (5, 0));
+    let failure = record.last_failure.unwrap();
+    assert_eq!(failure.error, "answered 500");
+    assert!(failure.attempts >= 5, "{failure:?}");
+
+    letters.set("dead", Mood::Takes);
+    world.clock().advance(Duration::from_secs(2 * 60 * 60));
+    assert_eq!(letters.told("dead", 5).await, TOLD);
+    letters.set("mute", Mood::Takes);
+    // Whoever said nothing is asked again by the next process.
+    let world = world.reborn(Faults::none()).await;
+    assert_eq!(letters.told("mute", 5).await, TOLD);
+    all_are(&world, DeliveryStatus::Delivered).await;
+}
+
+#[tokio::test]
+async fn what_failed_for_a_day_is_given_up_tried_anew_when_asked_and_forgotten_in_the_end() {
+    let letters = Letters::default();
+    letters.set("ours", Mood::Refuses);
+    let only = Receiver { events: vec![Occasion::TaskCreated], ..receiver("ours", "local") };
+    let world = world(&letters, &[only]).start().await;
+    told_to_the_end(&world).await;
+    let mut attempts = letters.attempts.subscribe();
+    for attempt in 1..=33 {
+        let made = attempts.wait_for(|made| *made >= attempt);
+        tokio::time::timeout(Duration::from_secs(20), made).await.expect("it is tried").unwrap();
+        let mut news = world.witness().news();
+        loop {
+            news.mark_unchanged();
+            if deliveries(&world).await[0].attempts >= attempt {
+                break;
+            }
+            news.changed().await.unwrap();
+        }
+        world.clock().advance(Duration::from_secs(90 * 60));
+    }
+    all_are(&world, DeliveryStatus::GivenUp).await;
+    let given_up = record(&world, "ours").await;
+    assert_eq!((given_up.pending, given_up.given_up, given_up.next_attempt), (0, 1, None));
+    assert_eq!(given_up.last_failure.unwrap().attempts, 33);
+
+    letters.set("ours", Mood::Takes);
+    let again = world.client().retry_receiver("ours").await.unwrap();
+    assert_eq!((again.pending, again.given_up), (1, 0));
+    assert_eq!(letters.told("ours", 1).await, [Occasion::TaskCreated]);
+    all_are(&world, DeliveryStatus::Delivered).await;
+
+    let day = Duration::from_secs(24 * 60 * 60);
+    let retention = Retention { deliveries: Some(day), ..Retention::default() };
+    assert_eq!(world.house().prune(&retention).await.unwrap().deliveries, 0, "it is young");
+    world.clock().advance(day * 2);
+    assert_eq!(world.house().prune(&retention).await.unwrap().deliveries, 1);
+    assert_eq!(deliveries(&world).await, []);
+}
+
+#[tokio::test]
+async fn what_is_pending_for_a_receiver_that_is_gone_is_given_up() {
+    let letters = Letters::default();
+    letters.set("gone", Mood::Refuses);
+    let world = world(&letters, &[receiver("gone", "local")]).start().await;
+    told_to_the_end(&world).await;
+    let other = entourage_engine::Outbox::new([receiver("new", "local")]);
+    let house = entourage_engine::House::builder(Arc::clone(world.store()), Arc::new(story()))
+        .clock(Arc::new(world.clock().clone()))
+        .outbox(other)
+        .build();
+    world.clock().advance(Duration::from_secs(10));
+    let delivering = tokio::spawn({
+        let (house, letters) = (house.clone(), Arc::new(letters.clone()));
+        async move { house.deliver(letters).await }
+    });
+    letters.set("gone", Mood::Hangs);
+    all_are(&world, DeliveryStatus::GivenUp).await;
+    house.stopping().cancel();
+    delivering.await.unwrap();
+    let why = deliveries(&world).await[0].error.clone().unwrap();
+    assert!(why.contains("configured"), "{why}");
+}
