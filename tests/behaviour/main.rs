@@ -21,6 +21,7 @@ mod prefix;
 mod proofs;
 mod questions;
 mod races;
+mod receivers;
 mod retention;
 mod retries;
 mod sessions;

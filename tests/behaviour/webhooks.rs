@@ -86,7 +86,7 @@ fn receiver(name: &str, owner: &str) -> Receiver {
 }
 
 /// An orchestrator gives a task, and whoever works on it asks before it answers.
-fn story() -> ScriptedModel {
+pub(crate) fn story() -> ScriptedModel {
     ScriptedModel::deciding(|request: &Request| {
         let researcher = request.system.contains("You are the Researcher");
         Some(Ok(match (researcher, request.messages.last()) {

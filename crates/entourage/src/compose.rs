@@ -7,7 +7,7 @@ use std::{
 };
 
 use entourage_engine::{
-    House, Kinds, Pruned, Retention, Tracer,
+    Courier, House, Kinds, Outbox, Pruned, Retention, Tracer,
     dispatch::{self, Advance, Dispatcher, Embedded},
     kinds::{Finding, Severity},
 };
@@ -40,6 +40,7 @@ pub struct Entourage {
     dispatch: dispatch::Settings,
     retention: Retention,
     traces: Option<Arc<Exporter>>,
+    courier: Arc<dyn Courier>,
 }
 
 /// How long the end of the process waits for traces to go.
@@ -58,15 +59,17 @@ impl Entourage {
         }
         let choice = choice(settings).await?;
         let traces = telemetry::exporter(&settings.telemetry, |name| std::env::var(name).ok())?;
+        let (outbox, courier) = outbox(settings)?;
         let store = store(settings)?;
         let (tools, problems) = tools(settings).await;
         let tracer = traces.clone().map(|traces| traces as Arc<dyn Tracer>);
-        let builder = House::builder(Arc::new(store), Arc::clone(&choice.model)).tracer(tracer);
+        let builder =
+            House::builder(Arc::new(store), Arc::clone(&choice.model)).tracer(tracer).outbox(outbox);
         let files = settings.clone();
         let house = builder.kinds(kinds).kinds_from(Arc::new(move || read(&files))).tools(tools).build();
         house.kinds().iter().try_for_each(|kind| house.check_budget(kind)).map_err(Error::Kinds)?;
         let (dispatch, retention) = (dispatch_settings(&settings.dispatch), settings.retention.into());
-        Ok(Self { house, choice, remarks, problems, dispatch, retention, traces })
+        Ok(Self { house, choice, remarks, problems, dispatch, retention, traces, courier })
     }
 
     /// Lets all agents work until the house is [stopping](House::stopping), and forgets what is
@@ -81,8 +84,8 @@ impl Entourage {
         worked
     }
 
-    /// Delivers wake-ups to `advance` instead of to the house itself, and does the house's upkeep,
-    /// until the house is stopping.
+    /// Delivers wake-ups to `advance` instead of to the house itself, tells receivers of webhooks, and
+    /// does the house's upkeep, until the house is stopping.
     ///
     /// # Errors
     /// When the database cannot be read at all.
@@ -90,8 +93,10 @@ impl Entourage {
         let (store, clock) = (Arc::clone(self.house.store()), Arc::clone(self.house.clock()));
         let stop = self.house.stopping().clone();
         // Ends with this function, however that ends.
-        let mut upkeep = JoinSet::new();
-        upkeep.spawn(async move { self.house.keep_up().await });
+        let mut beside = JoinSet::new();
+        let house = self.house.clone();
+        beside.spawn(async move { house.deliver(self.courier).await });
+        beside.spawn(async move { self.house.keep_up().await });
         let ended = Embedded::new(self.dispatch).run(advance, store, clock, stop).await;
         if let Some(traces) = self.traces {
             traces.flush(LAST_TRACES).await;
@@ -147,7 +152,8 @@ pub async fn choice(settings: &Settings) -> Result<Choice> {
 /// When the database or the kinds cannot be read.
 pub fn look(settings: &Settings) -> Result<House> {
     let (kinds, _) = loaded_kinds(settings)?;
-    Ok(House::builder(Arc::new(store(settings)?), Arc::new(Rehearsal)).kinds(kinds).build())
+    let (outbox, _) = outbox(settings)?;
+    Ok(House::builder(Arc::new(store(settings)?), Arc::new(Rehearsal)).kinds(kinds).outbox(outbox).build())
 }
 
 /// The built-in kinds and the user's, and remarks on these.
@@ -218,6 +224,15 @@ fn make_directory(path: &Path) -> Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path).map_err(|cause| Error::DataDirectory { path: path.to_owned(), cause })
+}
+
+/// Whom the house tells, and who brings it to them. TLS is set up where anybody is told.
+fn outbox(settings: &Settings) -> Result<(Outbox, Arc<dyn Courier>)> {
+    if !settings.webhooks.is_empty() {
+        entourage_llm::install_tls();
+    }
+    let (outbox, courier) = entourage_server::outbox(&settings.webhooks)?;
+    Ok((outbox, Arc::new(courier)))
 }
 
 fn dispatch_settings(set: &settings::Dispatch) -> dispatch::Settings {

@@ -34,6 +34,9 @@ pub enum Error {
     /// The database cannot be opened.
     #[error(transparent)]
     Store(#[from] entourage_store::Error),
+    /// The webhooks that are set cannot work.
+    #[error(transparent)]
+    Webhooks(#[from] entourage_server::Error),
     /// The model that is set cannot work.
     #[error(transparent)]
     Model(#[from] entourage_llm::Error),

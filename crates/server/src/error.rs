@@ -33,6 +33,14 @@ pub enum Error {
         /// The cause, and what to do.
         cause: String,
     },
+    /// A webhook's settings cannot be used.
+    #[error("`{place}` cannot be used: {why}")]
+    Webhook {
+        /// Where it stands in the settings.
+        place: String,
+        /// The cause, and what to do. It repeats no secret.
+        why: String,
+    },
     /// Tokens are made elsewhere.
     #[error("no token can be made here: {0}")]
     Mint(String),

@@ -15,6 +15,7 @@ mod serve;
 mod settings;
 mod state;
 mod views;
+mod webhook;
 
 pub use auth::{Algorithm, Auth, Jwt, mint};
 pub use error::Error;
@@ -23,6 +24,7 @@ pub use router::router;
 pub use routes::openapi::{openapi, openapi_json};
 pub use serve::{bind, serve};
 pub use settings::Settings;
+pub use webhook::{Webhook, WebhookSender, outbox};
 
 /// What every call returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

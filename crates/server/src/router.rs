@@ -25,14 +25,16 @@ use crate::{
     auth::{Bearer, bearer, guard},
     metrics::measure,
     problem::{method_not_allowed, no_route, panicked},
-    routes::{chats, openapi, operations, v1},
+    routes::{chats, openapi, operations, v1, webhook},
     state::Served,
+    webhook::Senders,
 };
 
 /// All routes that the description tells of.
 pub(crate) fn described() -> OpenApiRouter<Served> {
     OpenApiRouter::with_openapi(openapi::Description::openapi())
         .merge(operations::routes())
+        .merge(webhook::routes())
         .merge(v1::routes())
         .merge(chats::routes())
 }
@@ -40,15 +42,17 @@ pub(crate) fn described() -> OpenApiRouter<Served> {
 /// All routes of a house, as a service without a listener. Once `shutdown` is cancelled, streams end.
 ///
 /// # Errors
-/// [`Error::Key`](crate::Error::Key) when the key of [`Settings::auth`] cannot be used.
+/// [`Error::Key`](crate::Error::Key) when the key of [`Settings::auth`] cannot be used,
+/// [`Error::Webhook`](crate::Error::Webhook) when a secret of [`Settings::webhooks`] cannot.
 pub fn router(house: House, settings: &Settings, shutdown: CancellationToken) -> Result<Router> {
-    let served = Served { house, heartbeat: settings.heartbeat, shutdown };
+    let senders = Senders::new(&settings.webhooks)?;
+    let served = Served { house, senders, heartbeat: settings.heartbeat, shutdown };
     let bearer_state = Bearer::new(&settings.auth)?;
     let (v1, _) = v1::routes().merge(chats::routes()).split_for_parts();
-    let (operations, _) = operations::routes().split_for_parts();
+    let (open, _) = operations::routes().merge(webhook::routes()).split_for_parts();
     let mut routes = v1
         .layer(from_fn_with_state(bearer_state, bearer))
-        .merge(operations)
+        .merge(open)
         .merge(openapi::routes())
         .fallback(no_route)
         .method_not_allowed_fallback(method_not_allowed)

@@ -1,13 +1,14 @@
 //! What the server needs to know.
 
 use std::{
+    collections::BTreeMap,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     time::Duration,
 };
 
 use serde::{Deserialize, Deserializer};
 
-use crate::Auth;
+use crate::{Auth, WebhookSender};
 
 /// How a house is served.
 #[derive(Debug, Clone, Deserialize)]
@@ -25,6 +26,8 @@ pub struct Settings {
     /// How long requests under way may take to end once the server shall stop; in a file, seconds.
     #[serde(deserialize_with = "seconds")]
     pub grace: Duration,
+    /// Who may tell the house by webhooks, by name; nobody unless given.
+    pub webhooks: BTreeMap<String, WebhookSender>,
 }
 
 impl Default for Settings {
@@ -35,6 +38,7 @@ impl Default for Settings {
             body_limit: 2 * 1024 * 1024,
             heartbeat: Duration::from_secs(15),
             grace: Duration::from_secs(10),
+            webhooks: BTreeMap::new(),
         }
     }
 }

@@ -5,10 +5,13 @@ use std::time::Duration;
 use entourage_engine::House;
 use tokio_util::sync::CancellationToken;
 
+use crate::webhook::Senders;
+
 /// What handlers share. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Served {
     pub(crate) house: House,
+    pub(crate) senders: Senders,
     pub(crate) heartbeat: Duration,
     /// Cancelled when the server shall stop: streams end, so that it can.
     pub(crate) shutdown: CancellationToken,

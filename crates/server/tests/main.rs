@@ -25,4 +25,5 @@ mod slow;
 mod start;
 mod stream;
 mod usage;
+mod webhooks;
 mod work;

@@ -33,7 +33,7 @@ pub struct WorldBuilder {
 impl WorldBuilder {
     pub(crate) fn new(model: Arc<dyn Model>) -> Self {
         Self {
-            model: model,
+            model,
             tools: Toolbox::new(),
             kinds: Kinds::builtin(),
             kinds_in: None,

@@ -1,7 +1,7 @@
 //! What one owner may see and do. A foreign id reads as if it did not exist.
 //!
 //! One file per thing that can be asked: create, send, answer, grants, intervene, kinds, memory, operate,
-//! read, steps, transcript, usage, webhooks.
+//! read, steps, transcript, usage, wake, webhooks.
 
 mod answer;
 mod context;
@@ -16,6 +16,7 @@ mod send;
 mod steps;
 mod transcript;
 mod usage;
+mod wake;
 mod webhooks;
 
 use entourage_types::{Owner, Scope};

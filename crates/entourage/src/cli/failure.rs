@@ -108,6 +108,9 @@ impl From<entourage_engine::Error> for Failure {
             Error::NotFound { noun: "job", .. } => {
                 Self::usage(format!("{text}. `entourage jobs` lists those there are"))
             }
+            Error::NotFound { noun: "receiver", .. } => {
+                Self::usage(format!("{text}. `entourage webhooks` lists those there are"))
+            }
             Error::UnknownKind { .. } => {
                 Self::usage(format!("{text}. `entourage kinds list` describes them"))
             }

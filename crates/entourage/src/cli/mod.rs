@@ -35,6 +35,7 @@ mod token;
 mod tree;
 mod usage;
 mod view;
+mod webhooks;
 mod words;
 
 use std::{process::ExitCode, time::Duration};
@@ -105,6 +106,7 @@ enum Command {
     Token(token::Token),
     Doctor(doctor::Doctor),
     Jobs(jobs::Jobs),
+    Webhooks(webhooks::Webhooks),
     Backup(backup::Backup),
     Prune(prune::Prune),
     Migrate(migrate::Migrate),
@@ -160,6 +162,7 @@ async fn obey(cli: Cli) -> Result<Exit, Failure> {
         Command::Token(token) => token.obey(&globals),
         Command::Doctor(doctor) => doctor.obey(&globals).await,
         Command::Jobs(jobs) => jobs.obey(&globals).await,
+        Command::Webhooks(webhooks) => webhooks.obey(&globals).await,
         Command::Backup(backup) => backup.obey(&globals).await,
         Command::Prune(prune) => prune.obey(&globals).await,
         Command::Migrate(migrate) => migrate.obey(&globals),

@@ -7,7 +7,7 @@ mod load;
 mod paths;
 mod time;
 
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use serde::Deserialize;
 
@@ -35,6 +35,8 @@ pub struct Settings {
     pub tools: entourage_tools::Settings,
     /// The HTTP API.
     pub server: entourage_server::Settings,
+    /// Whom the house tells of tasks and questions, by name; nobody unless given.
+    pub webhooks: BTreeMap<String, entourage_server::Webhook>,
     /// How agents are given their turns.
     pub dispatch: Dispatch,
     /// Traces for a collector.

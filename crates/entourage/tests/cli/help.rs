@@ -40,6 +40,7 @@ fn every_command_shows_an_example_of_itself() {
             "token",
             "doctor",
             "jobs",
+            "webhooks",
             "backup",
             "prune",
             "migrate",

@@ -19,3 +19,4 @@ mod serve;
 mod server;
 mod terminal;
 mod upkeep;
+mod webhooks;

@@ -62,6 +62,9 @@ problems! {
     bad_media_type      "media-type"           "The body must be JSON"                   UNSUPPORTED_MEDIA_TYPE;
     too_large           "too-large"            "The body is too large"                   PAYLOAD_TOO_LARGE;
     unauthorized        "unauthorized"         "A valid token is needed"                 UNAUTHORIZED;
+    no_senders          "no-webhooks"          "No webhooks are taken"                   NOT_FOUND;
+    bad_signature       "bad-signature"        "The webhook is not signed by a known sender" UNAUTHORIZED;
+    stale_webhook       "stale-webhook"        "The webhook is not of now"               UNAUTHORIZED;
     forbidden           "foreign-site"         "Only this machine is served"             FORBIDDEN;
     reserved            "operator-only"        "Only the operator may do this"          FORBIDDEN;
     broken_kinds        "broken-kinds"         "The files of kinds have mistakes"       UNPROCESSABLE_ENTITY;
@@ -103,13 +106,14 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
+        let scheme = if self.kind.ends_with("unauthorized") { "Bearer" } else { "Webhook-Signature" };
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, Json(self)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         match status {
             StatusCode::UNAUTHORIZED => {
-                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(scheme));
             }
             StatusCode::SERVICE_UNAVAILABLE => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("2"));

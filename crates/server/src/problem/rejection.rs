@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use axum::{
-    extract::rejection::{JsonRejection, PathRejection, QueryRejection},
+    extract::rejection::{BytesRejection, JsonRejection, PathRejection, QueryRejection},
     http::{Method, Uri},
     response::{IntoResponse, Response},
 };
@@ -23,6 +23,15 @@ impl From<JsonRejection> for Problem {
                 Self::too_large("send less; long material belongs into a file that the agent can read")
             }
             _ => Self::bad_json(text),
+        }
+    }
+}
+
+impl From<BytesRejection> for Problem {
+    fn from(rejection: BytesRejection) -> Self {
+        match rejection.status().as_u16() {
+            413 => Self::too_large("send less; long material belongs into a file that the agent can read"),
+            _ => Self::bad_json(rejection.body_text()),
         }
     }
 }

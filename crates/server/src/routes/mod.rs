@@ -6,3 +6,4 @@ pub(crate) mod openapi;
 pub(crate) mod operations;
 pub(crate) mod sse;
 pub(crate) mod v1;
+pub(crate) mod webhook;

@@ -40,6 +40,7 @@ use crate::{
         (name = "work", description = "What agents gave each other to do, and wrote down."),
         (name = "memory", description = "What agents remember."),
         (name = "kinds", description = "What sorts of agents there are."),
+        (name = "webhooks", description = "What other programs tell the house, signed after Standard Webhooks."),
         (name = "operations", description = "For whoever runs the house."),
     ),
     components(schemas(Problem, CaughtUpView, DeltaView, ChatDeltaView, ToolCallDocument)),

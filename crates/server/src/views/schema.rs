@@ -48,7 +48,7 @@ macro_rules! words {
     };
 }
 
-ids! { AgentId RunId TaskId QuestionId GrantId PostId CallId NoteId InterventionId LearningId SessionId }
+ids! { AgentId RunId TaskId QuestionId GrantId PostId CallId NoteId InterventionId LearningId SessionId DeliveryId }
 words! { Status WaitingOn StopReason StepState QuestionStatus Program Reply Input Action InterventionStatus
 LearningStatus SessionEnd About Verdict GrantStatus }
 

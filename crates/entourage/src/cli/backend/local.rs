@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use entourage::{Client, Entourage, Entry, House, NewAgent, Settings, Signal, Watch};
-use entourage_engine::{FoundDamage, JobRecord, Seen, UsageQuery, dispatch::Advance};
+use entourage_engine::{FoundDamage, JobRecord, ReceiverRecord, Seen, UsageQuery, dispatch::Advance};
 use entourage_store::{AgentQuery, Page};
 use entourage_types::{
     Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, GrantStatus, Intervention, PostBody,
@@ -212,6 +212,14 @@ impl Backend for Local {
 
     async fn damages(&self, job: &str) -> Result<Vec<FoundDamage>> {
         Ok(self.client.damages(job).await?)
+    }
+
+    async fn receivers(&self) -> Result<Vec<ReceiverRecord>> {
+        Ok(self.client.receivers().await?)
+    }
+
+    async fn retry_receiver(&self, name: &str) -> Result<ReceiverRecord> {
+        Ok(self.client.retry_receiver(name).await?)
     }
 
     async fn history(&self, root: AgentId, after: Option<u64>) -> Result<Vec<Event>> {

@@ -9,7 +9,7 @@ mod stream;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
-use entourage_engine::{Entry, FoundDamage, JobRecord, Seen, Signal, UsageQuery};
+use entourage_engine::{Entry, FoundDamage, JobRecord, ReceiverRecord, Seen, Signal, UsageQuery};
 use entourage_llm::MODEL_VARIABLE;
 use entourage_types::{
     Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, Intervention, Owner, Question, QuestionId,
@@ -90,6 +90,12 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Everything that a job would find at this moment.
     async fn damages(&self, job: &str) -> Result<Vec<FoundDamage>>;
+
+    /// The receivers of webhooks, each with how it stands.
+    async fn receivers(&self) -> Result<Vec<ReceiverRecord>>;
+
+    /// Tries everything anew that did not arrive at a receiver.
+    async fn retry_receiver(&self, name: &str) -> Result<ReceiverRecord>;
 
     /// What has happened in a tree after an event, or since the first that is kept, up to now.
     async fn history(&self, root: AgentId, after: Option<u64>) -> Result<Vec<Event>>;

@@ -4,7 +4,9 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use entourage::Settings;
-use entourage_engine::{Entry, FoundDamage, JobRecord, Reloaded, Role, Seen, Signal, UsageQuery};
+use entourage_engine::{
+    Entry, FoundDamage, JobRecord, ReceiverRecord, Reloaded, Role, Seen, Signal, UsageQuery,
+};
 use entourage_server::Problem;
 use entourage_types::{
     Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, GrantStatus, Intervention, PostId, Question,
@@ -298,6 +300,14 @@ impl Backend for Remote {
 
     async fn damages(&self, job: &str) -> Result<Vec<FoundDamage>> {
         Ok(self.get::<List<FoundDamage>>(&format!("jobs/{job}/damages")).await?.data)
+    }
+
+    async fn receivers(&self) -> Result<Vec<ReceiverRecord>> {
+        Ok(self.get::<List<ReceiverRecord>>("webhooks").await?.data)
+    }
+
+    async fn retry_receiver(&self, name: &str) -> Result<ReceiverRecord> {
+        read(self.ask(Method::POST, &format!("webhooks/{name}/retry"), None).await?).await
     }
 
     async fn history(&self, root: AgentId, after: Option<u64>) -> Result<Vec<Event>> {

@@ -12,6 +12,7 @@ mod messages;
 mod questions;
 mod runs;
 mod usage;
+mod webhooks;
 mod work;
 
 use axum::Json;
@@ -36,5 +37,6 @@ pub(crate) fn routes() -> OpenApiRouter<Served> {
         .merge(work::routes())
         .merge(memory::routes())
         .merge(kinds::routes())
+        .merge(webhooks::routes())
         .merge(jobs::routes())
 }

@@ -1,0 +1,61 @@
+//! Waking an agent because something outside says that there is something for it. Whether there is,
+//! the agent sees for itself: to be woken for nothing changes nothing.
+
+use entourage_store::{Commit, Error as StoreError, Expect, Write};
+use entourage_types::{Agent, AgentId, CallId, EntityKind, ItemBody, Status, Wakeup, WakeupId};
+
+use super::Client;
+use crate::Result;
+
+/// More items than lie between a turn and the outputs of its calls.
+const LAST_ITEMS: u64 = 256;
+
+impl Client {
+    /// Wakes an agent that has something to do or to read. False where it has not, and nothing is done.
+    ///
+    /// The same `key` wakes once.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`], [`crate::Error::KeyReused`].
+    pub async fn wake(&self, id: AgentId, key: Option<&str>) -> Result<bool> {
+        let agent = self.agent(id).await?;
+        let now = self.house.now();
+        let wakeup = Wakeup { id: WakeupId::new(), agent: id, owner: self.owner.clone(), due: now };
+        let mut commit = Commit::new(now).expect(Expect::Agent(id)).write(Write::Wake(wakeup));
+        if self.once(key, &format!("wake {id}"), "woken", &mut commit).await?.is_some() {
+            return Ok(true);
+        }
+        if !self.has_something(&agent).await? {
+            return Ok(false);
+        }
+        match self.house.store().commit(commit).await {
+            Ok(_) | Err(StoreError::Exists { kind: EntityKind::Request, .. }) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether a call of an agent has not returned.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`].
+    pub async fn call_is_pending(&self, agent: AgentId, call: CallId) -> Result<bool> {
+        let agent = self.agent(agent).await?;
+        let from = agent.items.saturating_sub(LAST_ITEMS);
+        let items = self.items(agent.id, from, u32::MAX).await?;
+        Ok(items.iter().rev().find_map(|item| match &item.body {
+            ItemBody::Output(output) if output.call == call => Some(false),
+            ItemBody::Turn(turn) if turn.calls.iter().any(|asked| asked.id == call) => Some(true),
+            _ => None,
+        }) == Some(true))
+    }
+
+    async fn has_something(&self, agent: &Agent) -> Result<bool> {
+        Ok(match agent.status {
+            Status::Cancelled => false,
+            Status::Queued | Status::Running | Status::Waiting => true,
+            Status::Idle | Status::Succeeded | Status::Failed => {
+                !self.house.store().inbox(agent.id).await?.is_empty()
+            }
+        })
+    }
+}

@@ -1,0 +1,94 @@
+//! `entourage webhooks`: how the receivers of webhooks stand, and trying anew what did not arrive.
+
+use clap::{Args, Subcommand};
+use entourage_engine::ReceiverRecord;
+use entourage_types::{Occasion, Time};
+
+use super::{
+    backend::{self, Purpose, Result},
+    failure::Exit,
+    globals::Globals,
+    out, words,
+};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage webhooks              each receiver: what it has still to be told, and what went wrong
+  entourage webhooks retry crm    try again now, also what was given up
+
+Receivers stand in the settings:
+  [webhooks.crm]
+  url = \"https://crm.example.com/hooks\"
+  secret = \"whsec_…\"              (`echo whsec_$(openssl rand -base64 32)` makes one)
+  events = [\"task.completed\"]     (everything unless given)
+
+They are told while `entourage serve` runs, or any other command that lets agents work.";
+
+/// List the receivers of webhooks, and try anew what did not arrive
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Webhooks {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the receivers, each with how it stands (as without a command)
+    #[command(after_help = "Example:\n  entourage webhooks list --json")]
+    List,
+    /// Try everything again now that did not arrive at a receiver, also what was given up
+    #[command(after_help = "Example:\n  entourage webhooks retry crm")]
+    Retry {
+        /// The receiver's name
+        name: String,
+    },
+}
+
+impl Webhooks {
+    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+        let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+        let receivers = match self.command.unwrap_or(Command::List) {
+            Command::List => backend.receivers().await?,
+            Command::Retry { name } => vec![backend.retry_receiver(&name).await?],
+        };
+        receivers.iter().try_for_each(|receiver| show(globals, receiver))?;
+        if !globals.json && !globals.quiet {
+            if receivers.is_empty() {
+                out::note(
+                    "nobody is told anything: `entourage webhooks --help` shows how to set a receiver up",
+                );
+            } else if !backend.is_at_work() {
+                out::note("nobody is at work here: receivers are told while `entourage serve` runs");
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn show(globals: &Globals, receiver: &ReceiverRecord) -> Result<()> {
+    if globals.json {
+        return out::json(receiver);
+    }
+    let paint = out::stdout();
+    let events = receiver.events.iter().map(|event| Occasion::as_str(*event)).collect::<Vec<_>>();
+    let events = if events.len() == Occasion::ALL.len() { "everything".into() } else { events.join(", ") };
+    out::result(&format!("{}  {events}", paint.bold(&receiver.name)))?;
+    let now = Time::now();
+    let next = match receiver.next_attempt {
+        Some(due) if due > now => format!("; next attempt in {}", words::duration(due.since(now))),
+        Some(_) => "; next attempt now".into(),
+        None => String::new(),
+    };
+    let stands = format!("  {} pending, {} given up{next}", receiver.pending, receiver.given_up);
+    out::result(&paint.dim(&stands))?;
+    match &receiver.last_failure {
+        Some(failed) => {
+            let ago = words::duration(now.since(failed.at));
+            let attempts = failed.attempts;
+            let cause = format!("attempt {attempts} at {}, {ago} ago: {}", failed.delivery, failed.error);
+            out::result(&format!("  {} {cause}", paint.red("failed:")))
+        }
+        None => Ok(()),
+    }
+}

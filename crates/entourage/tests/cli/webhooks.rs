@@ -1,0 +1,42 @@
+//! Webhooks from the settings to the command line: whom the house tells, and how they stand.
+
+use std::fs;
+
+use crate::place::Place;
+
+const SECRET: &str = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+
+fn with(settings: &str) -> Place {
+    let place = Place::new();
+    fs::create_dir_all(place.data()).expect("writable");
+    fs::write(place.data().join("entourage.toml"), settings).expect("writable");
+    place
+}
+
+#[test]
+fn receivers_are_listed_and_tried_again_and_their_secrets_are_not_shown() {
+    let settings = format!(
+        "[webhooks.crm]\nurl = \"http://127.0.0.1:9/hooks\"\nsecret = \"{SECRET}\"\nevents = [\"task.failed\"]\n"
+    );
+    let place = with(&settings);
+    let listed = place.entourage(&["webhooks"]).good();
+    assert!(listed.stdout.contains("crm  task.failed") && listed.stdout.contains("0 pending"), "{listed:?}");
+    let shown = place.entourage(&["webhooks", "retry", "crm", "--json"]).good();
+    assert_eq!(shown.json()[0]["given_up"], 0);
+    assert!(!format!("{listed:?}{shown:?}").contains("MDEy"));
+    let unknown = place.entourage(&["webhooks", "retry", "nobody"]);
+    assert!(unknown.error(2).contains("`entourage webhooks` lists"), "{unknown:?}");
+}
+
+#[test]
+fn settings_of_webhooks_that_cannot_work_are_named_and_no_secret_is_repeated() {
+    let place = with("[webhooks.crm]\nurl = \"http://127.0.0.1:9/\"\nsecret = \"whsec_dG9vc2hvcnQ=\"\n");
+    let refused = place.entourage(&["webhooks"]);
+    let text = refused.error(2);
+    assert!(text.contains("webhooks.crm") && text.contains("openssl rand"), "{text}");
+    assert!(!format!("{refused:?}").contains("dG9v"));
+    let place =
+        with("[webhooks.crm]\nurl = \"http://127.0.0.1:9/\"\nsecret = \"x\"\nevents = [\"task.done\"]\n");
+    let text = place.entourage(&["webhooks"]).error(2).to_owned();
+    assert!(text.contains("entourage.toml:4") && text.contains("task.completed"), "{text}");
+}

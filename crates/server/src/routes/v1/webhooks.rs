@@ -1,0 +1,37 @@
+//! The receivers that are told of the caller's tasks and questions.
+
+use axum::Json;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Answer, Failures};
+use crate::{
+    extract::{Caller, Id},
+    page::List,
+    state::Served,
+    views::ReceiverView,
+};
+
+type ReceiverList = List<ReceiverView>;
+
+pub(super) fn routes() -> OpenApiRouter<Served> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(retry))
+}
+
+/// List the receivers that are told of your tasks and questions, and how each stands
+#[utoipa::path(
+    get, path = "/v1/webhooks", tag = "webhooks", operation_id = "listReceivers",
+    responses((status = 200, description = "All receivers, by name.", body = ReceiverList), Failures)
+)]
+async fn list(caller: Caller) -> Answer<ReceiverList> {
+    Ok(Json(List::of(caller.client.receivers().await?)))
+}
+
+/// Try everything anew that did not arrive at a receiver, also what was given up
+#[utoipa::path(
+    post, path = "/v1/webhooks/{name}/retry", tag = "webhooks", operation_id = "retryReceiver",
+    params(("name" = String, Path, description = "The receiver's name.")),
+    responses((status = 200, description = "How the receiver stands then.", body = ReceiverView), Failures)
+)]
+async fn retry(caller: Caller, Id(name): Id<String>) -> Answer<ReceiverView> {
+    Ok(Json(caller.client.retry_receiver(&name).await?.into()))
+}

@@ -1,0 +1,38 @@
+//! A task was written.
+
+use serde::Deserialize;
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Answer, Failures, Headers, Outcome, Signed, ignored, task_id, wake};
+use crate::state::Served;
+
+pub(super) fn routes() -> OpenApiRouter<Served> {
+    OpenApiRouter::new().routes(routes!(agent_init))
+}
+
+/// A task, as it was written.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = WebhookNewTask)]
+#[serde(expecting = "an object")]
+struct Document {
+    /// Its id.
+    id: String,
+    /// What sort of task it is: only `agent` has a sub-agent.
+    #[serde(rename = "type")]
+    sort: String,
+}
+
+/// A task was written: its sub-agent begins
+#[utoipa::path(
+    post, path = "/webhook/agent-init", tag = "webhooks", operation_id = "webhookAgentInit",
+    params(Headers), request_body = Document, security(()),
+    responses((status = 200, description = "What came of it.", body = Outcome), Failures)
+)]
+async fn agent_init(Signed { client, id, document }: Signed<Document>) -> Answer {
+    if document.sort != "agent" {
+        return ignored(format!("a task of type `{}` is no agent's", document.sort));
+    }
+    let task = client.task(task_id(&document.id)?).await?;
+    wake(&client, &id, task.to).await
+}

@@ -1,0 +1,139 @@
+//! The webhooks that other programs drive the house by: each brings a document that was just written,
+//! and has the house look. What the house has seen to already it does not do again, so a document may
+//! come twice, late, or in any order.
+
+mod agent_init;
+mod agent_loop;
+mod finalize;
+mod notify;
+mod orchestrator;
+mod tool_runner;
+
+use axum::Json;
+use entourage_engine::Client;
+use entourage_types::{AgentId, PostId, QuestionId, TaskId};
+use serde::{Deserialize, Serialize};
+use utoipa::{
+    IntoParams, ToSchema,
+    openapi::{
+        Required,
+        path::{Parameter, ParameterBuilder, ParameterIn},
+        schema::{ObjectBuilder, Type},
+    },
+};
+use utoipa_axum::router::OpenApiRouter;
+
+use super::failures::{Conflict, Failures};
+use crate::{
+    Problem,
+    state::Served,
+    views::{chats::ChatMessageView, schema},
+    webhook::Signed,
+};
+
+/// What every handler returns.
+type Answer = Result<Json<Outcome>, Problem>;
+
+pub(crate) fn routes() -> OpenApiRouter<Served> {
+    OpenApiRouter::new()
+        .merge(orchestrator::routes())
+        .merge(agent_init::routes())
+        .merge(agent_loop::routes())
+        .merge(tool_runner::routes())
+        .merge(finalize::routes())
+        .merge(notify::routes())
+}
+
+/// What came of a webhook.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = WebhookOutcome)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+enum Outcome {
+    /// The message was taken, now or when it came before.
+    Posted {
+        /// The post by which it waits to be read.
+        #[schema(value_type = schema::PostId)]
+        post: PostId,
+    },
+    /// The agent looks whether there is something for it.
+    Woken {
+        /// Which agent.
+        #[schema(value_type = schema::AgentId)]
+        agent: AgentId,
+    },
+    /// What the main chat shows to the user.
+    Notified {
+        /// One for each open question of the task.
+        notifications: Vec<ChatMessageView>,
+    },
+    /// There is nothing to do.
+    Ignored {
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// A task, as it was written.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = WebhookTask)]
+#[serde(expecting = "an object")]
+struct WrittenTask {
+    /// Its id.
+    id: String,
+    /// Where it stood: `success` is told to the user, `waiting` asks them.
+    status: String,
+}
+
+/// The headers of a webhook.
+struct Headers;
+
+impl IntoParams for Headers {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let header = |name: &str, what: &str| {
+            let named = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Header);
+            named
+                .required(Required::True)
+                .description(Some(what))
+                .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
+                .build()
+        };
+        vec![
+            header("webhook-id", "The id by which the same webhook is known when it comes again."),
+            header("webhook-timestamp", "When it was signed, in seconds since 1970-01-01T00:00:00Z."),
+            header(
+                "webhook-signature",
+                "`v1,` and, in base64, the HMAC-SHA256 of id, time and body, dots between.",
+            ),
+        ]
+    }
+}
+
+fn ignored(reason: impl Into<String>) -> Answer {
+    Ok(Json(Outcome::Ignored { reason: reason.into() }))
+}
+
+/// Wakes an agent once for each webhook.
+async fn wake(client: &Client, webhook: &str, agent: AgentId) -> Answer {
+    match client.wake(agent, Some(&format!("webhook {webhook}"))).await? {
+        true => Ok(Json(Outcome::Woken { agent })),
+        false => ignored("the agent has nothing to do"),
+    }
+}
+
+/// Takes a message once for each document.
+async fn post(client: &Client, to: AgentId, document: &str, content: &str) -> Answer {
+    let key = format!("document {document}");
+    let posted = client.send(to, content, Some(&key)).await?;
+    Ok(Json(Outcome::Posted { post: posted.post }))
+}
+
+/// The task of a document.
+fn task_id(id: &str) -> Result<TaskId, Problem> {
+    id.parse().map_err(|error: entourage_types::ParseIdError| Problem::bad_body(error.to_string()))
+}
+
+/// Whether the house itself wrote the message with this id, and so has seen to it.
+fn is_ours(id: &str) -> bool {
+    let noun = id.split('.').next().unwrap_or_default();
+    noun.parse::<AgentId>().is_ok() || noun.parse::<PostId>().is_ok() || noun.parse::<QuestionId>().is_ok()
+}

@@ -1,0 +1,50 @@
+//! A task waits for the user.
+
+use axum::Json;
+use entourage_engine::{Page, Telling};
+use entourage_types::{Question, QuestionStatus};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Answer, Failures, Headers, Outcome, Signed, WrittenTask, ignored, task_id};
+use crate::{
+    state::Served,
+    views::chats::{ChatMessageView, Family},
+};
+
+/// More questions than a tree has open.
+const ALL: u32 = 10_000;
+
+pub(super) fn routes() -> OpenApiRouter<Served> {
+    OpenApiRouter::new().routes(routes!(notify))
+}
+
+/// A task waits for the user: what the main chat shows
+#[utoipa::path(
+    post, path = "/webhook/orchestrator-notify", tag = "webhooks", operation_id = "webhookNotify",
+    params(Headers), request_body = WrittenTask, security(()),
+    responses((status = 200, description = "What came of it.", body = Outcome), Failures)
+)]
+async fn notify(Signed { client, document, .. }: Signed<WrittenTask>) -> Answer {
+    let task = client.task(task_id(&document.id)?).await?;
+    if document.status != "waiting" {
+        return ignored(format!("a task with status `{}` does not wait for the user", document.status));
+    }
+    let page = Page { limit: ALL, ..Page::default() };
+    let open = client.questions(Some(task.root), Some(QuestionStatus::Open), page).await?;
+    let family = Family::read(&client, task.root).await?;
+    // Who asks may stand deeper: what the user knows of is the task of the chat's own sub-agent.
+    let is_of_task = |question: &Question| {
+        let own = family.own(question.agent).is_some_and(|own| own.id == task.to);
+        own || question.task == Some(task.id)
+    };
+    // The chat shows a question for as long as there is one: there is nothing to write.
+    let notifications: Vec<ChatMessageView> = open
+        .into_iter()
+        .filter(is_of_task)
+        .map(|question| ChatMessageView::of(task.root, Telling::question(question), &family))
+        .collect();
+    match notifications.is_empty() {
+        true => ignored("the task does not wait for the user any more"),
+        false => Ok(Json(Outcome::Notified { notifications })),
+    }
+}

@@ -1,0 +1,46 @@
+//! A call of a tool was written.
+
+use entourage_types::{AgentId, CallId};
+use serde::Deserialize;
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Answer, Failures, Headers, Outcome, Signed, ignored, wake};
+use crate::{state::Served, views::schema};
+
+pub(super) fn routes() -> OpenApiRouter<Served> {
+    OpenApiRouter::new().routes(routes!(tool_runner))
+}
+
+/// A call of a tool, as it was written.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = WebhookToolCall)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+struct Document {
+    /// Its id.
+    #[schema(value_type = schema::CallId)]
+    id: CallId,
+    /// The sub-agent.
+    #[schema(value_type = schema::AgentId)]
+    sub_agent_id: AgentId,
+    /// Where it stood: only one that is `pending` is carried out.
+    status: String,
+}
+
+/// A call of a tool was written: it is carried out, unless it has been
+#[utoipa::path(
+    post, path = "/webhook/tool-runner", tag = "webhooks", operation_id = "webhookToolRunner",
+    params(Headers), request_body = Document, security(()),
+    responses((status = 200, description = "What came of it.", body = Outcome), Failures)
+)]
+async fn tool_runner(Signed { client, id, document }: Signed<Document>) -> Answer {
+    let Document { id: call, sub_agent_id: agent, status } = document;
+    let pending = client.call_is_pending(agent, call).await?;
+    if status != "pending" {
+        return ignored(format!("a call with status `{status}` is not carried out"));
+    }
+    match pending {
+        true => wake(&client, &id, agent).await,
+        false => ignored("the call is not pending any more"),
+    }
+}

@@ -1,0 +1,116 @@
+//! Telling receivers: one signed POST for each attempt.
+
+use std::{collections::BTreeMap, error::Error as _, time::Duration};
+
+use async_trait::async_trait;
+use entourage_engine::{Courier, Undelivered};
+use entourage_types::{Delivery, Time};
+use reqwest::{
+    Client, Response, Url,
+    header::{CONTENT_TYPE, RETRY_AFTER},
+    redirect::Policy,
+};
+
+use super::{
+    Webhook, document,
+    signature::{ID, SIGNATURE, Secret, TIMESTAMP},
+    unusable,
+};
+use crate::Result;
+
+/// How long a receiver may take to say that it has what it is told.
+const PATIENCE: Duration = Duration::from_secs(15);
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Tells receivers over HTTP.
+pub(super) struct HttpCourier {
+    receivers: BTreeMap<String, Address>,
+}
+
+/// Where a receiver is told, and how.
+struct Address {
+    http: Client,
+    url: Url,
+    secret: Secret,
+}
+
+impl HttpCourier {
+    /// To the receivers of these settings, by name.
+    pub(super) fn new(webhooks: &BTreeMap<String, Webhook>) -> Result<Self> {
+        let read = webhooks.iter().map(|(name, webhook)| {
+            let address = Address::new(webhook).map_err(|why| unusable("webhooks", name, why))?;
+            Ok((name.clone(), address))
+        });
+        Ok(Self { receivers: read.collect::<Result<_>>()? })
+    }
+}
+
+impl Address {
+    fn new(Webhook { url, secret, events, .. }: &Webhook) -> Result<Self, String> {
+        let secret = Secret::parse(secret)?;
+        let url = url.parse::<Url>().ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        let url = url.ok_or("`url` is no address; write it as `https://example.com/webhooks`")?;
+        if events.is_empty() {
+            return Err("`events` is empty; leave it out to tell everything".into());
+        }
+        // What is signed is for the address that was configured and for no other.
+        let builder = Client::builder()
+            .user_agent(concat!("entourage/", env!("CARGO_PKG_VERSION")))
+            .redirect(Policy::none())
+            .connect_timeout(CONNECT)
+            .timeout(PATIENCE);
+        // Reading the system's certificates takes time, and fails where there are none.
+        let builder = if url.scheme() == "https" { builder } else { builder.tls_certs_only([]) };
+        let http =
+            builder.build().map_err(|error| format!("no HTTP client can be made: {}", cause(&error)))?;
+        Ok(Self { http, url, secret })
+    }
+}
+
+#[async_trait]
+impl Courier for HttpCourier {
+    async fn bring(&self, delivery: &Delivery) -> Result<(), Undelivered> {
+        let Some(Address { http, url, secret }) = self.receivers.get(&delivery.receiver) else {
+            return Err(Undelivered::because("no receiver of this name is set up"));
+        };
+        let (id, body) = (delivery.id.to_string(), document::body(delivery).to_string());
+        // The receiver compares it with its own clock: not one that a test moves.
+        let seconds = Time::now().micros() / 1_000_000;
+        let request = http.post(url.clone()).header(CONTENT_TYPE, "application/json");
+        let request = request
+            .header(ID, &id)
+            .header(TIMESTAMP, seconds)
+            .header(SIGNATURE, secret.sign(&id, seconds, body.as_bytes()));
+        match request.body(body).send().await {
+            Ok(response) if response.status().is_success() => Ok(()),
+            Ok(response) => Err(refused(&response)),
+            Err(error) => Err(Undelivered::because(cause(&error))),
+        }
+    }
+}
+
+fn refused(response: &Response) -> Undelivered {
+    let after = response.headers().get(RETRY_AFTER).and_then(|after| after.to_str().ok()?.parse().ok());
+    let status = response.status();
+    let redirect =
+        if status.is_redirection() { "; a webhook follows no redirects: set its `url`" } else { "" };
+    Undelivered {
+        why: format!("it answered {status}{redirect}"),
+        retry_after: after.map(Duration::from_secs),
+    }
+}
+
+/// The first cause, without the address, which may hold a key.
+fn cause(error: &reqwest::Error) -> String {
+    if error.is_timeout() {
+        return format!("no answer within {} s", PATIENCE.as_secs());
+    }
+    let mut deepest: &dyn std::error::Error = error;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    match error.source() {
+        Some(_) => deepest.to_string(),
+        None => "the request failed".into(),
+    }
+}

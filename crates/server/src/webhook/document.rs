@@ -1,0 +1,77 @@
+//! What receivers are told, as documents of the design with an orchestrator and its sub-agents.
+
+use entourage_types::{Delivery, Occasion, Question, Subject, Task, TaskResult};
+use serde_json::{Value, json};
+
+/// The body of a webhook.
+pub(super) fn body(delivery: &Delivery) -> Value {
+    let data = match &delivery.subject {
+        Subject::Task(task) => of_task(task, delivery.occasion),
+        Subject::Question(question) if delivery.occasion == Occasion::TaskWaiting => waiting(question),
+        Subject::Question(question) => of_question(question),
+    };
+    json!({ "type": delivery.occasion, "timestamp": delivery.created, "data": data })
+}
+
+/// A task as it was then.
+fn of_task(task: &Task, occasion: Occasion) -> Value {
+    let status = match occasion {
+        Occasion::TaskCreated => "pending",
+        Occasion::TaskReactivated => "running",
+        Occasion::TaskCompleted => "success",
+        _ => "failed",
+    };
+    let mut document = json!({
+        "id": task.id,
+        "chatId": task.root,
+        "type": "agent",
+        "name": format!("agent:{}", task.kind),
+        "subAgentId": task.to,
+        "instruction": task.instruction,
+        "status": status,
+        "createdAt": task.created,
+        "updatedAt": task.updated,
+    });
+    match &task.result {
+        Some(TaskResult::Text(text)) => document["result"] = json!(text),
+        Some(TaskResult::Error(text)) => document["error"] = json!(text),
+        None => {}
+    }
+    document
+}
+
+/// A task whose agent asks, as far as the question knows of it.
+fn waiting(question: &Question) -> Value {
+    json!({
+        "id": question.task,
+        "chatId": question.root,
+        "type": "agent",
+        "name": format!("agent:{}", question.kind),
+        "subAgentId": question.agent,
+        "status": "waiting",
+        "questionId": question.id,
+        "question": question.text,
+        "updatedAt": question.updated,
+    })
+}
+
+fn of_question(question: &Question) -> Value {
+    let mut document = json!({
+        "id": question.id,
+        "chatId": question.root,
+        "subAgentId": question.agent,
+        "about": question.about,
+        "question": question.text,
+        "options": question.options,
+        "status": question.status,
+        "createdAt": question.created,
+        "updatedAt": question.updated,
+    });
+    if let Some(task) = question.task {
+        document["taskId"] = json!(task);
+    }
+    if let Some(answer) = &question.answer {
+        document["answer"] = json!(answer);
+    }
+    document
+}

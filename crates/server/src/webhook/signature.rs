@@ -1,0 +1,138 @@
+//! Signatures of webhooks, after Standard Webhooks: HMAC-SHA256 over id, time and body, so that
+//! nobody else can have sent it, and nobody can send it again later.
+
+use std::time::Duration;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use entourage_types::Time;
+use hmac::{Hmac, KeyInit, Mac};
+use secrecy::{ExposeSecret, SecretString};
+use sha2::Sha256;
+
+pub(super) const ID: &str = "webhook-id";
+pub(super) const TIMESTAMP: &str = "webhook-timestamp";
+pub(super) const SIGNATURE: &str = "webhook-signature";
+
+/// How far the clocks of both sides may be apart, the time on the way included.
+pub(super) const WINDOW: Duration = Duration::from_secs(5 * 60);
+
+const PREFIX: &str = "whsec_";
+/// As the standard has it.
+const BYTES: std::ops::RangeInclusive<usize> = 24..=64;
+
+/// What both sides sign with: the key in its place, and nowhere to be read.
+#[derive(Clone)]
+pub(super) struct Secret(Hmac<Sha256>);
+
+impl Secret {
+    /// A secret as it stands in the settings.
+    ///
+    /// # Errors
+    /// What to do; what was given is not repeated.
+    pub(super) fn parse(given: &SecretString) -> Result<Self, String> {
+        let how = "write it as `whsec_` and 24 to 64 bytes in base64; \
+                   `echo whsec_$(openssl rand -base64 32)` makes one";
+        let encoded = given.expose_secret().strip_prefix(PREFIX).ok_or(how)?;
+        let bytes = STANDARD.decode(encoded).map_err(|_| how)?;
+        if !BYTES.contains(&bytes.len()) {
+            return Err(how.into());
+        }
+        Ok(Self(Hmac::new_from_slice(&bytes).map_err(|_| how)?))
+    }
+
+    /// The signature of a webhook, as its header says it. `seconds` since the epoch.
+    pub(super) fn sign(&self, id: &str, seconds: i64, body: &[u8]) -> String {
+        let mac = self.mac(id, &seconds.to_string(), body);
+        format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+    }
+
+    /// Whether one of the signatures in a header is this secret's, in a time that tells nothing.
+    pub(super) fn signed(&self, id: &str, timestamp: &str, body: &[u8], header: &str) -> bool {
+        let given = header.split(' ').filter_map(|one| one.strip_prefix("v1,"));
+        given
+            .filter_map(|one| STANDARD.decode(one).ok())
+            .any(|given| self.mac(id, timestamp, body).verify_slice(&given).is_ok())
+    }
+
+    fn mac(&self, id: &str, timestamp: &str, body: &[u8]) -> Hmac<Sha256> {
+        let mut mac = self.0.clone();
+        for part in [id.as_bytes(), b".", timestamp.as_bytes(), b".", body] {
+            mac.update(part);
+        }
+        mac
+    }
+}
+
+/// The moment a header names, if it is near enough.
+///
+/// # Errors
+/// What is wrong with it, and with which clock.
+pub(super) fn checked_time(header: &str, now: Time) -> Result<(), String> {
+    let Ok(seconds) = header.parse::<i64>() else {
+        return Err(format!("`{TIMESTAMP}` must be seconds since 1970-01-01T00:00:00Z"));
+    };
+    let given = Time::from_micros(seconds.saturating_mul(1_000_000));
+    let apart = now.since(given).max(given.since(now));
+    if apart <= WINDOW {
+        return Ok(());
+    }
+    Err(format!(
+        "`{TIMESTAMP}` says {given}, and the clock here says {now}: at most {} minutes apart is taken. \
+         Sign it anew when you send it again, and set the clocks",
+        WINDOW.as_secs() / 60
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of the standard's own libraries.
+    const VECTOR: (&str, &str, i64, &str, &str) = (
+        "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        1_614_265_330,
+        r#"{"test": 2432232314}"#,
+        "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+    );
+
+    #[test]
+    fn signatures_are_those_of_the_standard() {
+        let (secret, id, at, body, signature) = VECTOR;
+        let secret = Secret::parse(&secret.into()).unwrap();
+        assert_eq!(secret.sign(id, at, body.as_bytes()), signature);
+        let (at, body) = (at.to_string(), body.as_bytes());
+        assert!(secret.signed(id, &at, body, signature));
+        assert!(secret.signed(id, &at, body, &format!("v1a,x v1,AAAA {signature}")), "one of several");
+        for (id, at, body, header) in [
+            ("msg_other", &*at, body, signature),
+            (id, "1614265331", body, signature),
+            (id, &*at, &body[1..], signature),
+            (id, &*at, body, ""),
+            (id, &*at, body, "v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="),
+            (id, &*at, body, "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="),
+        ] {
+            assert!(!secret.signed(id, at, body, header), "{id} {at} {header}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_whole_or_refused_and_never_repeated() {
+        for bad in ["", "whsec_", "whsec_c2hvcnQ=", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_no base64!"] {
+            let Err(why) = Secret::parse(&bad.into()) else { panic!("{bad} is refused") };
+            assert!(why.contains("openssl rand") && (bad.len() < 7 || !why.contains(bad)), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_moment_is_near_or_named_with_both_clocks() {
+        let now = Time::from_micros(1_767_225_600_000_000);
+        for near in ["1767225600", "1767225300", "1767225900"] {
+            checked_time(near, now).unwrap();
+        }
+        for far in ["1767225299", "1767225901", "0", "9223372036854775807"] {
+            assert!(checked_time(far, now).unwrap_err().contains("2026-01-01T00:00:00"), "{far}");
+        }
+        assert!(checked_time("now", now).unwrap_err().contains("seconds since"));
+    }
+}

@@ -1,0 +1,473 @@
+//! Webhooks that tell the house: signed by a known sender, of now, about the sender's own; and however
+//! often and in whatever order they come, what becomes of the house is the same.
+
+use std::{collections::BTreeMap, process::Command, sync::Arc, time::Duration};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use entourage_engine::{Client, House, NewAgent, Page};
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_server::{Settings, WebhookSender};
+use entourage_store_sqlite::SqliteStore;
+use entourage_types::{
+    Agent, AgentId, Answer as Said, Author, ItemBody, Owner, Question, QuestionStatus, Status, Task, Time,
+};
+use hmac::{Hmac, KeyInit, Mac};
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+use crate::site::{Answer, Site, send};
+
+const KEY: &[u8] = b"0123456789abcdef0123456789abcdef";
+const OTHER: &[u8] = b"another key of thirty-two bytes!";
+const ROUTES: [&str; 6] = [
+    "orchestrator",
+    "agent-init",
+    "agent-loop",
+    "tool-runner",
+    "orchestrator-finalize",
+    "orchestrator-notify",
+];
+
+fn secret(key: &[u8]) -> String {
+    format!("whsec_{}", STANDARD.encode(key))
+}
+
+fn sender(key: &[u8], owner: &str) -> WebhookSender {
+    WebhookSender { secret: secret(key).into(), owner: Owner::new(owner) }
+}
+
+fn settings() -> Settings {
+    let senders = [("database", sender(KEY, "local")), ("elsewhere", sender(OTHER, "eve"))];
+    let webhooks = senders.into_iter().map(|(name, sender)| (name.to_owned(), sender)).collect();
+    Settings { webhooks, ..Settings::default() }
+}
+
+fn now() -> i64 {
+    Time::now().micros() / 1_000_000
+}
+
+fn signature(key: &[u8], id: &str, at: i64, body: &str) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap();
+    mac.update(format!("{id}.{at}.{body}").as_bytes());
+    format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+}
+
+fn request(site: &Site, route: &str, id: &str, at: i64, signature: &str, body: &str) -> RequestBuilder {
+    site.request(Method::POST, &format!("/webhook/{route}"))
+        .header("content-type", "application/json")
+        .header("webhook-id", id)
+        .header("webhook-timestamp", at)
+        .header("webhook-signature", signature)
+        .body(body.to_owned())
+}
+
+/// A webhook as it should be, with an id of its own.
+async fn tell_as(site: &Site, key: &[u8], route: &str, document: &Value) -> Answer {
+    let (id, at, body) = (format!("msg_{}", AgentId::new()), now(), document.to_string());
+    send(request(site, route, &id, at, &signature(key, &id, at, &body), &body)).await
+}
+
+async fn tell(site: &Site, route: &str, document: &Value) -> Value {
+    tell_as(site, KEY, route, document).await.expect(200)
+}
+
+/// An orchestrator starts a researcher, which writes a note, asks, and answers.
+fn speak(request: &Request) -> Script {
+    let orchestrator = request.system.contains("You are the Orchestrator");
+    match (orchestrator, request.messages.last()) {
+        (true, Some(Message::User(text))) if text.starts_with("<task_result") => Script::text("It is found."),
+        (true, Some(Message::User(text))) if text == "thanks" => Script::text("You are welcome."),
+        (true, Some(Message::User(text))) => {
+            Script::call("spawn_agent", json!({"kind": "researcher", "task": text}))
+        }
+        (false, Some(Message::User(text))) if text == "and quickly" => Script::text("the red one"),
+        (false, Some(Message::User(_))) => Script::call("create_note", json!({"title": "t", "content": "c"})),
+        (false, Some(Message::Output { tool, .. })) if tool == "create_note" => {
+            Script::call("ask_user", json!({"question": "Which?"}))
+        }
+        (false, Some(Message::Output { text, .. })) => Script::text(format!("the {text} one")),
+        (_, other) => Script::text(format!("unexpected {other:?}")),
+    }
+}
+
+async fn open() -> Site {
+    let model = ScriptedModel::deciding(|request| Some(Ok(speak(request))));
+    let tools = entourage_tools::builtin(entourage_tools::Settings::default());
+    let house = House::builder(Arc::new(SqliteStore::in_memory().unwrap()), Arc::new(model)).tools(tools);
+    let site = Site::serving(house.build(), settings()).await;
+    site.work();
+    site
+}
+
+async fn chat(site: &Site) -> Agent {
+    let new = NewAgent { kind: Some("orchestrator".into()), ..NewAgent::default() };
+    site.client().create(new, None).await.unwrap()
+}
+
+/// Waits until this holds.
+async fn until<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
+    let found = async {
+        loop {
+            if let Some(found) = look().await {
+                return found;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), found).await.unwrap_or_else(|_| panic!("never: {what}"))
+}
+
+async fn asked(site: &Site, chat: AgentId) -> Question {
+    until("a question", async || {
+        let open = Some(QuestionStatus::Open);
+        site.client().questions(Some(chat), open, Page::default()).await.unwrap().pop()
+    })
+    .await
+}
+
+/// Waits until nobody in the tree has anything to do.
+async fn at_rest(site: &Site, chat: AgentId) {
+    until("all at rest", async || {
+        let due = site.house.store().due(Time::now(), None, 1).await.unwrap();
+        let tree = site.client().tree(chat).await.unwrap();
+        let idle = |agent: &Agent| !matches!(agent.status, Status::Running | Status::Queued);
+        (due.is_empty() && tree.iter().all(idle)).then_some(())
+    })
+    .await;
+}
+
+async fn said(site: &Site, chat: AgentId) -> Vec<String> {
+    let entries = site.client().transcript(chat).await.unwrap();
+    entries.into_iter().map(|entry| format!("{:?}: {}", entry.role, entry.text)).collect()
+}
+
+/// What a tree has come to, without ids and times.
+async fn state(site: &Site, chat: AgentId) -> Vec<String> {
+    at_rest(site, chat).await;
+    let client = site.client();
+    let mut lines = said(site, chat).await;
+    for agent in client.tree(chat).await.unwrap() {
+        lines.push(format!("{} {}", agent.kind, agent.status));
+        for item in client.items(agent.id, 0, u32::MAX).await.unwrap().iter() {
+            lines.push(match &item.body {
+                ItemBody::Message(message) => format!("message: {} chars", message.text.len()),
+                ItemBody::Turn(turn) => format!("turn: {} {} calls", turn.text, turn.calls.len()),
+                ItemBody::Output(output) => format!("output: {} {}", output.tool, output.error),
+                other => format!("{other:?}"),
+            });
+        }
+        for run in client.runs(agent.id, Page::default()).await.unwrap() {
+            lines.push(format!("run {} {} model calls", run.status, run.model_calls));
+        }
+    }
+    let tasks = client.tasks(Some(chat), None, Page::default()).await.unwrap();
+    lines.extend(tasks.iter().map(|task| format!("task {} {:?}", task.status, task.result)));
+    lines.push(format!("{} notes", client.notes(Some(chat), Page::default()).await.unwrap().len()));
+    lines
+}
+
+/// Every document that a database with this tree in it would have told of, with its webhook.
+async fn documents(client: &Client, chat: AgentId) -> Vec<(&'static str, Value)> {
+    let mut all = Vec::new();
+    for agent in client.tree(chat).await.unwrap() {
+        for item in client.items(agent.id, 0, u32::MAX).await.unwrap().iter() {
+            let id = format!("{}.{}", agent.id, item.seq);
+            let (role, calls) = match &item.body {
+                ItemBody::Message(message) => {
+                    (if message.from == Author::User { "user" } else { "tool" }, &[][..])
+                }
+                ItemBody::Turn(turn) => ("assistant", &turn.calls[..]),
+                ItemBody::Output(_) => ("tool", &[][..]),
+                _ => ("system", &[][..]),
+            };
+            for call in calls {
+                let call = json!({"id": call.id, "subAgentId": agent.id, "status": "pending"});
+                all.push(("tool-runner", call));
+            }
+            if agent.id == chat {
+                let message = json!({"id": id, "chatId": chat, "role": role, "content": "as it was"});
+                all.push(("orchestrator", message));
+            } else {
+                let message = json!({"id": id, "subAgentId": agent.id, "role": role, "content": "as it was"});
+                all.push(("agent-loop", message));
+            }
+        }
+    }
+    for Task { id, .. } in client.tasks(Some(chat), None, Page::default()).await.unwrap() {
+        all.push(("agent-init", json!({"id": id, "type": "agent", "name": "agent:researcher"})));
+        all.push(("orchestrator-notify", json!({"id": id, "status": "waiting"})));
+        all.push(("orchestrator-finalize", json!({"id": id, "status": "success"})));
+    }
+    all
+}
+
+/// Tells everything that could be told, twice, in another order each time.
+async fn disturb(site: &Site, chat: AgentId, turn: usize) {
+    let mut all = documents(&site.client(), chat).await;
+    all.extend(all.clone());
+    let length = all.len();
+    // Steps of a prime that does not divide the length go through all of it.
+    let step = [7, 11, 13, 17].into_iter().find(|step| length % step != 0).unwrap();
+    for nth in 0..length {
+        let (route, document) = &all[(nth * step + turn) % length];
+        tell(site, route, document).await;
+    }
+}
+
+#[tokio::test]
+async fn every_webhook_twice_shuffled_and_late_leaves_what_none_would_have() {
+    let mut outcomes = Vec::new();
+    for disturbed in [false, true] {
+        let site = open().await;
+        let chat = chat(&site).await.id;
+        let message = json!({"id": "6560f0c2", "chatId": chat, "role": "user", "content": "find it"});
+        if disturbed {
+            let first = tell(&site, "orchestrator", &message).await;
+            assert_eq!(first["outcome"], "posted");
+            assert_eq!(tell(&site, "orchestrator", &message).await, first, "it was taken once");
+        } else {
+            site.client().send(chat, "find it", None).await.unwrap();
+        }
+        let question = asked(&site, chat).await;
+        if disturbed {
+            disturb(&site, chat, 0).await;
+        }
+        site.client().answer(question.id, Said::Text("red".into())).await.unwrap();
+        let answered =
+            async || said(&site, chat).await.iter().any(|line| line.contains("It is found.")).then_some(());
+        until("a reply", answered).await;
+        if disturbed {
+            disturb(&site, chat, 1).await;
+            tell(&site, "orchestrator", &message).await;
+        }
+        site.client().send(chat, "thanks", None).await.unwrap();
+        let thanked =
+            async || said(&site, chat).await.iter().any(|line| line.contains("welcome")).then_some(());
+        until("thanks", thanked).await;
+        if disturbed {
+            disturb(&site, chat, 2).await;
+        }
+        outcomes.push(state(&site, chat).await);
+    }
+    assert_eq!(outcomes[0], outcomes[1]);
+    assert!(outcomes[0].iter().any(|line| line == "1 notes") && outcomes[0].len() > 15, "{:#?}", outcomes[0]);
+}
+
+#[tokio::test]
+async fn each_webhook_says_what_came_of_it() {
+    let site = open().await;
+    let chat = chat(&site).await.id;
+    let message = json!({"id": "m1", "chatId": chat, "role": "user", "content": "find it"});
+    assert_eq!(tell(&site, "orchestrator", &message).await["outcome"], "posted");
+    let question = asked(&site, chat).await;
+    at_rest(&site, chat).await;
+    let (agent, task) = (question.agent, question.task.unwrap());
+
+    // What the user is told, and that there is nothing else to do for now.
+    let notified = tell(&site, "orchestrator-notify", &json!({"id": task, "status": "waiting"})).await;
+    let told = json!([{
+        "id": question.id, "chatId": chat, "role": "assistant", "createdAt": question.created,
+        "content": "The Researcher needs more information: Which?",
+        "metadata": {
+            "taskId": task, "subAgentId": agent, "questionId": question.id, "type": "question",
+        },
+    }]);
+    assert_eq!(notified, json!({"outcome": "notified", "notifications": told}));
+    let ignored = async |route: &str, document: Value, why: &str| {
+        let outcome = tell(&site, route, &document).await;
+        assert_eq!(outcome["outcome"], "ignored", "{route} {document}");
+        assert!(outcome["reason"].as_str().unwrap().contains(why), "{outcome}");
+    };
+    ignored("agent-init", json!({"id": "t1", "type": "email", "name": "n"}), "type `email`").await;
+    for role in ["assistant", "system"] {
+        let document = json!({"id": "x", "subAgentId": agent, "role": role, "content": "c"});
+        ignored("agent-loop", document, "sets nothing off").await;
+    }
+    ignored("orchestrator", json!({"id": "x", "chatId": chat, "role": "assistant"}), "no decision").await;
+    let call =
+        |id: entourage_types::CallId, status: &str| json!({"id": id, "subAgentId": agent, "status": status});
+    ignored("tool-runner", call(question.call, "success"), "not carried out").await;
+    ignored("tool-runner", call(entourage_types::CallId::new(), "pending"), "not pending any more").await;
+    ignored("orchestrator-finalize", json!({"id": task, "status": "running"}), "no result").await;
+    ignored("orchestrator-finalize", json!({"id": task, "status": "success"}), "queued now").await;
+    let woken = json!({"outcome": "woken", "agent": agent});
+    assert_eq!(tell(&site, "agent-init", &json!({"id": task, "type": "agent", "name": "n"})).await, woken);
+    assert_eq!(tell(&site, "tool-runner", &call(question.call, "pending")).await, woken);
+    let told = json!({"id": format!("{agent}.3"), "subAgentId": agent, "role": "tool"});
+    assert_eq!(tell(&site, "agent-loop", &told).await, woken);
+
+    // A message that a database brings to a sub-agent at work is there with its next model call.
+    let more = json!({"id": "m2", "subAgentId": agent, "role": "user", "content": "and quickly"});
+    assert_eq!(tell(&site, "agent-loop", &more).await["outcome"], "posted");
+    assert_eq!(tell(&site, "agent-loop", &more).await["outcome"], "posted");
+    site.client().answer(question.id, Said::Text("red".into())).await.unwrap();
+    let done =
+        async || said(&site, chat).await.iter().any(|line| line.contains("It is found.")).then_some(());
+    until("a reply", done).await;
+    at_rest(&site, chat).await;
+    let items = site.client().items(agent, 0, u32::MAX).await.unwrap();
+    let heard = |text: &str| {
+        items.iter().filter(|item| matches!(&item.body, ItemBody::Message(said) if said.text == text)).count()
+    };
+    assert_eq!(heard("and quickly"), 1);
+    ignored("orchestrator-notify", json!({"id": task, "status": "waiting"}), "any more").await;
+    ignored("orchestrator-finalize", json!({"id": task, "status": "success"}), "nothing to do").await;
+    ignored("tool-runner", call(question.call, "pending"), "not pending any more").await;
+}
+
+#[tokio::test]
+async fn what_is_unsigned_stale_or_malformed_is_refused_and_changes_nothing() {
+    let site = open().await;
+    let chat = chat(&site).await.id;
+    let body = json!({"id": "m1", "chatId": chat, "role": "user", "content": "find it"}).to_string();
+    let (id, at) = ("msg_1", now());
+    let good = signature(KEY, id, at, &body);
+    for route in ROUTES {
+        let unsigned = site.request(Method::POST, &format!("/webhook/{route}"));
+        let unsigned = unsigned.header("content-type", "application/json").body(body.clone());
+        let problem = send(unsigned).await.problem(401, "bad-signature");
+        assert!(problem.detail.contains("webhook-id"), "{}", problem.detail);
+        for (id, at, given, body) in [
+            ("msg_2", at, &*good, &*body),
+            (id, at + 1, &*good, &*body),
+            (id, at, &*good, "{}"),
+            (id, at, &*signature(b"nobody's key, long enough for it", id, at, &body), &*body),
+            (id, at, "v1,", &*body),
+            (id, at, "", &*body),
+        ] {
+            send(request(&site, route, id, at, given, body)).await.problem(401, "bad-signature");
+        }
+        for far in [at - 301, at + 310, 0] {
+            let signed = signature(KEY, id, far, &body);
+            let problem =
+                send(request(&site, route, id, far, &signed, &body)).await.problem(401, "stale-webhook");
+            assert!(problem.detail.contains("clock"), "{}", problem.detail);
+        }
+        for (bad, status, word) in
+            [("{", 400, "invalid-json"), ("[]", 422, "invalid-body"), ("{}", 422, "invalid-body")]
+        {
+            let signed = signature(KEY, id, at, bad);
+            send(request(&site, route, id, at, &signed, bad)).await.problem(status, word);
+        }
+    }
+    let empty = json!({"id": "m1", "chatId": chat, "role": "user", "content": " "});
+    tell_as(&site, KEY, "orchestrator", &empty).await.problem(422, "invalid-request");
+    let task = json!({"id": "65a1", "type": "agent", "name": "n"});
+    tell_as(&site, KEY, "agent-init", &task).await.problem(422, "invalid-body");
+    assert_eq!(site.client().items(chat, 0, 10).await.unwrap().len(), 0);
+    assert_eq!(site.house.store().inbox(chat).await.unwrap(), []);
+
+    // A replay is answered like the first one; the same id with other words is another webhook's.
+    let first = send(request(&site, "orchestrator", id, at, &good, &body)).await.expect(200);
+    assert_eq!(send(request(&site, "orchestrator", id, at, &good, &body)).await.expect(200), first);
+    let other = body.replace("find it", "lose it");
+    let signed = signature(KEY, id, at, &other);
+    send(request(&site, "orchestrator", id, at, &signed, &other)).await.problem(422, "key-reused");
+    let question = asked(&site, chat).await;
+    let heard = said(&site, chat).await.iter().filter(|line| line.contains("find it")).count();
+    assert_eq!(heard, 1);
+
+    // Another sender's documents are not there for this one.
+    let (agent, task, call) = (question.agent, question.task.unwrap(), question.call);
+    let foreign = [
+        ("orchestrator", json!({"id": "m9", "chatId": chat, "role": "user", "content": "hello"})),
+        ("agent-init", json!({"id": task, "type": "agent", "name": "n"})),
+        ("agent-loop", json!({"id": "m9", "subAgentId": agent, "role": "user", "content": "hello"})),
+        ("tool-runner", json!({"id": call, "subAgentId": agent, "status": "pending"})),
+        ("orchestrator-finalize", json!({"id": task, "status": "success"})),
+        ("orchestrator-notify", json!({"id": task, "status": "waiting"})),
+    ];
+    let before = state(&site, chat).await;
+    for (route, document) in &foreign {
+        tell_as(&site, OTHER, route, document).await.problem(404, "not-found");
+    }
+    let mixed = json!({"id": "m9", "chatId": agent, "role": "user", "content": "hello"});
+    tell_as(&site, KEY, "orchestrator", &mixed).await.problem(404, "not-found");
+    let mixed = json!({"id": "m9", "subAgentId": chat, "role": "user", "content": "hello"});
+    tell_as(&site, KEY, "agent-loop", &mixed).await.problem(404, "not-found");
+    assert_eq!(state(&site, chat).await, before);
+}
+
+#[tokio::test]
+async fn without_a_sender_none_is_taken_and_a_bad_secret_keeps_the_server_from_starting() {
+    let site = Site::open().await;
+    for route in ROUTES {
+        let request = request(&site, route, "msg_1", now(), "v1,", "{}");
+        let problem = send(request).await.problem(404, "no-webhooks");
+        assert!(problem.detail.contains("server.webhooks"), "{}", problem.detail);
+    }
+    let short = WebhookSender { secret: "whsec_c2hvcnQ=".into(), owner: Owner::local() };
+    let webhooks = BTreeMap::from([("database".to_owned(), short)]);
+    let settings = Settings { webhooks, ..Settings::default() };
+    let stop = tokio_util::sync::CancellationToken::new();
+    let Err(refused) = entourage_server::router(site.house.clone(), &settings, stop) else {
+        panic!("refused")
+    };
+    let text = refused.to_string();
+    assert!(text.contains("server.webhooks.database") && text.contains("openssl"), "{text}");
+    assert!(!text.contains("c2hvcnQ"), "{text}");
+}
+
+/// The page says that its lines work as they stand: so they do.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_recipe_of_the_page_works_as_it_stands() {
+    let there = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if !there("curl") || !there("openssl") {
+        return;
+    }
+    let page = include_str!("../../../docs/webhooks.md");
+    let recipe = page
+        .split("```sh\n")
+        .skip(1)
+        .find(|block| block.contains("curl"))
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    let site = open().await;
+    let chat = chat(&site).await.id;
+    let mut shell = Command::new("sh");
+    shell.args(["-eu", "-c", recipe]).env("no_proxy", "127.0.0.1");
+    shell
+        .env("HOUSE", format!("http://{}", site.address))
+        .env("SECRET", secret(KEY))
+        .env("CHAT", chat.to_string());
+    let done = tokio::task::spawn_blocking(move || shell.output()).await.unwrap().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert!(done.status.success() && out.contains("\"posted\""), "{out}{err}");
+    let heard = said(&site, chat).await;
+    assert!(heard.iter().any(|line| line.contains("What is new?")), "{heard:?}");
+}
+
+#[tokio::test]
+async fn receivers_are_their_owners_to_see_and_to_try_again() {
+    let receiver = |name: &str, owner: &str| entourage_engine::Receiver {
+        name: name.into(),
+        owner: Owner::new(owner),
+        events: vec![entourage_types::Occasion::TaskCreated],
+    };
+    let outbox = entourage_engine::Outbox::new([receiver("crm", "local"), receiver("other", "eve")]);
+    let model = ScriptedModel::deciding(|request| Some(Ok(speak(request))));
+    let tools = entourage_tools::builtin(entourage_tools::Settings::default());
+    let house = House::builder(Arc::new(SqliteStore::in_memory().unwrap()), Arc::new(model)).tools(tools);
+    let site = Site::serving(house.outbox(outbox).build(), settings()).await;
+    site.work();
+    let chat = chat(&site).await.id;
+    site.client().send(chat, "find it", None).await.unwrap();
+    asked(&site, chat).await;
+
+    let shown = site.get("/v1/webhooks").await.expect(200)["data"].clone();
+    let due = shown[0]["next_attempt"].clone();
+    let crm = json!({
+        "name": "crm", "events": ["task.created"], "pending": 1, "given_up": 0, "last_failure": null,
+        "next_attempt": due,
+    });
+    assert_eq!(shown, json!([crm]));
+    assert!(due.is_string());
+    let retry =
+        async |name: &str| send(site.request(Method::POST, &format!("/v1/webhooks/{name}/retry"))).await;
+    let again: entourage_engine::ReceiverRecord = retry("crm").await.read();
+    assert_eq!(again.pending, 1);
+    retry("other").await.problem(404, "not-found");
+}
