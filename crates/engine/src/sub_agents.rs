@@ -42,20 +42,26 @@ pub(crate) async fn of(
         return Ok(Vec::new());
     }
     let page = || Page { limit: TREE, ..Page::default() };
-    let query = AgentQuery { root: Some(root), page: page(), ..AgentQuery::default() };
-    let tree = store.agents(&scope, query).await?;
     let status = Some(QuestionStatus::Open.as_str().to_owned());
     let query =
         EntityQuery { root: Some(root), status, page: page(), ..EntityQuery::of(EntityKind::Question) };
     let open = records::<Question>(store, &scope, query).await?;
-    let mut seen = HashSet::new();
-    let latest = tasks.into_iter().filter(|task| seen.insert(task.to));
-    let known = latest.filter_map(|task| {
-        let agent = tree.iter().find(|agent| agent.id == task.to && agent.status != Status::Cancelled)?;
-        let asks = |question: &&Question| is_below(&tree, question.agent, agent.id);
-        Some(SubAgent { questions: open.iter().filter(asks).cloned().collect(), agent: agent.clone(), task })
-    });
-    Ok(known.take(SEEN).collect())
+    // Who asks stands right below, or somewhere in the tree.
+    let is_near = |question: &Question| tasks.iter().any(|task| task.to == question.agent);
+    let query = AgentQuery { root: Some(root), page: page(), ..AgentQuery::default() };
+    let tree = if open.iter().all(is_near) { Vec::new() } else { store.agents(&scope, query).await? };
+    let (mut seen, mut known) = (HashSet::new(), Vec::new());
+    for task in tasks {
+        if known.len() == SEEN || !seen.insert(task.to) {
+            continue;
+        }
+        let Some(agent) = store.agent(&scope, task.to).await? else { continue };
+        if agent.status != Status::Cancelled {
+            let asks = |question: &&Question| is_below(&tree, question.agent, agent.id);
+            known.push(SubAgent { questions: open.iter().filter(asks).cloned().collect(), agent, task });
+        }
+    }
+    Ok(known)
 }
 
 async fn records<R: Record>(store: &dyn Store, scope: &Scope, query: EntityQuery) -> Result<Vec<R>> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use entourage_engine::{Kinds, kinds::parse};
 use entourage_server::Settings;
 use entourage_store_sqlite::SqliteStore;
 use serde_json::{Value, json};
@@ -244,6 +245,31 @@ async fn a_failure_is_told_where_the_user_looks_and_where_it_happened() {
     advance(&site, &chat).await;
     let last = list(&site, &format!("/api/chats/{chat}/messages")).await.pop().unwrap();
     assert_eq!((&last["role"], &last["metadata"]["type"]), (&json!("assistant"), &json!("error")));
+}
+
+/// A researcher that has another one below it, who asks.
+#[tokio::test]
+async fn a_question_from_far_below_points_at_the_orchestrators_own_task() {
+    const RESEARCHER: &str =
+        "---\nname: researcher\npeers: [researcher]\ntools: [send_message, ask_user]\n---\nDig.";
+    let kinds = Kinds::builtin().with(parse("researcher.md", RESEARCHER).0.unwrap());
+    let site = Site::of_kinds(kinds).await;
+    let chat = text(&site.post("/api/chats", &json!({"message": "do tell ask"})).await.expect(201)["id"]);
+    let is_asked = |frame: &Frame| frame.event == "task" && frame.data["status"] == "waiting";
+    let seen = follow(&site, &chat, 0).await.until(is_asked).await;
+    let asked = seen.iter().rfind(|frame| frame.event == "message").expect("the question");
+    let below = list(&site, &format!("/api/chats/{chat}/sub-agents")).await;
+    let [own, deeper] = &below[..] else { panic!("{below:?}") };
+    assert_eq!((&own["parentId"], &deeper["parentId"]), (&json!(chat), &own["id"]));
+    let metadata = &asked.data["metadata"];
+    assert_eq!((&metadata["taskId"], &metadata["subAgentId"]), (&own["taskId"], &own["id"]));
+    assert_eq!([&own["status"], &deeper["status"]], ["waiting_for_user", "waiting_for_user"]);
+
+    // The words for its own sub-agent reach whoever asked.
+    say(&site, &chat, &format!("tell {} red", text(&own["id"]))).await;
+    follow(&site, &chat, 0).await.until(is_over).await;
+    let question = site.get(&format!("/v1/questions/{}", text(&metadata["questionId"]))).await.expect(200);
+    assert_eq!((&question["status"], &question["answer"]), (&json!("answered"), &json!("red")));
 }
 
 async fn follow(site: &Site, chat: &str, after: u64) -> Stream {

@@ -11,9 +11,9 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_engine::Kinds;
-use entourage_llm::{Delta, Deltas, Error as ModelError, Model, Reply, Request, Result as Answered};
+use entourage_llm::{Delta, Deltas, Error as ModelError, Message, Model, Reply, Request, Result as Answered};
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Settings, Tool, Toolbox, builtin};
-use entourage_types::{CallId, Cost, Input, Kind, Limits, Reply as Says, ToolCall, ToolSpec, Usage};
+use entourage_types::{CallId, Cost, Input, Kind, Limits, Program, Reply as Says, ToolCall, ToolSpec, Usage};
 use serde_json::{Value, json};
 
 use crate::{Bug, Dice, Effects};
@@ -50,7 +50,7 @@ impl Mood {
 }
 
 /// The kinds that people make agents of.
-pub(super) const KINDS: [&str; 5] = ["lead", "queueing", "dropping", "refusing", "talking"];
+pub(super) const KINDS: [&str; 6] = ["lead", "queueing", "dropping", "refusing", "talking", "chatting"];
 
 /// What the files of the kinds say, in one edition or the other.
 pub(super) fn kinds(second: bool) -> Kinds {
@@ -68,10 +68,12 @@ fn edition(second: bool) -> Kinds {
         tool_seconds: 30,
         ..Limits::default()
     };
-    let inputs = [Input::Steer, Input::Queue, Input::Interrupt, Input::Refuse, Input::Steer];
+    let inputs = [Input::Steer, Input::Queue, Input::Interrupt, Input::Refuse, Input::Steer, Input::Steer];
     let kind = |name: &str, input: Input| {
         let talks = name == "talking";
+        let program = if name == "chatting" { Program::Orchestrate } else { Program::React };
         Kind {
+            program,
             instructions: if second { "Improvise anew." } else { "Improvise." }.into(),
             peers: vec!["lead".into(), "queueing".into()],
             conversational: talks,
@@ -103,8 +105,8 @@ impl Improviser {
         })
     }
 
-    fn call(&self, tools: &[ToolSpec]) -> ToolCall {
-        let dice = &self.0.dice;
+    fn call(&self, request: &Request) -> ToolCall {
+        let (dice, tools) = (&self.0.dice, &request.tools[..]);
         let id = if self.0.bug == Some(Bug::CallIdsRepeat) { repeated() } else { CallId::new() };
         if self.0.trouble(4) {
             return ToolCall { id, tool: "no such tool".into(), arguments: json!({}) };
@@ -122,6 +124,7 @@ impl Improviser {
             "send_message" if choice("recipient").is_null() => json!({ "message": "so it is" }),
             "send_message" => json!({ "recipient": choice("recipient"), "message": "help me" }),
             "spawn_agent" => json!({ "kind": choice("kind"), "task": "look around" }),
+            "reactivate_agent" => json!({ "agent": dice.pick(&made(request)), "message": "go on" }),
             "ask_user" => json!({ "question": "Shall I?" }),
             "wait" => json!({ "seconds": 1 + dice.below(120) }),
             "create_note" => json!({ "title": "a note", "content": "of something" }),
@@ -129,6 +132,16 @@ impl Improviser {
         };
         ToolCall { id, tool: spec.name.clone(), arguments }
     }
+}
+
+/// The agents that the request tells of as made in the background.
+fn made(request: &Request) -> Vec<String> {
+    let outputs = request.messages.iter().filter_map(|message| match message {
+        Message::Output { tool, text, .. } if tool == "spawn_agent" => Some(text),
+        _ => None,
+    });
+    let id = |text: &String| Some(text.get(text.find("agt_")?..)?.get(..36)?.to_owned());
+    outputs.filter_map(id).collect()
 }
 
 /// What a provider that numbers the calls of each answer would give, taken for ours.
@@ -158,7 +171,7 @@ impl Model for Improviser {
         let usage = Usage { input: 1 + dice.below(100) as u64, output: 1, ..Usage::default() };
         Ok(Reply {
             text,
-            calls: (0..calls).map(|_| self.call(&request.tools)).collect(),
+            calls: (0..calls).map(|_| self.call(&request)).collect(),
             model: "improviser".into(),
             usage,
             cost: dice.chance(80).then(|| Cost::from_nanos(dice.below(1000) as u64)),
@@ -218,7 +231,9 @@ pub(super) fn tools(effects: &Effects, mood: &Mood) -> Toolbox {
     let classes = [("look", Effect::Pure), ("put", Effect::Idempotent), ("pay", Effect::Unsafe)];
     let mut tools = Toolbox::new();
     let all = builtin(Settings::default());
-    for name in ["send_message", "spawn_agent", "ask_user", "wait", "create_note", "search_notes"] {
+    for name in
+        ["send_message", "spawn_agent", "reactivate_agent", "ask_user", "wait", "create_note", "search_notes"]
+    {
         all.get(name).into_iter().for_each(|tool| tools.add(Arc::clone(tool)));
     }
     classes.into_iter().fold(tools, |tools, (name, effect)| {
