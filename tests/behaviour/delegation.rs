@@ -164,40 +164,38 @@ async fn a_peers_failure_is_an_error_output_and_the_caller_goes_on() {
 
 #[tokio::test]
 async fn depth_children_and_tree_are_bounded_and_the_agent_is_told() {
-    let deep = |limits: Limits| Kind {
-        peers: vec!["assistant".into()],
-        instructions: "Go deeper.".into(),
-        limits,
-        ..Kind::bare("assistant")
-    };
+    let names = ["assistant", "one", "two", "three", "four"];
     // Every agent delegates to one below until it is told that it may not; then it answers.
-    let model = ScriptedModel::deciding(|request: &Request| {
+    let model = ScriptedModel::deciding(move |request: &Request| {
+        let at = names.iter().position(|name| request.system.starts_with(&format!("{name}: "))).unwrap();
         Some(Ok(match request.messages.last() {
             Some(Message::User(_)) => {
-                Script::call("send_message", json!({"recipient": "assistant", "message": "deeper"}))
+                Script::call("send_message", json!({"recipient": names[at + 1], "message": "deeper"}))
             }
             Some(Message::Output { text, .. }) => Script::text(text.clone()),
             other => Script::text(format!("{other:?}")),
         }))
     });
-    let limits = Limits { max_depth: 3, ..Limits::default() };
-    let world = World::builder(model.clone())
-        .tools(first_tools())
-        .kinds(Kinds::none().with(deep(limits)))
-        .start()
-        .await;
-    let root = world.ask("deeper").await;
-    world.ended(root.id).await;
-    assert_eq!(world.client().tree(root.id).await.unwrap().len(), 4);
-    let last = world.client().transcript(root.id).await.unwrap().pop().unwrap();
-    assert!(last.text.contains("3 levels deep"), "{}", last.text);
-
-    let limits = Limits { max_tree: 2, ..Limits::default() };
-    let world =
-        World::builder(model).tools(first_tools()).kinds(Kinds::none().with(deep(limits))).start().await;
-    let root = world.ask("deeper").await;
-    world.ended(root.id).await;
-    assert_eq!(world.client().tree(root.id).await.unwrap().len(), 2);
-    let last = world.client().transcript(root.id).await.unwrap().pop().unwrap();
-    assert!(last.text.contains("the limit is 2"), "{}", last.text);
+    for (limits, agents, told) in [
+        (Limits { max_depth: 3, ..Limits::default() }, 4, "3 levels deep"),
+        (Limits { max_tree: 2, ..Limits::default() }, 2, "the limit is 2"),
+    ] {
+        let kinds = names.iter().zip(names.iter().skip(1).chain(&names)).fold(
+            Kinds::none(),
+            |kinds, (name, next)| {
+                kinds.with(Kind {
+                    peers: vec![(*next).into()],
+                    instructions: format!("{name}: go deeper."),
+                    limits: limits.clone(),
+                    ..Kind::bare(*name)
+                })
+            },
+        );
+        let world = World::builder(model.clone()).tools(first_tools()).kinds(kinds).start().await;
+        let root = world.ask("deeper").await;
+        world.ended(root.id).await;
+        assert_eq!(world.client().tree(root.id).await.unwrap().len(), agents);
+        let last = world.client().transcript(root.id).await.unwrap().pop().unwrap();
+        assert!(last.text.contains(told), "{}", last.text);
+    }
 }

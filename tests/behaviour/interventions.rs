@@ -371,7 +371,13 @@ async fn what_is_written_while_an_agent_is_deleted_is_read_and_nothing_is_left()
     person(&world).intervene(root.id, Action::Delete, None).await.unwrap();
     // Whoever looked before the deletion posts after it.
     let (at, wakeup) = (root.updated, WakeupId::new());
-    let body = PostBody::Message { from: Author::User, text: "and then?".into(), task: None, queued: false };
+    let body = PostBody::Message {
+        from: Author::User,
+        text: "and then?".into(),
+        task: None,
+        queued: false,
+        terms: None,
+    };
     let mut late = Commit::new(at);
     late.post(Post { id: PostId::new(), agent: root.id, at, wakeup, body }, &root.owner);
     world.store().commit(late).await.unwrap();

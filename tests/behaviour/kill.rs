@@ -29,28 +29,51 @@ struct Provider {
     told: mpsc::UnboundedSender<usize>,
     seen: Arc<Mutex<Vec<String>>>,
     held: Option<usize>,
+    answer: Answer,
+}
+
+/// Who is asked, and what they say, by what they are told to be and how many outputs they have.
+type Answer = fn(&str, usize) -> (&'static str, Value);
+
+/// An assistant that has a researcher look.
+fn researched(system: &str, outputs: usize) -> (&'static str, Value) {
+    match (system.contains("You are the Researcher"), outputs) {
+        (false, 0) => {
+            ("assistant", call("send_message", json!({"recipient": "researcher", "message": "Look."})))
+        }
+        (true, 0) => ("researcher", call("list_files", json!({}))),
+        (true, _) => ("researcher", json!({"content": "one file"})),
+        (false, _) => ("assistant", json!({"content": "There is one file."})),
+    }
+}
+
+/// A lead hands on to a middle, that to a worker.
+fn handed_down(system: &str, outputs: usize) -> (&'static str, Value) {
+    let next = |recipient: &str| call("send_message", json!({"recipient": recipient, "message": "Look."}));
+    match (system.contains("You lead."), system.contains("You stand between."), outputs) {
+        (true, _, 0) => ("lead", next("middle")),
+        (_, true, 0) => ("middle", next("worker")),
+        (true, ..) => ("lead", json!({"content": "There is one file."})),
+        (_, true, _) => ("middle", json!({"content": "It is one file."})),
+        (_, _, 0) => ("worker", call("list_files", json!({}))),
+        _ => ("worker", json!({"content": "one file"})),
+    }
 }
 
 async fn complete(State(provider): State<Provider>, Json(request): Json<Value>) -> impl IntoResponse {
     let system = request["messages"][0]["content"].to_string();
-    let researcher = system.contains("You are the Researcher");
     let outputs =
         request["messages"].as_array().into_iter().flatten().filter(|m| m["role"] == "tool").count();
+    let (who, delta) = (provider.answer)(&system, outputs);
     let number = {
         let mut seen = provider.seen.lock().unwrap();
-        seen.push(format!("{} {outputs}", if researcher { "researcher" } else { "assistant" }));
+        seen.push(format!("{who} {outputs}"));
         seen.len()
     };
     provider.told.send(number).unwrap();
     if provider.held == Some(number) {
         std::future::pending::<()>().await;
     }
-    let delta = match (researcher, outputs) {
-        (false, 0) => call("send_message", json!({"recipient": "researcher", "message": "Look."})),
-        (true, 0) => call("list_files", json!({})),
-        (true, _) => json!({"content": "one file"}),
-        (false, _) => json!({"content": "There is one file."}),
-    };
     ([(header::CONTENT_TYPE, "text/event-stream")], stream_of(&delta))
 }
 
@@ -73,9 +96,12 @@ pub(crate) fn call(tool: &str, arguments: Value) -> Value {
 }
 
 /// Serves a provider on loopback; returns its address and what it tells.
-async fn serve(held: Option<usize>) -> (String, Arc<Mutex<Vec<String>>>, mpsc::UnboundedReceiver<usize>) {
+async fn serve(
+    answer: Answer,
+    held: Option<usize>,
+) -> (String, Arc<Mutex<Vec<String>>>, mpsc::UnboundedReceiver<usize>) {
     let (told, tells) = mpsc::unbounded_channel();
-    let provider = Provider { told, seen: Arc::default(), held };
+    let provider = Provider { told, seen: Arc::default(), held, answer };
     let seen = Arc::clone(&provider.seen);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -126,24 +152,45 @@ async fn transcripts(directory: &Path) -> Vec<Vec<String>> {
 fn files(directory: &Path) {
     std::fs::create_dir_all(directory.join("files")).unwrap();
     std::fs::write(directory.join("files/one.txt"), "one").unwrap();
+    let kinds = directory.join("data/kinds");
+    std::fs::create_dir_all(&kinds).unwrap();
+    let kind = |name: &str, front: &str, body: &str| {
+        std::fs::write(kinds.join(format!("{name}.md")), format!("---\nname: {name}\n{front}---\n{body}\n"))
+            .unwrap();
+    };
+    kind("lead", "tools: [send_message]\npeers: [middle]\n", "You lead.");
+    kind("middle", "tools: [send_message]\npeers: [worker]\n", "You stand between.");
+    kind("worker", "tools: [list_files]\n", "You work.");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_delegation_is_finished_by_the_next_start() {
+    let requests = ["assistant 0", "researcher 0", "researcher 1", "assistant 1"];
+    killed_at_every_request(researched, &["run", "How many files?"], &requests).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_delegation_three_deep_ends_as_if_undisturbed() {
+    let requests = ["lead 0", "middle 0", "worker 0", "worker 1", "middle 1", "lead 1"];
+    killed_at_every_request(handed_down, &["run", "How many files?", "--kind", "lead"], &requests).await;
+}
+
+/// Runs this undisturbed, and then with a `kill -9` in the middle of each of these requests.
+async fn killed_at_every_request(answer: Answer, arguments: &[&str], expected_requests: &[&str]) {
     let undisturbed = tempfile::tempdir().unwrap();
     files(undisturbed.path());
-    let (url, seen, _tells) = serve(None).await;
-    let ran = output(start(undisturbed.path(), &url, &["run", "How many files?"])).await;
+    let (url, seen, _tells) = serve(answer, None).await;
+    let ran = output(start(undisturbed.path(), &url, arguments)).await;
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let expected = transcripts(undisturbed.path()).await;
     let requests = seen.lock().unwrap().clone();
-    assert_eq!(requests, ["assistant 0", "researcher 0", "researcher 1", "assistant 1"]);
+    assert_eq!(requests, expected_requests);
 
     for held in 1..=requests.len() {
         let directory = tempfile::tempdir().unwrap();
         files(directory.path());
-        let (url, seen, mut tells) = serve(Some(held)).await;
-        let mut child = start(directory.path(), &url, &["run", "How many files?"]);
+        let (url, seen, mut tells) = serve(answer, Some(held)).await;
+        let mut child = start(directory.path(), &url, arguments);
         while tells.recv().await.unwrap() != held {}
         // SIGKILL: no handler runs, nothing is flushed.
         child.kill().unwrap();

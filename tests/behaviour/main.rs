@@ -3,6 +3,7 @@
 
 mod approvals;
 mod chat;
+mod checks;
 mod conversation;
 mod crash;
 mod crowd;
@@ -25,9 +26,11 @@ mod receivers;
 mod retention;
 mod retries;
 mod sessions;
+mod stop;
 mod stuck;
 mod sub_agents;
 mod telemetry;
+mod threads;
 mod tools;
 mod upkeep;
 mod usage;

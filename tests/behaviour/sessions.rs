@@ -8,7 +8,7 @@ use entourage_store::Page;
 use entourage_testkit::{Faults, HeldModel, World};
 use entourage_tests::{first_tools, one_kind, plain};
 use entourage_types::{
-    AgentId, Answer, EventBody, InterventionStatus, Session, SessionEnd, Sessions, Status,
+    AgentId, Answer, EventBody, InterventionStatus, Kind, Session, SessionEnd, Sessions, Status,
 };
 use serde_json::json;
 
@@ -264,16 +264,18 @@ async fn the_session_of_an_agent_that_works_for_another_stays_open() {
         Some(Ok(match request.messages.last() {
             Some(Message::User(text)) if is_summary(request) => Script::text(format!("{} words", text.len())),
             Some(Message::User(text)) if text == "Go." => {
-                Script::call("send_message", json!({"recipient": "assistant", "message": "work"}))
+                Script::call("send_message", json!({"recipient": "worker", "message": "work"}))
             }
             _ => Script::text("Done."),
         }))
     });
+    let mut worker = Kind { instructions: "Work.".into(), ..Kind::bare("worker") };
+    worker.context.sessions = Sessions::Idle;
     let kinds = one_kind(|kind| {
         kind.context.sessions = Sessions::Idle;
-        kind.peers = vec!["assistant".into()];
+        kind.peers = vec!["worker".into()];
     });
-    let world = start(&model, kinds).await;
+    let world = start(&model, kinds.with(worker)).await;
     let root = world.ask("Go.").await;
     let child = world.until(root.id, |event| {
         event.agent != root.id

@@ -303,7 +303,7 @@ async fn a_fork_bomb_is_stopped_by_its_limits_while_others_are_served() {
 }
 
 #[tokio::test]
-async fn agents_that_hand_their_work_to_each_other_end_at_the_depth_allowed() {
+async fn agents_that_hand_their_work_to_each_other_end_before_they_wait_for_themselves() {
     let model = ScriptedModel::deciding(|request: &Request| {
         let other = if request.system.starts_with("Ping.") { "pong" } else { "ping" };
         Some(Ok(match request.messages.last() {
@@ -326,6 +326,6 @@ async fn agents_that_hand_their_work_to_each_other_end_at_the_depth_allowed() {
     let root = world.ask("Go.").await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     let tree = world.client().tree(root.id).await.unwrap();
-    assert_eq!(tree.len(), 6, "five levels below the root");
-    assert!(transcript(&world, &root).await[2].contains("levels deep, the most allowed"));
+    assert_eq!(tree.len(), 4, "the last would write to one that waits for it");
+    assert!(transcript(&world, &root).await[2].contains("waits for an answer of this very conversation"));
 }

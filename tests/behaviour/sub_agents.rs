@@ -127,7 +127,8 @@ async fn what_comes_just_as_an_agent_ends_is_a_second_round_of_its_task() {
     let worker = workers(&world, chat.id).await.remove(0);
     let task = tasks(&world, chat.id).await.remove(0);
     let from = Author::Agent { id: chat.id, kind: "orchestrator".into() };
-    let body = PostBody::Message { from, text: "and two".into(), task: Some(task.id), queued: false };
+    let body =
+        PostBody::Message { from, text: "and two".into(), task: Some(task.id), queued: false, terms: None };
     let (id, at, wakeup) = (PostId::new(), world.clock().now(), WakeupId::new());
     let mut commit = Commit::new(at);
     commit.post(Post { id, agent: worker.id, at, wakeup, body }, &worker.owner);

@@ -169,7 +169,13 @@ async fn a_message_that_woke_nobody_is_read() {
     let model = ScriptedModel::new([Script::text("Read.")]);
     let world = World::scripted(&model, first_tools()).await;
     let agent = world.client().create(NewAgent::default(), None).await.unwrap();
-    let body = PostBody::Message { from: Author::User, text: "Read this.".into(), task: None, queued: false };
+    let body = PostBody::Message {
+        from: Author::User,
+        text: "Read this.".into(),
+        task: None,
+        queued: false,
+        terms: None,
+    };
     let post = Post { id: PostId::new(), agent: agent.id, at: agent.created, wakeup: WakeupId::new(), body };
     world.store().commit(Commit::new(agent.created).write(Write::Post(post))).await.unwrap();
     assert_eq!(mend(&world).await, [("stranded", 1, 1)]);

@@ -10,7 +10,8 @@ use entourage_types::{Agent, Owner, Time};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Client, Clock, Kinds, SystemClock, Tracer,
+    Check, Client, Clock, Kinds, SystemClock, Tracer,
+    check::Checks,
     feed::Feed,
     live::Live,
     memory::Memory,
@@ -38,6 +39,7 @@ pub(crate) struct Inner {
     pub(crate) live: Live,
     pub(crate) outbox: Outbox,
     pub(crate) tracer: Option<Arc<dyn Tracer>>,
+    pub(crate) checks: Checks,
     /// Held by whoever does a round of upkeep.
     pub(crate) rounds: tokio::sync::Mutex<()>,
     /// Set when the process shall end: activations stop at their next step and go on elsewhere.
@@ -55,6 +57,7 @@ pub struct Builder {
     clock: Arc<dyn Clock>,
     tracer: Option<Arc<dyn Tracer>>,
     outbox: Outbox,
+    checks: Checks,
     stopping: CancellationToken,
 }
 
@@ -70,6 +73,7 @@ impl House {
             clock: Arc::new(SystemClock),
             tracer: None,
             outbox: Outbox::default(),
+            checks: Checks::default(),
             stopping: CancellationToken::new(),
         }
     }
@@ -160,6 +164,12 @@ impl Builder {
         self
     }
 
+    /// A check, by the name that kinds give it; one of the same name is replaced.
+    pub fn check(mut self, name: impl Into<String>, check: Arc<dyn Check>) -> Self {
+        self.checks.insert(name.into(), check);
+        self
+    }
+
     /// The token that stops activations at their next step.
     pub fn stopping(mut self, stopping: CancellationToken) -> Self {
         self.stopping = stopping;
@@ -180,6 +190,7 @@ impl Builder {
                 recent: Recent::default(),
                 live: Live::default(),
                 tracer: self.tracer,
+                checks: self.checks,
                 rounds: tokio::sync::Mutex::default(),
                 outbox: self.outbox,
                 store,

@@ -7,6 +7,7 @@ mod advance;
 pub mod agencies;
 mod approval;
 mod budget;
+mod check;
 mod client;
 mod clock;
 mod digest;
@@ -29,15 +30,17 @@ mod retention;
 mod retry;
 mod run;
 mod sub_agents;
+mod thread;
 pub mod trace;
 pub mod upkeep;
 mod versions;
 mod watch;
 
 pub use agencies::{Agency, Chart};
+pub use check::{Check, Checked, Side};
 pub use client::{
     Block, Client, Entry, FailedAttempt, FoundDamage, InUse, JobRecord, NewAgent, Posted, ReceiverRecord,
-    Role, Seen, Telling,
+    Role, RunBelow, Seen, Speech, Spoken, Telling,
 };
 pub use clock::{Clock, SystemClock};
 pub use error::Error;

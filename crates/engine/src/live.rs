@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use entourage_types::{AgentId, Time};
+use entourage_types::{AgentId, PostId, Time};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Clock, watch::Pulse};
@@ -34,6 +34,8 @@ pub(crate) struct Live {
 struct Activation {
     /// Cancelled when it shall end where it is.
     cut: CancellationToken,
+    /// The message that it answers, where that is answered by a run of its own.
+    answers: Arc<Mutex<Option<PostId>>>,
     /// Cancelled when it is over, or was left behind.
     gone: Arc<CancellationToken>,
 }
@@ -95,7 +97,8 @@ impl Live {
         match locked(&self.at_work).entry(agent) {
             Entry::Occupied(other) => Err(other.get().clone()),
             Entry::Vacant(place) => {
-                let activation = Activation { cut: stopping.child_token(), gone: Arc::default() };
+                let activation =
+                    Activation { cut: stopping.child_token(), answers: Arc::default(), gone: Arc::default() };
                 place.insert(activation.clone());
                 let at_work = Arc::clone(&self.at_work);
                 Ok(Entered { agent, activation, pulse: Arc::new(Pulse::new(now)), at_work })
@@ -124,6 +127,14 @@ impl Live {
     /// Cuts off what the agent is doing. What it has committed stands.
     pub(crate) fn cut(&self, agent: AgentId) {
         if let Some(activation) = locked(&self.at_work).get(&agent) {
+            activation.cut.cancel();
+        }
+    }
+
+    /// The same where it answers this message; whatever else it is doing goes on.
+    pub(crate) fn cut_answer(&self, agent: AgentId, message: PostId) {
+        let at_work = locked(&self.at_work);
+        if let Some(activation) = at_work.get(&agent).filter(|it| *locked(&it.answers) == Some(message)) {
             activation.cut.cancel();
         }
     }
@@ -165,6 +176,11 @@ impl Entered {
     /// The signs of life of this activation.
     pub(crate) fn pulse(&self) -> &Arc<Pulse> {
         &self.pulse
+    }
+
+    /// Where this activation says which message it answers.
+    pub(crate) fn answers(&self) -> &Arc<Mutex<Option<PostId>>> {
+        &self.activation.answers
     }
 
     /// Cancelled when this activation shall end where it is.

@@ -69,11 +69,26 @@ pub enum Error {
     Configuration(String),
 }
 
+/// How the description of an answer begins that says nothing.
+const EMPTY: &str = "empty";
+
 impl Error {
     /// Whether another attempt may help.
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
         !matches!(self, Self::Refused { .. } | Self::Denied { .. } | Self::Configuration(_))
+    }
+
+    /// An answer of a model that says nothing.
+    #[must_use]
+    pub fn empty(model: String) -> Self {
+        Self::BadAnswer { model, what: format!("{EMPTY}: neither text nor a tool call") }
+    }
+
+    /// Whether the model answered, and said nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::BadAnswer { what, .. } if what.starts_with(EMPTY))
     }
 
     /// How long the provider, or the gate before it, asks to wait.

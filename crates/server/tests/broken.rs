@@ -66,6 +66,10 @@ impl Store for Broken {
         self.fail()
     }
 
+    async fn last_event(&self, _: &Scope, _: AgentId) -> Result<u64> {
+        self.fail()
+    }
+
     async fn events(&self, _: &Scope, _: AgentId, _: u64, _: u32) -> Result<Vec<Event>> {
         self.fail()
     }

@@ -92,8 +92,13 @@ impl Activation {
             started: at,
             updated: at,
         };
-        let body =
-            PostBody::Message { from: Author::User, text: "hello".to_owned(), task: None, queued: false };
+        let body = PostBody::Message {
+            from: Author::User,
+            text: "hello".to_owned(),
+            task: None,
+            queued: false,
+            terms: None,
+        };
         let post = Post { id: PostId::new(), agent: self.agent.id, at, wakeup: WakeupId::new(), body };
         self.agent.updated = at;
         self.run.model_calls += 1;

@@ -4,6 +4,7 @@ use entourage_types::{AgentId, Event, EventBody, Scope, Time};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
+    agents,
     fault::Result,
     items,
     known::Known,
@@ -43,6 +44,12 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Event> {
         None => json(row, 5)?,
     };
     Ok(Event { root, seq: count(row, 1)?, agent, at: time(row, 3)?, body })
+}
+
+/// The number of the tree's last event for whoever sees the tree, 0 otherwise or when it has none.
+pub(crate) fn last_seen(connection: &Connection, scope: &Scope, root: AgentId) -> Result<u64> {
+    let seen = agents::get(connection, root)?.is_some_and(|agent| scope.sees(&agent.owner));
+    if seen { last(connection, root) } else { Ok(0) }
 }
 
 /// Numbers what a commit tells, writes it, and returns it as subscribers get it.

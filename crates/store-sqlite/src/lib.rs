@@ -224,6 +224,11 @@ impl Store for SqliteStore {
         self.read(move |on| events::list(on, &scope, root, after, limit)).await
     }
 
+    async fn last_event(&self, scope: &Scope, root: AgentId) -> Result<u64> {
+        let scope = scope.clone();
+        self.read(move |on| events::last_seen(on, &scope, root)).await
+    }
+
     async fn due(&self, until: Time, after: Option<(Time, WakeupId)>, limit: u32) -> Result<Vec<Wakeup>> {
         self.read(move |on| inbox::due(on, until, after, limit)).await
     }

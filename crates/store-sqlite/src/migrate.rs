@@ -12,6 +12,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0003_usage.sql"),
     include_str!("../migrations/0004_memory.sql"),
     include_str!("../migrations/0005_clustered_items.sql"),
+    include_str!("../migrations/0006_threads.sql"),
 ];
 
 /// What marks a database as one of this program: `Ento`.

@@ -127,6 +127,10 @@ impl<B: Between> Store for Through<B> {
         Ok(self.between.events(self.store.events(&scope, root, after, limit).await?))
     }
 
+    async fn last_event(&self, scope: &Scope, root: AgentId) -> Result<u64> {
+        self.store.last_event(&self.enter(scope).await?, root).await
+    }
+
     async fn due(&self, until: Time, after: Option<(Time, WakeupId)>, limit: u32) -> Result<Vec<Wakeup>> {
         self.between.pass().await?;
         self.store.due(until, after, limit).await

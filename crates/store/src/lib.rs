@@ -71,6 +71,9 @@ pub trait Store: Send + Sync + 'static {
     /// Events of one tree with numbers above `after`, in order and without gaps.
     async fn events(&self, scope: &Scope, root: AgentId, after: u64, limit: u32) -> Result<Vec<Event>>;
 
+    /// The number of a tree's last event; 0 where there is none.
+    async fn last_event(&self, scope: &Scope, root: AgentId) -> Result<u64>;
+
     /// Wake-ups due at `until` or before, in the order of (due, id), after the given one.
     async fn due(&self, until: Time, after: Option<(Time, WakeupId)>, limit: u32) -> Result<Vec<Wakeup>>;
 

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use entourage_engine::{Courier, Kinds, Outbox, Receiver, Tracer, dispatch::Settings};
+use entourage_engine::{Check, Courier, Kinds, Outbox, Receiver, Tracer, dispatch::Settings};
 use entourage_llm::Model;
 use entourage_store::{MemoryStore, Store, Through};
 use entourage_store_sqlite::{Durability, Settings as StoreSettings, SqliteStore};
@@ -25,6 +25,7 @@ pub struct WorldBuilder {
     in_memory: bool,
     clock: FakeClock,
     tracer: Option<Arc<dyn Tracer>>,
+    checks: Vec<(String, Arc<dyn Check>)>,
     outbox: Outbox,
     courier: Option<Arc<dyn Courier>>,
     witness: Witness,
@@ -42,6 +43,7 @@ impl WorldBuilder {
             in_memory: false,
             clock: FakeClock::default(),
             tracer: None,
+            checks: Vec::new(),
             outbox: Outbox::default(),
             courier: None,
             witness: Witness::default(),
@@ -90,6 +92,12 @@ impl WorldBuilder {
         self
     }
 
+    /// A check, by the name that kinds give it.
+    pub fn check(mut self, name: &str, check: Arc<dyn Check>) -> Self {
+        self.checks.push((name.to_owned(), check));
+        self
+    }
+
     /// Keeps the rows in memory instead of in a database file.
     pub fn in_memory(mut self) -> Self {
         self.in_memory = true;
@@ -135,6 +143,7 @@ impl WorldBuilder {
             workers: self.workers,
             places: self.places,
             tracer: self.tracer,
+            checks: self.checks,
             outbox: self.outbox,
             courier: self.courier,
             directory,

@@ -62,7 +62,6 @@ bugs! {
     ChildOutlives => "a deleted child lives on",
     DeletedComesBack => "a deleted agent is as new",
     ToolActsTwice => "a tool has its effect twice in one call",
-    EmptyAnswerTaken => "a model's broken answer is taken for an empty one",
     CallIdsRepeat => "a model's own call ids, which repeat, are taken for ours",
 }
 

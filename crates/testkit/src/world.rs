@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use entourage_engine::{
-    Builder, Client, Clock, Courier, House, Kinds, NewAgent, Outbox, Signal, Tracer,
+    Builder, Check, Client, Clock, Courier, House, Kinds, NewAgent, Outbox, Signal, Tracer,
     dispatch::{Dispatcher, Embedded, Settings},
 };
 use entourage_llm::{Model, ScriptedModel};
@@ -38,6 +38,7 @@ pub(crate) struct Parts {
     pub(crate) workers: usize,
     pub(crate) places: usize,
     pub(crate) tracer: Option<Arc<dyn Tracer>>,
+    pub(crate) checks: Vec<(String, Arc<dyn Check>)>,
     pub(crate) outbox: Outbox,
     pub(crate) courier: Option<Arc<dyn Courier>>,
     pub(crate) directory: Option<tempfile::TempDir>,
@@ -50,6 +51,7 @@ impl Parts {
     /// A house with this world's model and kinds.
     fn house(&self, store: &Arc<dyn Store>) -> Builder {
         let house = House::builder(Arc::clone(store), Arc::clone(&self.model)).outbox(self.outbox.clone());
+        let house = self.checks.iter().fold(house, |house, (name, check)| house.check(name, check.clone()));
         let Some(directory) = self.kinds_in.clone() else { return house.kinds(self.kinds.clone()) };
         let read = move || {
             let mut kinds = Kinds::none();

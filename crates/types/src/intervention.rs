@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Author, Entity, EntityKind, InterventionId, Owner, Record, Time, status::words};
+use crate::{
+    AgentId, Author, Entity, EntityKind, InterventionId, Owner, PostId, Record, Time, status::words,
+};
 
 words! {
     /// What is done to an agent.
@@ -19,6 +21,9 @@ words! {
         Modify => "modify",
         /// Its failed run is begun again, or the attempt it waits for is made now.
         Retry => "retry",
+        /// What it is doing ends, with all that it has given to others for it; it can be written to
+        /// again.
+        Stop => "stop",
         /// Its session is closed: summed up, and a clean one begun, once it rests.
         CloseSession => "close_session",
         /// It ends for good, and everybody below it.
@@ -54,6 +59,9 @@ pub struct Intervention {
     /// The words that came with it: a remark, a message, a new instruction, a reason.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub text: Option<String>,
+    /// The message whose answer it is about, where it is about no other.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub of: Option<PostId>,
     /// Where it stands.
     pub status: InterventionStatus,
     /// When it was asked for.

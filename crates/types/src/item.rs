@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AgentId, CallId, ModelUse, PostId, RunId, TaskId, Time};
+use crate::{AgentId, CallId, ModelUse, PostId, RunId, TaskId, Terms, Time};
 
 /// One entry of an agent's transcript.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,16 +54,20 @@ pub struct Message {
     /// Of a result: whether the task failed. None of a message that brings no result.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failed: Option<bool>,
-    /// The post by which a person's message came: what it was known by before it was read.
+    /// The post by which a message came whose answer somebody waits for: what it was known by before it
+    /// was read.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub post: Option<PostId>,
+    /// What holds for the run that answers it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub terms: Option<Terms>,
 }
 
 impl Message {
     /// A message that brings no result.
     #[must_use]
     pub fn new(from: Author, text: impl Into<String>, task: Option<TaskId>) -> Self {
-        Self { from, text: text.into(), task, failed: None, post: None }
+        Self { from, text: text.into(), task, failed: None, post: None, terms: None }
     }
 }
 

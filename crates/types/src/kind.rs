@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ApprovalRule, ContextPolicy, EffectClasses, Limits, Verdict, status::words};
+use crate::{ApprovalRule, Checks, ContextPolicy, EffectClasses, Limits, Verdict, status::words};
 
 /// What sort of agent this is.
 ///
@@ -45,6 +45,9 @@ pub struct Kind {
     pub reply: Reply,
     /// What becomes of a message that comes while it is at work.
     pub input: Input,
+    /// What must be let pass: what it is told, and what it answers.
+    #[serde(skip_serializing_if = "Checks::is_default", default)]
+    pub checks: Checks,
     /// What its model gets to see beside its instructions.
     pub context: ContextPolicy,
     /// Its limits.
@@ -83,6 +86,7 @@ impl Kind {
             conversational: false,
             reply: Reply::FinalText,
             input: Input::Steer,
+            checks: Checks::default(),
             context: ContextPolicy::default(),
             limits: Limits::default(),
             output_schema: None,

@@ -5,6 +5,7 @@
 
 mod agent;
 mod approval;
+mod checks;
 mod context;
 mod day;
 mod delivery;
@@ -28,6 +29,7 @@ mod run;
 mod session;
 mod status;
 mod task;
+mod terms;
 mod time;
 mod tool;
 mod usage;
@@ -35,6 +37,7 @@ mod wakeup;
 
 pub use agent::Agent;
 pub use approval::{ApprovalRule, Comparison, Condition};
+pub use checks::Checks;
 pub use context::{ContextPolicy, Section, Sessions};
 pub use day::Day;
 pub use delivery::{Delivery, DeliveryStatus, Occasion, Subject};
@@ -60,6 +63,7 @@ pub use run::{Run, Step, StepState, StopReason};
 pub use session::{Session, SessionEnd};
 pub use status::{Status, WaitingOn};
 pub use task::{Task, TaskResult};
+pub use terms::Terms;
 pub use time::Time;
 pub use tool::{Effect, EffectClasses, ToolSpec};
 pub use usage::{Cost, ModelUse, Spent, Tally, Usage};

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Action, AgentId, Answer, Author, CallId, InterventionId, PostId, QuestionId, TaskId, TaskResult, Time,
-    WakeupId,
+    Action, AgentId, Answer, Author, CallId, InterventionId, PostId, QuestionId, TaskId, TaskResult, Terms,
+    Time, WakeupId,
 };
 
 /// One entry of an agent's inbox.
@@ -38,6 +38,9 @@ pub enum PostBody {
         /// Whether it waits for the next run when one is under way.
         #[serde(skip_serializing_if = "std::ops::Not::not", default)]
         queued: bool,
+        /// What holds for the run that answers it, which is then a run of its own.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        terms: Option<Terms>,
     },
     /// A person intervenes.
     Intervention {
@@ -48,6 +51,9 @@ pub enum PostBody {
         /// The words that came with it.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         text: Option<String>,
+        /// The message whose answer it is about, where it is about no other.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        of: Option<PostId>,
     },
     /// A person answered a question.
     Answer {

@@ -94,6 +94,12 @@ words! {
         MaxCost => "max_cost",
         /// The model failed for good.
         ModelFailed => "model_failed",
+        /// The model had neither text nor a call to offer, however often it was asked.
+        EmptyResponse => "empty_response",
+        /// A check refused what it was told.
+        InputRejected => "input_rejected",
+        /// A check refused its answer, and the next one too.
+        ValidationFailed => "validation_failed",
         /// The kind, a tool or the house itself is at fault.
         Error => "error",
         /// A person or a parent's end.

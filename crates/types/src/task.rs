@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, CallId, Entity, EntityKind, Owner, Record, Status, TaskId, Time};
+use crate::{AgentId, CallId, Entity, EntityKind, Owner, PostId, Record, RunId, Status, TaskId, Time};
 
 /// An assignment from one agent to another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,6 +30,12 @@ pub struct Task {
     /// What came of it, once something has.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub result: Option<TaskResult>,
+    /// The post that assigned it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub post: Option<PostId>,
+    /// The run that worked on it, once that has ended.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub run: Option<RunId>,
     /// When it was assigned.
     pub created: Time,
     /// When it last changed.

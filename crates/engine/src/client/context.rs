@@ -1,5 +1,6 @@
 //! What an agent's model sees, block by block: where its window, its cache and its money go.
 
+use entourage_llm::Message;
 use entourage_store::ItemQuery;
 use entourage_types::{Agent, AgentId, Cost, Item, ItemBody, ModelUse, Usage};
 use serde::{Deserialize, Serialize};
@@ -107,6 +108,17 @@ impl Client {
             cost: costs.map(|costs| costs.into_iter().fold(Cost::default(), added)),
             blocks,
         })
+    }
+
+    /// The conversation as an agent's model would read it now, without what stands before and behind it.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`]; [`crate::Error::UnknownKind`] where the agent's kind is gone.
+    pub async fn history(&self, agent: AgentId) -> Result<Vec<Message>> {
+        let agent = self.agent(agent).await?;
+        let kind = self.house.kinds().named(&agent.kind)?;
+        let items = self.session_items(&agent).await?;
+        Ok(View::of(&items, &kind).messages(false))
     }
 
     /// The items of an agent's open session.

@@ -115,7 +115,7 @@ pub(super) fn message_post(agent: &Agent, text: String, queued: bool) -> Post {
         agent: agent.id,
         at: agent.updated,
         wakeup: WakeupId::new(),
-        body: PostBody::Message { from: Author::User, text, task: None, queued },
+        body: PostBody::Message { from: Author::User, text, task: None, queued, terms: None },
     }
 }
 

@@ -17,9 +17,30 @@ impl Client {
     /// [`Error::NotFound`]; [`Error::Gone`] for a deleted agent; [`Error::Invalid`] where words are
     /// missing; [`Error::NotNow`] for a retry of what did not fail, or a resume of what is not paused.
     pub async fn intervene(&self, id: AgentId, action: Action, text: Option<&str>) -> Result<Intervention> {
+        self.do_to(id, action, text, None).await
+    }
+
+    /// Nobody wants an answer to this message any more: the run that answers it ends, with all that it
+    /// has given to others for it. Where the message was answered, nothing happens.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::Gone`] for a deleted agent.
+    pub async fn withdraw(&self, agent: AgentId, message: PostId) -> Result<Intervention> {
+        self.do_to(agent, Action::Stop, None, Some(message)).await
+    }
+
+    async fn do_to(
+        &self,
+        id: AgentId,
+        action: Action,
+        text: Option<&str>,
+        of: Option<PostId>,
+    ) -> Result<Intervention> {
         let agent = self.agent(id).await?;
         let text = checked(action, text)?;
-        self.is_possible(&agent, action).await?;
+        if of.is_none() || agent.status == Status::Cancelled {
+            self.is_possible(&agent, action).await?;
+        }
         let now = self.house.now();
         let at_once = matches!(action, Action::Comment | Action::Steer);
         let mut done = Intervention {
@@ -30,6 +51,7 @@ impl Client {
             by: Author::User,
             action,
             text: text.map(str::to_owned),
+            of,
             status: if at_once { InterventionStatus::Applied } else { InterventionStatus::Pending },
             created: now,
             updated: now,
@@ -47,6 +69,10 @@ impl Client {
             }
             // What is under way is of no use any more.
             Action::Modify => self.house.inner.live.cut(id),
+            Action::Stop => match of {
+                Some(message) => self.house.inner.live.cut_answer(id, message),
+                None => self.house.inner.live.cut(id),
+            },
             _ => {}
         }
         Ok(done)
@@ -69,6 +95,12 @@ impl Client {
         }
         let paused = agent.waiting_on == Some(WaitingOn::Resume);
         match action {
+            Action::Stop
+                if !matches!(agent.status, Status::Running | Status::Waiting)
+                    && self.house.store().inbox(agent.id).await?.is_empty() =>
+            {
+                Err(Error::NotNow { agent: agent.id, why: "it is not at work" })
+            }
             Action::Resume if !paused && !self.is_about_to(agent.id, Action::Pause).await? => {
                 Err(Error::NotNow { agent: agent.id, why: "it is not paused" })
             }
@@ -114,7 +146,8 @@ pub(crate) fn post_of(done: &Intervention) -> Option<PostBody> {
             text: text.unwrap_or_default(),
             task: None,
             queued: false,
+            terms: None,
         }),
-        action => Some(PostBody::Intervention { id: done.id, action, text }),
+        action => Some(PostBody::Intervention { id: done.id, action, text, of: done.of }),
     }
 }

@@ -1,7 +1,7 @@
 //! What one owner may see and do. A foreign id reads as if it did not exist.
 //!
-//! One file per thing that can be asked: create, send, answer, grants, intervene, kinds, memory, operate,
-//! read, steps, transcript, usage, wake, webhooks.
+//! One file per thing that can be asked: create, send, speak, answer, grants, intervene, kinds, memory,
+//! nested, operate, read, steps, transcript, usage, wake, webhooks.
 
 mod answer;
 mod context;
@@ -10,9 +10,11 @@ mod grants;
 mod intervene;
 mod kinds;
 mod memory;
+mod nested;
 mod operate;
 mod read;
 mod send;
+mod speak;
 mod steps;
 mod transcript;
 mod usage;
@@ -26,8 +28,10 @@ use crate::House;
 pub use context::{Block, Seen};
 pub use create::NewAgent;
 pub use kinds::InUse;
+pub use nested::RunBelow;
 pub use operate::{FoundDamage, JobRecord};
 pub use send::Posted;
+pub use speak::{Speech, Spoken};
 pub use transcript::{Entry, Role, Telling};
 pub use webhooks::{FailedAttempt, ReceiverRecord};
 

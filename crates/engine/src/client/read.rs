@@ -165,6 +165,14 @@ impl Client {
         }
     }
 
+    /// The number of a tree's last event: from there on it is news; 0 where there is none.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn last_event(&self, root: AgentId) -> Result<u64> {
+        Ok(self.house.store().last_event(&self.scope, root).await?)
+    }
+
     /// Follows a tree from after an event number, or from the first event that is kept: first what
     /// was, then what comes.
     ///

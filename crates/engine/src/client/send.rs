@@ -40,7 +40,7 @@ impl Client {
         let mut post = message_post(&agent, text.to_owned(), input == Input::Queue);
         if at_work && input == Input::Interrupt {
             let (id, text) = (InterventionId::new(), Some(text.to_owned()));
-            post.body = PostBody::Intervention { id, action: Action::Modify, text };
+            post.body = PostBody::Intervention { id, action: Action::Modify, text, of: None };
         }
         let posted = Posted { agent: to, post: post.id };
         let mut commit = Commit::new(agent.updated).expect(Expect::Agent(to));

@@ -6,12 +6,12 @@ use std::collections::HashSet;
 use entourage_store::Page;
 use entourage_types::{
     About, Agent, AgentId, Author, Item, ItemBody, Level, Output, Post, PostBody, PostId, Question,
-    QuestionId, Reply, TaskId, Time,
+    QuestionId, Reply, StopReason, TaskId, Time,
 };
 use serde::Serialize;
 
 use super::Client;
-use crate::{Result, run::answered};
+use crate::{Result, prompt::REFUSED, run::answered};
 
 /// One visible entry of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -77,7 +77,9 @@ impl Client {
         let unread = self.house.store().inbox(id).await?;
         let items = self.items(id, 0, u32::MAX).await?;
         let mut telling = self.telling(&agent);
-        let mut entries: Vec<Entry> = items.iter().filter_map(|item| telling.item(item)).collect();
+        let refused = |at: usize| items.get(at + 1).is_some_and(is_refusal);
+        let shown = items.iter().enumerate().filter(|(at, _)| !refused(*at));
+        let mut entries: Vec<Entry> = shown.filter_map(|(_, item)| telling.item(item)).collect();
         if agent.root == agent.id {
             let page = Page { limit: u32::MAX, ..Page::default() };
             let questions = self.questions(Some(id), None, page).await?;
@@ -95,6 +97,12 @@ impl Client {
         let reply = self.house.kinds().get(&agent.kind).map_or(Reply::FinalText, |kind| kind.reply);
         Telling { reply, about: None }
     }
+}
+
+/// Whether the answer before was refused, so that nobody gets to see it.
+fn is_refusal(item: &Item) -> bool {
+    let refused = [REFUSED, StopReason::ValidationFailed.as_str()];
+    matches!(&item.body, ItemBody::Notice(notice) if refused.contains(&notice.code.as_str()))
 }
 
 impl Telling {

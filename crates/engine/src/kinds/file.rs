@@ -4,7 +4,9 @@
 //! for their sub-agent files: such a file loads as it is. Keys and values that mean something only
 //! there are remarked upon, not refused.
 
-use entourage_types::{ContextPolicy, EffectClasses, InDoubt, Input, Kind, Limits, Program, Reply, Verdict};
+use entourage_types::{
+    Checks, ContextPolicy, EffectClasses, InDoubt, Input, Kind, Limits, Program, Reply, Verdict,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -23,7 +25,7 @@ const TOOLS_ELSEWHERE: [(&str, &str); 7] = [
 ];
 
 /// Keys of this house; any other is remarked upon.
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
     "name",
     "description",
     "model",
@@ -37,6 +39,7 @@ const KEYS: [&str; 17] = [
     "conversational",
     "reply",
     "input",
+    "checks",
     "context",
     "limits",
     "temperature",
@@ -65,6 +68,8 @@ struct FrontMatter {
     conversational: bool,
     reply: Option<Reply>,
     input: Option<Input>,
+    #[serde(default)]
+    checks: Checks,
     #[serde(default)]
     context: ContextPolicy,
     #[serde(default)]
@@ -174,6 +179,7 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
         conversational: matter.conversational,
         reply: matter.reply.unwrap_or(Reply::FinalText),
         input: matter.input.unwrap_or(Input::Steer),
+        checks: matter.checks,
         context: matter.context,
         limits: matter.limits,
         output_schema: matter.output_schema,
@@ -209,7 +215,9 @@ pub(crate) fn plain(error: &serde_saphyr::Error) -> String {
     line.split_once(": ").filter(|(head, _)| head.contains("line ")).map_or(line, |(_, tail)| tail).to_owned()
 }
 
-pub(crate) fn bad_name(name: &str) -> Option<String> {
+/// What is wrong with a name for a kind, if anything is.
+#[must_use]
+pub fn bad_name(name: &str) -> Option<String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
         return Some(format!("`{name}` is no name for a kind: use 1 to 64 letters, digits, `-` and `_`"));
@@ -320,6 +328,7 @@ mod tests {
             ("effects", "{ nothing: 1 }"),
             ("approval", "[{ nothing: 1 }]"),
             ("in_doubt", "{ nothing: 1 }"),
+            ("checks", "{ nothing: 1 }"),
             ("context", "{ nothing: 1 }"),
             ("limits", "{ nothing: 1 }"),
         ] {

@@ -15,7 +15,7 @@ use crate::{
 };
 
 pub use check::{Finding, Severity};
-pub use file::parse;
+pub use file::{bad_name, parse};
 
 /// The built-in kinds, as their files stand in `agents/`.
 const BUILTIN: [(&str, &str); 4] = [

@@ -12,7 +12,10 @@ pub async fn converse(run: &mut Run<'_>) -> Result<String, Interrupt> {
         run.receive().await?;
         let turn = run.call_model().await?;
         if turn.calls.is_empty() {
-            return Ok(turn.text);
+            match run.may_answer(&turn).await? {
+                true => return Ok(turn.text),
+                false => continue,
+            }
         }
         match run.call_tools(&turn.calls).await? {
             Some(Told::Answer(words)) => return Ok(words),

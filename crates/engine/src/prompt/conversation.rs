@@ -1,7 +1,7 @@
 //! The conversation: the items of a session as the model reads them.
 
 use entourage_llm::Message;
-use entourage_types::{Author, Digest, Item, ItemBody, Kind};
+use entourage_types::{Author, Digest, Item, ItemBody, Kind, Notice};
 use serde_json::Value;
 
 use super::{
@@ -114,7 +114,8 @@ impl<'a> View<'a> {
             ItemBody::Decision(decision) => {
                 Message::Assistant { text: decision.value.to_string(), calls: Vec::new() }
             }
-            ItemBody::Notice(_) | ItemBody::Digest(_) => return None,
+            ItemBody::Notice(notice) => Message::User(guidance(notice)?),
+            ItemBody::Digest(_) => return None,
         })
     }
 
@@ -148,9 +149,19 @@ impl<'a> View<'a> {
                 }
                 ItemBody::Output(output) => seen(&output.text, self.max_output),
                 ItemBody::Decision(decision) => size(&decision.value),
-                ItemBody::Notice(_) | ItemBody::Digest(_) => return 0,
+                ItemBody::Notice(notice) => return guidance(notice).map_or(0, |text| FRAME + text.len()),
+                ItemBody::Digest(_) => return 0,
             }
     }
+}
+
+/// A notice of the house that is for the model: its answer was refused.
+pub(crate) const REFUSED: &str = "output_rejected";
+
+/// What the model reads of a notice, if it is for the model.
+fn guidance(notice: &Notice) -> Option<String> {
+    let text = escaped(&notice.text);
+    (notice.code == REFUSED).then(|| format!("<answer_refused>{text}</answer_refused>"))
 }
 
 /// How many bytes at most `max` characters of a text have, roughly: as its beginning goes on.

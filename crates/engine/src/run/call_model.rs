@@ -11,7 +11,7 @@ use entourage_types::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Interrupt, Result, Run};
+use super::{Interrupt, Result, Run, check::Beside};
 use crate::{
     Clock,
     feed::{AgentDelta, Piece, Pieces},
@@ -44,7 +44,8 @@ impl Tries {
     /// The last word on a call that failed for good: everything that was said.
     fn last_word(mut self, error: &ModelError) -> Interrupt {
         self.said.push(error.to_string());
-        Interrupt::Stopped(StopReason::ModelFailed, self.said.join("; "))
+        let reason = if error.is_empty() { StopReason::EmptyResponse } else { StopReason::ModelFailed };
+        Interrupt::Stopped(reason, self.said.join("; "))
     }
 }
 
@@ -68,6 +69,7 @@ impl Run<'_> {
             return Err(Interrupt::Suspended(WaitingOn::Retry));
         }
         self.make_room().await?;
+        let mut beside = self.check_beside()?;
         let pieces = self.house.inner.feed.pieces(self.agent.root);
         let max_attempts = self.kind().limits.max_attempts;
         let models = self.house.models_of(self.kind());
@@ -77,11 +79,14 @@ impl Run<'_> {
         loop {
             let began = self.house.now();
             let model = models.get(at).cloned().flatten();
-            let (answer, wasted) = self.attempt(model.clone(), &pieces).await?;
+            let (answer, wasted) = self.attempt(model.clone(), &pieces, &mut beside).await?;
             self.trace_request((&key, model), (tries.made + 1, began), &answer, &wasted);
             self.charge_wasted(&wasted).await?;
             let error = match answer {
-                Ok(reply) => return self.keep(&key, tries.made + 1, reply).await,
+                Ok(reply) => {
+                    self.let_pass(&mut beside, &reply).await?;
+                    return self.keep(&key, tries.made + 1, reply).await;
+                }
                 Err(error) => error,
             };
             // One that only met a closed gate is no attempt.
@@ -129,9 +134,10 @@ impl Run<'_> {
         &mut self,
         model: Option<String>,
         pieces: &Pieces,
+        beside: &mut Beside,
     ) -> Result<(Result<Reply, ModelError>, Vec<ModelUse>)> {
-        // People wait for what a root says; what goes on below it lets them go first.
-        let priority = if self.agent.parent.is_none() { Priority::Person } else { Priority::Background };
+        // People wait for what nobody else asked for; work for other agents lets them go first.
+        let priority = if self.record.tasks.is_empty() { Priority::Person } else { Priority::Background };
         let (system, tail) = (self.system().await?, self.tail().await?);
         let request = prompt::request(self.kind(), &self.offer, system, &self.items, tail);
         let request = Request { model, priority, ..request };
@@ -153,8 +159,13 @@ impl Run<'_> {
             },
             wasted: Vec::new(),
         };
+        let mut refused = None;
         let answer = tokio::select! {
             biased;
+            interrupt = beside.refusal() => {
+                refused = Some(interrupt);
+                None
+            }
             answer = self.house.inner.model.call(request, &mut deltas) => Some(answer),
             () = self.cut.cancelled() => None,
             () = self.pulse.silence(&*self.house.inner.clock, silent) => {
@@ -165,8 +176,8 @@ impl Run<'_> {
             deltas.offset = 0;
             deltas.send(Piece::Reset);
         }
-        let answer = answer.ok_or(Interrupt::Stopping)?;
-        Ok((answer, deltas.wasted))
+        let answer = answer.ok_or_else(|| refused.unwrap_or(Interrupt::Stopping))?;
+        Ok((said_something(answer, &mut deltas.wasted), deltas.wasted))
     }
 
     /// Keeps a turn and what it used at once. A turn without calls rides with the commit that
@@ -202,6 +213,20 @@ impl Run<'_> {
             Wakeup { id: WakeupId::new(), agent: self.agent.id, owner: self.agent.owner.clone(), due };
         self.commit(vec![Write::Step(step), Write::Wake(wakeup)]).await?;
         Err(Interrupt::Suspended(WaitingOn::Retry))
+    }
+}
+
+/// An answer that says nothing is none, whoever gave it.
+fn said_something(
+    answer: Result<Reply, ModelError>,
+    wasted: &mut Vec<ModelUse>,
+) -> Result<Reply, ModelError> {
+    match answer {
+        Ok(reply) if reply.calls.is_empty() && reply.text.trim().is_empty() => {
+            wasted.push(reply.used());
+            Err(ModelError::empty(reply.model))
+        }
+        answer => answer,
     }
 }
 

@@ -18,6 +18,7 @@ use super::{
     Interrupt, Result, Run,
     approve::EDITED,
     ask::{Asked, Wanted},
+    order::Order,
     reply::Reply,
     speak::{self, Told},
 };
@@ -39,7 +40,7 @@ impl Run<'_> {
         }
         if !self.all_answered(calls) {
             let begun = self.take_posts(calls).await?;
-            let mut running = self.dispatch(calls, &begun).await?;
+            let (mut running, mut order) = self.dispatch(calls, &begun).await?;
             let cut = self.cut.clone();
             // Nothing has started yet, and does not once somebody was told that it ends.
             if cut.is_cancelled() {
@@ -52,7 +53,9 @@ impl Run<'_> {
                     () = cut.cancelled() => return Err(Interrupt::Stopping),
                 };
                 let Some((index, outcome)) = ran else { break };
-                self.settle(calls, index, outcome).await?;
+                for (index, outcome) in order.ended(calls, index, outcome) {
+                    self.settle(calls, index, outcome).await?;
+                }
             }
             if !self.all_answered(calls) {
                 return Err(Interrupt::Suspended(self.waits_on(calls)));
@@ -120,7 +123,7 @@ impl Run<'_> {
 
     /// Starts the calls that nobody has begun, and those begun ones that may be begun again. The
     /// intent of a call that is not pure is on record before the call starts.
-    async fn dispatch(&mut self, calls: &[ToolCall], begun: &[CallId]) -> Result<Running> {
+    async fn dispatch(&mut self, calls: &[ToolCall], begun: &[CallId]) -> Result<(Running, Order)> {
         let offer = Arc::clone(&self.offer);
         let at = self.house.now();
         let mut ready = Vec::new();
@@ -157,15 +160,16 @@ impl Run<'_> {
         if !intents.is_empty() {
             self.commit(intents).await?;
         }
-        let running = Running::new();
+        let (running, mut order) = (Running::new(), Order::default());
         let alone = ready.len() == 1;
         let seconds = self.kind.limits.tool_seconds;
         for (index, tool, context, arguments) in ready {
+            order.begun(index);
             let clock = Arc::clone(&self.house.inner.clock);
             let ran = async move { (index, run_tool(&*tool, &context, arguments, &*clock, seconds).await) };
             running.push(if alone { ran.boxed() } else { beside_others(index, ran).boxed() });
         }
-        Ok(running)
+        Ok((running, order))
     }
 
     /// Commits what came of one call.

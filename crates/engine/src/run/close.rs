@@ -3,10 +3,10 @@
 
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
-    EntityKind, ItemBody, Level, Notice, Post, PostBody, PostId, Question, QuestionStatus, Record, Scope,
-    Status, StepState, StopReason, Task, TaskResult, Time, ToolCall, WaitingOn, Wakeup, WakeupId,
+    EntityKind, ItemBody, Level, Notice, Output, Post, PostBody, PostId, Question, QuestionStatus, Record,
+    Scope, Status, StepState, StopReason, Task, TaskResult, Time, ToolCall, WaitingOn, Wakeup, WakeupId,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     Interrupt, Run,
@@ -149,11 +149,14 @@ impl Run<'_> {
             }
             let begun = step.as_ref().is_some_and(|step| step.state == StepState::Started);
             let in_doubt = if begun { "; it may have taken effect" } else { "" };
+            let task = step.as_ref().and_then(|step| step.value.get("task"));
+            let given_away = task.map(|task| json!({ "task": task }));
             let kept = step
                 .filter(|step| step.state == StepState::Done)
                 .and_then(|step| serde_json::from_value(step.value).ok());
             let body = kept.unwrap_or_else(|| {
                 let unanswered = output(&call, format!("not answered: {cause}{in_doubt}"), true);
+                let unanswered = Output { details: given_away, ..unanswered };
                 self.trace_call(&call, &unanswered);
                 unanswered
             });
@@ -188,8 +191,10 @@ impl Run<'_> {
         let Some(mut task) = found.map(|entity| Task::from_entity(&entity)).transpose()? else {
             return Ok(());
         };
+        task.run = Some(self.record.id);
         // What was dropped is waited for by nobody.
         if task.status == Status::Cancelled {
+            writes.push(Write::Task(task));
             return Ok(());
         }
         self.expecting.push(Expect::Status(EntityKind::Task, id.to_string(), task.status.as_str()));

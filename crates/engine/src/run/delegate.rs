@@ -1,10 +1,13 @@
 //! Work for another agent: the one way to have children. Agent, task, message and wake-up are one
 //! commit with the call that asked for them.
 
-use entourage_store::{AgentQuery, Commit, Error as StoreError, Expect, Page, Write};
+use std::collections::HashSet;
+
+use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, Expect, Page, Write};
 use entourage_tools::{Delegate, Target};
 use entourage_types::{
-    Agent, Author, Post, PostBody, PostId, Scope, Status, StepState, Task, TaskId, ToolCall, WakeupId,
+    Agent, AgentId, Author, EntityKind, Post, PostBody, PostId, Record, Scope, Status, StepState, Task,
+    TaskId, ToolCall, WakeupId,
 };
 use serde_json::json;
 
@@ -12,26 +15,29 @@ use super::{
     Interrupt, Result, Run,
     call_tools::{handed_over, output},
 };
-use crate::client::title_of;
+use crate::{client::title_of, thread};
+
+/// More than one agent can wait for at once.
+const WAITS: u32 = 1_000;
 
 impl Run<'_> {
     /// Gives work to another agent. What is not allowed becomes the call's output, and the agent
     /// goes on.
     pub(super) async fn delegate(&mut self, calls: &[ToolCall], index: usize, work: Delegate) -> Result<()> {
         let call = &calls[index];
-        let (kind, title, key) = match work.to {
+        let (kind, title, thread) = match work.to {
             Target::Child(id) => return self.reactivate(calls, index, id, work.text).await,
             Target::Peer(kind) => {
-                let key = format!("{kind}<{}", self.agent.id);
-                (kind, title_of(&work.text), Some(key))
+                let thread = thread::key(&kind, &thread::name_of(&self.agent));
+                (kind, title_of(&work.text), Some(thread))
             }
             Target::New { kind, title } => (kind, title, None),
         };
-        let (child, is_new) = match self.worker(&kind, title, key).await? {
+        let (child, is_new) = match self.worker(&kind, title, thread).await? {
             Ok(found) => found,
             Err(refusal) => return self.finish(calls, index, output(call, refusal, true), vec![]).await,
         };
-        let at = self.house.now();
+        let (at, post) = (self.house.now(), PostId::new());
         let task = Task {
             id: TaskId::new(),
             owner: self.agent.owner.clone(),
@@ -44,11 +50,13 @@ impl Run<'_> {
             instruction: work.text.clone(),
             status: Status::Queued,
             result: None,
+            post: Some(post),
+            run: None,
             created: at,
             updated: at,
         };
         let post = Post {
-            id: PostId::new(),
+            id: post,
             agent: child.id,
             at,
             wakeup: WakeupId::new(),
@@ -57,8 +65,10 @@ impl Run<'_> {
                 text: work.text,
                 task: Some(task.id),
                 queued: false,
+                terms: Some(self.terms_below()),
             },
         };
+        let mut value = json!({ "task": task.id });
         // This commit may be refused, so nothing may ride along with it.
         self.flush().await?;
         let mut commit = Commit::fenced(&self.agent, at);
@@ -69,30 +79,57 @@ impl Run<'_> {
         commit.post(post, &child.owner);
         commit.push(Write::Task(task.clone()));
         let worker = format!("{} {}", child.kind, child.id);
-        let value = match work.wait {
-            true => json!({ "task": task.id }),
-            false => json!({ "task": task.id, "handed_to": worker }),
-        };
+        if !work.wait {
+            value["handed_to"] = json!(worker);
+        }
         commit.push(Write::Step(self.call_step(call, StepState::Open, value, at)));
         match self.apply(commit).await {
             Err(Interrupt::Store(full @ StoreError::TreeFull { .. })) => {
                 self.finish(calls, index, output(call, full.to_string(), true), vec![]).await
             }
             Ok(()) if !work.wait => {
-                let handed_over = handed_over(call, &task.id.to_string(), &worker);
-                self.finish(calls, index, handed_over, vec![]).await
+                let given = handed_over(call, &task.id.to_string(), &worker);
+                self.finish(calls, index, given, vec![]).await
             }
             done => done,
         }
     }
 
-    /// Who shall work: an agent found by its key, or a new one. The inner error is a refusal for the
-    /// model to read.
+    /// Who shall work: the agent of a thread, or a new one. The inner error is a refusal for the model
+    /// to read.
     async fn worker(
         &self,
         kind: &str,
         title: String,
-        peer_key: Option<String>,
+        thread: Option<String>,
+    ) -> Result<Result<(Agent, bool), String>> {
+        if self.depth() >= self.max_depth() {
+            return Ok(Err(format!(
+                "you stand {} levels deep, the most allowed; do the work yourself",
+                self.max_depth()
+            )));
+        }
+        if thread.is_some() && kind == self.agent.kind {
+            return Ok(Err("you cannot write to yourself".into()));
+        }
+        let found = self.candidate(kind, title, thread).await?;
+        if let Ok((found, false)) = &found
+            && matches!(found.status, Status::Running | Status::Waiting)
+            && self.is_awaited_by(found.id).await?
+        {
+            return Ok(Err(format!(
+                "`{kind}` waits for an answer of this very conversation and cannot answer you before; answer with \
+                 what you have"
+            )));
+        }
+        Ok(found)
+    }
+
+    async fn candidate(
+        &self,
+        kind: &str,
+        title: String,
+        thread: Option<String>,
     ) -> Result<Result<(Agent, bool), String>> {
         let store = &self.house.inner.store;
         let scope = Scope::from(&self.agent.owner);
@@ -103,25 +140,14 @@ impl Run<'_> {
         if self.house.kinds().get(kind).is_none() {
             return Ok(Err(format!("there is no kind `{kind}`; there are: {}", self.house.kinds().names())));
         }
-        // Where the last one was deleted, another takes its place under a key of its own.
-        let mut key = peer_key.clone();
-        for nth in 2.. {
-            let Some(wanted) = key.clone() else { break };
-            let query =
-                AgentQuery { root: Some(self.agent.root), key: Some(wanted), ..AgentQuery::default() };
-            match store.agents(&scope, query).await?.into_iter().next() {
-                Some(found) if found.status != Status::Cancelled => return Ok(Ok((found, false))),
-                Some(_) => key = peer_key.as_ref().map(|key| format!("{key}#{nth}")),
-                None => break,
-            }
-        }
+        let key = match thread {
+            Some(thread) => match thread::find(&**store, &scope, self.agent.root, thread).await? {
+                Ok(found) => return Ok(Ok((found, false))),
+                Err(key) => Some(key),
+            },
+            None => None,
+        };
         let limits = &self.kind.limits;
-        if self.agent.depth >= limits.max_depth {
-            return Ok(Err(format!(
-                "you stand {} levels deep, the most allowed; do the work yourself",
-                limits.max_depth
-            )));
-        }
         let page = Page { limit: limits.max_children, ..Page::default() };
         let children = AgentQuery { parent: Some(self.agent.id), page, ..AgentQuery::default() };
         if store.agents(&scope, children).await?.len() >= limits.max_children as usize {
@@ -131,5 +157,28 @@ impl Run<'_> {
             )));
         }
         Ok(Ok((self.agent.child(kind, title, key, self.house.now()), true)))
+    }
+
+    /// Whether an agent waits for an answer of this one, be it by way of others: what is written to it
+    /// now would never be read.
+    async fn is_awaited_by(&self, agent: AgentId) -> Result<bool> {
+        let mut seen = HashSet::from([agent]);
+        let mut left = vec![agent];
+        while let Some(agent) = left.pop() {
+            if agent == self.agent.id {
+                return Ok(true);
+            }
+            let page = Page { limit: WAITS, ..Page::default() };
+            let status = Some(Status::Queued.as_str().to_owned());
+            let query =
+                EntityQuery { parent: Some(agent), status, page, ..EntityQuery::of(EntityKind::Task) };
+            for entity in self.house.inner.store.entities(&Scope::House, query).await? {
+                let task = Task::from_entity(&entity)?;
+                if task.wait && seen.insert(task.to) {
+                    left.push(task.to);
+                }
+            }
+        }
+        Ok(false)
     }
 }

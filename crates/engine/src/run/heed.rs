@@ -1,12 +1,15 @@
 //! Interventions, met between two steps: whatever a person wants of the agent comes first.
 
-use entourage_store::{Commit, Error as StoreError, Expect, RunQuery, Write};
+use entourage_store::{Error as StoreError, RunQuery, Write};
 use entourage_types::{
-    Action, Author, EntityKind, Intervention, InterventionId, InterventionStatus, Post, PostBody, PostId,
-    Record, Run as Row, Scope, Status, StepState, Task, TaskResult, WaitingOn, WakeupId,
+    Action, EntityKind, Intervention, InterventionId, InterventionStatus, Post, PostBody, PostId, Record,
+    Run as Row, Scope, Status, StopReason, WaitingOn,
 };
 
-use super::{Interrupt, Result, Run};
+use super::{
+    Interrupt, Result, Run,
+    drop::{Concerned, Dropped},
+};
 
 impl Run<'_> {
     /// Does what people want of the agent before it goes on.
@@ -15,15 +18,16 @@ impl Run<'_> {
     /// [`Interrupt::Suspended`] when it is to pause, [`Interrupt::Stopping`] when it is to be
     /// deleted, which is not the activation's to do.
     pub(crate) async fn heed(&mut self) -> Result<()> {
-        let wanted: Vec<(Post, InterventionId, Action)> = self
+        let wanted: Vec<(Post, InterventionId, Action, Option<PostId>)> = self
             .inbox
             .iter()
             .filter_map(|post| match &post.body {
-                PostBody::Intervention { id, action, .. } => Some((post.clone(), *id, *action)),
+                PostBody::Intervention { id, action, of, .. } => Some((post.clone(), *id, *action, *of)),
                 _ => None,
             })
             .collect();
-        for (post, id, action) in wanted {
+        let mut stops = Vec::new();
+        for (post, id, action, of) in wanted {
             match action {
                 Action::Delete => return Err(Interrupt::Stopping),
                 Action::Pause => self.paused = true,
@@ -31,21 +35,44 @@ impl Run<'_> {
                 Action::Retry => self.begin_again().await?,
                 // Its words are read as a message, by `receive`.
                 Action::Modify => {
-                    self.drop_work().await?;
+                    self.hurried = true;
+                    self.drop_work(&Dropped::BY_NEW_WORK).await?;
                     continue;
                 }
+                Action::Stop => match self.concerns(of) {
+                    Concerned::Now => {
+                        stops.push((post, id));
+                        continue;
+                    }
+                    Concerned::Later => continue,
+                    Concerned::Never => {}
+                },
                 // That is for when the agent rests.
                 Action::CloseSession => continue,
                 // Neither comes by post.
                 Action::Comment | Action::Steer => {}
             }
-            self.inbox.retain(|other| other.id != post.id);
-            let read = self.read(&post);
-            let applied = self.applied(id).await?;
-            self.riding.push(read);
-            self.riding.extend(applied);
+            self.has_heeded(&post, id).await?;
+        }
+        if !stops.is_empty() {
+            // Read with the end of the run and not before: until then a crash must find it.
+            self.drop_work(&Dropped::BY_STOP).await?;
+            for (post, id) in stops {
+                self.has_heeded(&post, id).await?;
+            }
+            return Err(Interrupt::Stopped(StopReason::Cancelled, "stopped before it was done".into()));
         }
         if self.paused { Err(Interrupt::Suspended(WaitingOn::Resume)) } else { Ok(()) }
+    }
+
+    /// An intervention is read, with the next commit.
+    async fn has_heeded(&mut self, post: &Post, id: InterventionId) -> Result<()> {
+        self.inbox.retain(|other| other.id != post.id);
+        let read = self.read(post);
+        let applied = self.applied(id).await?;
+        self.riding.push(read);
+        self.riding.extend(applied);
+        Ok(())
     }
 
     /// The record of an intervention that the agent has come to.
@@ -101,61 +128,5 @@ impl Run<'_> {
         }
         commit.writes.extend(self.served.drain(..).map(Write::Woken));
         self.house.inner.store.commit(commit).await.map(|_| ())
-    }
-
-    /// The calls under way are answered for, and whoever works for one of them ends, in one commit.
-    async fn drop_work(&mut self) -> Result<()> {
-        self.hurried = true;
-        let mut writes = Vec::new();
-        let mut workers = Vec::new();
-        for task in self.tasks_of_open_calls().await? {
-            workers.push(task.to);
-            self.drop_task(task, &mut writes);
-        }
-        self.answer_for_open_calls("the user changed the work", &mut writes).await?;
-        if !writes.is_empty() {
-            self.commit(writes).await?;
-        }
-        workers.into_iter().for_each(|worker| self.house.inner.live.cut(worker));
-        Ok(())
-    }
-
-    async fn tasks_of_open_calls(&self) -> Result<Vec<Task>> {
-        let (scope, store) = (Scope::from(&self.agent.owner), &self.house.inner.store);
-        let mut tasks = Vec::new();
-        for step in self.steps.values().filter(|step| step.state == StepState::Open) {
-            let Some(id) = step.value["task"].as_str() else { continue };
-            if let Some(entity) = store.entity(&scope, EntityKind::Task, id).await? {
-                tasks.push(Task::from_entity(&entity)?);
-            }
-        }
-        tasks.retain(|task| !task.status.is_terminal());
-        tasks.sort_by_key(|task| task.id);
-        Ok(tasks)
-    }
-
-    fn drop_task(&mut self, task: Task, writes: &mut Vec<Write>) {
-        self.expecting.push(Expect::Status(EntityKind::Task, task.id.to_string(), task.status.as_str()));
-        let at = self.house.now();
-        let deletion = Intervention {
-            id: InterventionId::new(),
-            owner: task.owner.clone(),
-            root: task.root,
-            agent: task.to,
-            by: Author::Agent { id: self.agent.id, kind: self.agent.kind.clone() },
-            action: Action::Delete,
-            text: Some("its work was dropped".into()),
-            status: InterventionStatus::Pending,
-            created: at,
-            updated: at,
-        };
-        let (id, text) = (deletion.id, deletion.text.clone());
-        let body = PostBody::Intervention { id, action: Action::Delete, text };
-        let post = Post { id: PostId::new(), agent: task.to, at, wakeup: WakeupId::new(), body };
-        let mut commit = Commit::new(at).write(Write::Intervention(deletion));
-        commit.post(post, &task.owner);
-        writes.append(&mut commit.writes);
-        let result = Some(TaskResult::Error("the work it was for was dropped".into()));
-        writes.push(Write::Task(Task { status: Status::Cancelled, result, updated: at, ..task }));
     }
 }

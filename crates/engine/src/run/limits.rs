@@ -11,11 +11,9 @@ impl Run<'_> {
     /// Ends the run when a limit is met.
     pub(super) fn within_limits(&self) -> Result<()> {
         let limits = &self.kind().limits;
-        let (reason, said) = if self.record.model_calls >= limits.max_steps {
-            (
-                StopReason::MaxSteps,
-                format!("{} model calls were made, the most for one run", limits.max_steps),
-            )
+        let (reason, said) = if self.record.model_calls >= self.max_steps() {
+            let most = self.max_steps();
+            (StopReason::MaxSteps, format!("{most} model calls were made, the most for one run"))
         } else if let Some(met) = self.overspent() {
             met
         } else if self.worked() >= Duration::from_secs(limits.max_seconds) {

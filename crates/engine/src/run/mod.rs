@@ -2,20 +2,24 @@
 //! it has not committed never happened.
 //!
 //! One file per thing that can happen: [`receive`], [`call_model`], [`call_tools`], [`delegate`],
-//! [`approve`], [`ask`], [`reply`], [`expire`], [`heed`], [`close`], [`limits`], [`stall`], [`context`],
-//! [`spend`], [`compact`], [`summarize`], [`session`], [`speak`], [`reactivate`], [`trace`].
+//! [`approve`], [`ask`], [`reply`], [`expire`], [`heed`], [`drop`], [`close`], [`terms`], [`check`],
+//! [`order`], [`limits`], [`stall`], [`context`], [`spend`], [`compact`], [`summarize`], [`session`],
+//! [`speak`], [`reactivate`], [`trace`].
 
 mod approve;
 mod ask;
 mod call_model;
 mod call_tools;
+mod check;
 mod close;
 mod compact;
 mod context;
 mod delegate;
+mod drop;
 mod expire;
 mod heed;
 mod limits;
+mod order;
 mod reactivate;
 mod receive;
 mod reply;
@@ -24,17 +28,18 @@ mod speak;
 mod spend;
 mod stall;
 mod summarize;
+mod terms;
 mod trace;
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::Arc,
+    sync::{Arc, Mutex},
 };
 
 use entourage_store::{Claim, Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
-    Agent, CallId, Item, ItemBody, Kind, Post, Run as Record, RunId, Status, Step, StepState, StopReason,
-    Time, WaitingOn, WakeupId,
+    Agent, CallId, Item, ItemBody, Kind, Post, PostId, Run as Record, RunId, Status, Step, StepState,
+    StopReason, Terms, Time, WaitingOn, WakeupId,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -103,6 +108,8 @@ pub struct Run<'h> {
     system: Option<Arc<str>>,
     agent: Agent,
     record: Record,
+    /// What whoever wrote the message that it answers said of it.
+    terms: Option<Terms>,
     /// Whether the record has been committed.
     opened: bool,
     steps: HashMap<String, Step>,
@@ -123,6 +130,8 @@ pub struct Run<'h> {
     /// Cancelled when the activation shall end where it is: the process stops, or a person
     /// intervenes.
     cut: CancellationToken,
+    /// Where it says which message it answers.
+    answers: Arc<Mutex<Option<PostId>>>,
     /// Beats with each commit and each piece of an answer.
     pulse: Arc<Pulse>,
     /// Whether a person wants it to begin nothing new.
@@ -163,6 +172,9 @@ impl<'h> Run<'h> {
             .collect();
         // Whatever comes first of a run brings the version it started with.
         let riding = if opened { None } else { house.keep(&kind, now)? };
+        let message = terms::message_of(&items, &record);
+        terms::tell(entered.answers(), message.and_then(|message| message.post));
+        let terms = message.and_then(|message| message.terms.clone());
         let served = wakeups.iter().filter(|wakeup| wakeup.due <= now).map(|wakeup| wakeup.id).collect();
         Ok(Self {
             house,
@@ -171,6 +183,7 @@ impl<'h> Run<'h> {
             position,
             system: None,
             agent,
+            terms,
             record,
             opened,
             steps: steps.into_iter().map(|step| (step.key.clone(), step)).collect(),
@@ -183,6 +196,7 @@ impl<'h> Run<'h> {
             turns: 0,
             began: now,
             cut: entered.cut().clone(),
+            answers: Arc::clone(entered.answers()),
             pulse: Arc::clone(entered.pulse()),
             paused,
             hurried: false,

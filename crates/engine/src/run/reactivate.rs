@@ -47,12 +47,15 @@ impl Run<'_> {
                 let seen = Expect::Status(EntityKind::Task, task.id.to_string(), task.status.as_str());
                 commit.expect.push(seen);
                 let from = Author::Agent { id: self.agent.id, kind: self.agent.kind.clone() };
-                let body = PostBody::Message { from, text, task: Some(task.id), queued: false };
+                // What is under way goes on under the terms that it was begun under.
+                let terms = task.status.is_terminal().then(|| self.terms_below());
+                let body = PostBody::Message { from, text, task: Some(task.id), queued: false, terms };
                 let post = Post { id: PostId::new(), agent: child.id, at, wakeup: WakeupId::new(), body };
+                let again = Task { post: Some(post.id), ..task.clone().again(at) };
                 commit.post(post, &child.owner);
                 match task.status.is_terminal() {
                     true => {
-                        commit.push(Write::Task(task.clone().again(at)));
+                        commit.push(Write::Task(again));
                         format!(
                             "{worker} takes task {} up again. Its result will come as a message.",
                             task.id

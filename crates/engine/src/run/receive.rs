@@ -6,7 +6,7 @@ use entourage_types::{
     TaskResult,
 };
 
-use super::{Interrupt, Result, Run};
+use super::{Interrupt, Result, Run, terms};
 
 /// How much of the inbox is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,21 +63,19 @@ impl Run<'_> {
         }
         self.refresh().await?;
         self.heed().await?;
-        let mut has_one = self.opened;
-        let (posts, later): (Vec<Post>, Vec<Post>) =
-            std::mem::take(&mut self.inbox).into_iter().partition(|post| {
-                let is_more = share == Share::First && opens(&post.body) && has_one;
-                let is_for_now = self.is_for_now(post) && !is_more;
-                has_one |= is_for_now && opens(&post.body);
-                is_for_now
-            });
-        self.inbox = later;
-        if posts.is_empty() && self.opened {
-            return self.within_limits();
+        let posts = self.take_inbox(share);
+        if !posts.is_empty() || !self.opened {
+            self.hear(&posts).await?;
         }
+        self.check_input().await?;
+        self.within_limits()
+    }
+
+    /// What the posts say joins the transcript.
+    async fn hear(&mut self, posts: &[Post]) -> Result<()> {
         let at = self.house.now();
         let mut writes = Vec::with_capacity(posts.len() * 2 + 2);
-        for post in &posts {
+        for post in posts {
             writes.push(self.read(post));
             if let PostBody::Intervention { id, .. } = post.body {
                 writes.extend(self.applied(id).await?);
@@ -93,17 +91,35 @@ impl Run<'_> {
         writes.extend(self.awake(at));
         self.opened = true;
         self.commit(writes).await?;
-        self.within_limits()
+        // Nobody may want an answer to what was just read.
+        self.heed().await
     }
 
-    /// Whether a post is for this run: one that is queued waits for the next, and its session is
-    /// closed between runs.
-    fn is_for_now(&self, post: &Post) -> bool {
-        match post.body {
-            PostBody::Message { queued: true, .. } => !self.opened,
-            PostBody::Intervention { action: Action::CloseSession, .. } => false,
-            _ => true,
-        }
+    /// The posts for this run. A message that is answered by a run of its own begins one, and the next
+    /// of them waits for the next; so does one that is queued. What is wanted of another run waits too,
+    /// and the session is closed between runs.
+    fn take_inbox(&mut self, share: Share) -> Vec<Post> {
+        let mut owed = self.record.tasks.clone();
+        let (mut is_free, mut has_one) = (!self.opened && owed.is_empty(), self.opened);
+        let (posts, later) = std::mem::take(&mut self.inbox).into_iter().partition(|post| {
+            let opens = opens(&post.body);
+            let is_for_now = match &post.body {
+                _ if opens && has_one && share == Share::First => false,
+                // More on what it is at work on.
+                PostBody::Message { task: Some(task), .. } if owed.contains(task) => true,
+                _ if terms::is_alone(post) => is_free,
+                PostBody::Message { queued: true, .. } => !self.opened,
+                PostBody::Intervention { action: Action::CloseSession | Action::Stop, .. } => false,
+                _ => true,
+            };
+            if is_for_now && opens {
+                (is_free, has_one) = (false, true);
+                owed.extend(terms::task_of(post));
+            }
+            is_for_now
+        });
+        self.inbox = later;
+        posts
     }
 
     /// More on a task that this agent was given before, read when it had just ended: it is under
@@ -128,10 +144,15 @@ impl Run<'_> {
     /// call; one that comes too late for its call is still heard, so that nothing is lost.
     pub(super) fn heard(&mut self, post: &Post) -> Option<Message> {
         match &post.body {
-            PostBody::Message { from, text, task, .. } => {
+            PostBody::Message { from, text, task, terms, .. } => {
                 self.record.tasks.extend(task.filter(|task| !self.record.tasks.contains(task)));
-                let known_by = (*from == Author::User).then_some(post.id);
-                Some(Message { post: known_by, ..Message::new(from.clone(), text.clone(), *task) })
+                let known_by = (*from == Author::User || terms.is_some()).then_some(post.id);
+                if terms.is_some() {
+                    self.terms.clone_from(terms);
+                    terms::tell(&self.answers, Some(post.id));
+                }
+                let message = Message::new(from.clone(), text.clone(), *task);
+                Some(Message { post: known_by, terms: terms.clone(), ..message })
             }
             PostBody::Done { task, from, kind, result, .. } => {
                 let (text, failed) = match result {

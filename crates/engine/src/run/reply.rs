@@ -1,7 +1,7 @@
 //! What an answer, or a result, means for the call that waited for it.
 
 use entourage_types::{About, Answer, Output, Post, PostBody, Step, TaskResult, ToolCall, Verdict};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Run, ask::Asked, call_tools::output};
 
@@ -18,8 +18,15 @@ impl Run<'_> {
     pub(super) fn reply_of(&self, call: &ToolCall, step: &Step, post: &Post) -> Reply {
         let (text, error) = match &post.body {
             PostBody::Answer { answer, .. } => return answered(call, Asked::of(step), answer),
-            PostBody::Done { result: TaskResult::Text(text), .. } => (text.as_str(), false),
-            PostBody::Done { result: TaskResult::Error(text), .. } => (text.as_str(), true),
+            PostBody::Done { task, result, .. } => {
+                let (text, error) = match result {
+                    TaskResult::Text(text) => (text, false),
+                    TaskResult::Error(text) => (text, true),
+                };
+                // By it, whoever reads the transcript finds the work that was done for the call.
+                let details = Some(json!({ "task": task }));
+                return Reply::Output(Output { details, ..output(call, text, error) });
+            }
             // Neither is for a call.
             PostBody::Message { .. } | PostBody::Intervention { .. } => ("not answered", true),
         };

@@ -36,7 +36,8 @@ impl Job for Stranded {
                 Status::Running => false,
                 // One that waits leaves what is not for its wait until it goes on.
                 Status::Waiting => {
-                    house.store().inbox(agent.id).await?.iter().any(|post| is_for_now(&agent, post))
+                    let posts = house.store().inbox(agent.id).await?;
+                    posts.iter().any(|post| is_for_now(&agent, post, &posts))
                 }
                 _ => true,
             };
@@ -57,8 +58,10 @@ impl Job for Stranded {
 
 /// Whether one that waits would come to a post now. Its session is closed once it rests, and whoever
 /// is paused begins no new work.
-fn is_for_now(agent: &Agent, post: &Post) -> bool {
+fn is_for_now(agent: &Agent, post: &Post, posts: &[Post]) -> bool {
     match post.body {
+        // What is about a message waits for that.
+        PostBody::Intervention { of: Some(message), .. } => !posts.iter().any(|post| post.id == message),
         PostBody::Intervention { action: Action::CloseSession, .. } => false,
         PostBody::Intervention { action: Action::Modify, .. } => agent.waiting_on != Some(WaitingOn::Resume),
         PostBody::Intervention { .. } => true,

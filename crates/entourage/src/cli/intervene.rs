@@ -1,4 +1,4 @@
-//! `entourage pause`, `resume`, `comment`, `steer`, `modify`, `retry`, `delete`: what a person does to an
+//! `entourage pause`, `resume`, `comment`, `steer`, `modify`, `stop`, `retry`, `delete`: what a person does to an
 //! agent at work.
 
 use clap::Args;

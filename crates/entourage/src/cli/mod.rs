@@ -91,6 +91,9 @@ enum Command {
     /// Give an agent a new instruction; what it is doing is dropped
     #[command(after_help = "Example:\n  entourage modify agt_0199… \"compare two of them instead\"")]
     Modify(intervene::Worded),
+    /// End what an agent is doing, with all it gave to others; it can be written to again
+    #[command(after_help = "Example:\n  entourage stop agt_0199…")]
+    Stop(intervene::Plain),
     /// Begin a failed run again, or make a waiting attempt now
     #[command(after_help = "Example:\n  entourage retry agt_0199…")]
     Retry(intervene::Plain),
@@ -151,6 +154,7 @@ async fn obey(cli: Cli) -> Result<Exit, Failure> {
         Command::Comment(worded) => worded.obey(Action::Comment, &globals).await,
         Command::Steer(worded) => worded.obey(Action::Steer, &globals).await,
         Command::Modify(worded) => worded.obey(Action::Modify, &globals).await,
+        Command::Stop(plain) => plain.obey(Action::Stop, &globals).await,
         Command::Retry(plain) => plain.obey(Action::Retry, &globals).await,
         Command::Delete(plain) => plain.obey(Action::Delete, &globals).await,
         Command::Session(sessions) => sessions.obey(&globals).await,

@@ -29,6 +29,7 @@ fn every_command_shows_an_example_of_itself() {
             "comment",
             "steer",
             "modify",
+            "stop",
             "retry",
             "delete",
             "session",

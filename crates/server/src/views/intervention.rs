@@ -1,6 +1,8 @@
 //! An intervention, as the API shows it.
 
-use entourage_types::{Action, AgentId, Intervention, InterventionId, InterventionStatus, Owner, Time};
+use entourage_types::{
+    Action, AgentId, Intervention, InterventionId, InterventionStatus, Owner, PostId, Time,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -30,6 +32,10 @@ pub(crate) struct InterventionView {
     /// The words that came with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
+    /// The message whose answer it is about, where it is about no other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::PostId>)]
+    of: Option<PostId>,
     /// Whether the agent has come to it.
     #[schema(value_type = schema::InterventionStatus)]
     status: InterventionStatus,
@@ -43,8 +49,8 @@ pub(crate) struct InterventionView {
 
 impl From<Intervention> for InterventionView {
     fn from(intervention: Intervention) -> Self {
-        let Intervention { id, owner, root, agent, by, action, text, status, created, updated } =
+        let Intervention { id, owner, root, agent, by, action, text, of, status, created, updated } =
             intervention;
-        Self { id, owner, root, agent, by: by.into(), action, text, status, created, updated }
+        Self { id, owner, root, agent, by: by.into(), action, text, of, status, created, updated }
     }
 }

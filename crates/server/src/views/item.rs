@@ -2,7 +2,7 @@
 
 use entourage_types::{
     AgentId, Author, CallId, Decision, Digest, Item, ItemBody, Level, Message, Notice, Output, PostId, RunId,
-    TaskId, Time, ToolCall, Turn,
+    TaskId, Terms, Time, ToolCall, Turn,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -54,6 +54,9 @@ enum ItemBodyView {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<schema::PostId>)]
         post: Option<PostId>,
+        /// What holds for the run that answers it, where whoever wrote it said so.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        terms: Option<TermsView>,
     },
     /// Something the agent said or asked for.
     Turn {
@@ -164,6 +167,29 @@ enum LevelView {
     Error,
 }
 
+/// What holds for the run that answers a message, which is then a run of its own.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Terms)]
+struct TermsView {
+    /// How many agents stand between this run and the person who began it all.
+    depth: u16,
+    /// How deep work may be handed on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_depth: Option<u16>,
+    /// Model calls in this run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_steps: Option<u32>,
+    /// A check that its answer must pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validator: Option<String>,
+}
+
+impl From<Terms> for TermsView {
+    fn from(Terms { depth, max_depth, max_steps, validator }: Terms) -> Self {
+        Self { depth, max_depth, max_steps, validator }
+    }
+}
+
 impl From<Item> for ItemView {
     fn from(item: Item) -> Self {
         let Item { agent, seq, run, session, at, body } = item;
@@ -174,8 +200,9 @@ impl From<Item> for ItemView {
 impl From<ItemBody> for ItemBodyView {
     fn from(body: ItemBody) -> Self {
         match body {
-            ItemBody::Message(Message { from, text, task, failed, post }) => {
-                Self::Message { from: from.into(), text, task, failed, post }
+            ItemBody::Message(Message { from, text, task, failed, post, terms }) => {
+                let terms = terms.map(TermsView::from);
+                Self::Message { from: from.into(), text, task, failed, post, terms }
             }
             ItemBody::Turn(Turn { text, calls, used }) => Self::Turn {
                 text,

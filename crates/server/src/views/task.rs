@@ -1,6 +1,6 @@
 //! A task, as the API shows it.
 
-use entourage_types::{AgentId, CallId, Owner, Status, Task, TaskId, TaskResult, Time};
+use entourage_types::{AgentId, CallId, Owner, PostId, RunId, Status, Task, TaskId, TaskResult, Time};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -40,6 +40,14 @@ pub(crate) struct TaskView {
     /// What came of it, once something has.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<TaskResultView>,
+    /// The post that assigned it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::PostId>)]
+    post: Option<PostId>,
+    /// The run that worked on it, once that has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::RunId>)]
+    run: Option<RunId>,
     /// When it was assigned.
     #[schema(value_type = schema::Time)]
     created: Time,
@@ -73,6 +81,8 @@ impl From<Task> for TaskView {
             instruction,
             status,
             result,
+            post,
+            run,
             created,
             updated,
         } = task;
@@ -80,6 +90,22 @@ impl From<Task> for TaskView {
             TaskResult::Text(text) => TaskResultView::Text(text),
             TaskResult::Error(text) => TaskResultView::Error(text),
         });
-        Self { id, owner, root, from, to, call, wait, kind, instruction, status, result, created, updated }
+        Self {
+            id,
+            owner,
+            root,
+            from,
+            to,
+            call,
+            wait,
+            kind,
+            instruction,
+            status,
+            result,
+            post,
+            run,
+            created,
+            updated,
+        }
     }
 }

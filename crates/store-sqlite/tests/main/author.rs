@@ -30,7 +30,13 @@ impl Author {
             at,
             body: ItemBody::Message(message),
         };
-        let body = PostBody::Message { from: By::User, text: text.to_owned(), task: None, queued: false };
+        let body = PostBody::Message {
+            from: By::User,
+            text: text.to_owned(),
+            task: None,
+            queued: false,
+            terms: None,
+        };
         let post = Post { id: PostId::new(), agent: self.agent.id, at, wakeup: WakeupId::new(), body };
         self.agent.items += 1;
         let mut commit = Commit::fenced(&self.agent, at).write(Write::Item(item));

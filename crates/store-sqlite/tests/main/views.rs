@@ -98,6 +98,8 @@ async fn every_view_reads_as_people_do() {
         instruction: "dig a hole".to_owned(),
         status: Status::Succeeded,
         result: Some(TaskResult::Text("dug".to_owned())),
+        post: None,
+        run: None,
         created: AT,
         updated: AT,
     };

@@ -7,7 +7,8 @@ use entourage_types::{Agent, Event, EventBody, Record, RunId, Scope, Status, Ste
 use super::{
     Place,
     sample::{
-        at, claim, join, new_child, new_root, note, owner, post, question, run, say, step, task, wakeup,
+        at, claim, join, new_child, new_root, note, owner, post, question, run, say, step, stranger, task,
+        wakeup,
     },
 };
 use crate::{Commit, Result, Store, Write, derive};
@@ -60,6 +61,8 @@ pub async fn events_resume_from_any_cursor(place: impl Place) -> Result<()> {
         let item = say(&mut agent, RunId::new(), text);
         store.commit(Commit::fenced(&agent, at(2)).write(Write::Item(item))).await?;
     }
+    assert_eq!(store.last_event(&Scope::House, known.root).await?, 5);
+    assert_eq!(store.last_event(&Scope::from(&stranger()), known.root).await?, 0);
     for after in 0..=6 {
         for limit in [1, 2, 100] {
             let seqs: Vec<u64> = store

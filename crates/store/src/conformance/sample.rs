@@ -91,7 +91,13 @@ pub(crate) fn next(agent: &mut Agent, run: RunId, body: ItemBody) -> Item {
 }
 
 pub(crate) fn post(agent: AgentId, text: &str) -> Post {
-    let body = PostBody::Message { from: Author::User, text: text.to_owned(), task: None, queued: false };
+    let body = PostBody::Message {
+        from: Author::User,
+        text: text.to_owned(),
+        task: None,
+        queued: false,
+        terms: None,
+    };
     Post { id: PostId::new(), agent, at: at(1), wakeup: WakeupId::new(), body }
 }
 
@@ -112,6 +118,8 @@ pub(crate) fn task(from: &Agent, to: AgentId) -> Task {
         instruction: "dig".to_owned(),
         status: Status::Queued,
         result: None,
+        post: None,
+        run: None,
         created: at(1),
         updated: at(1),
     }

@@ -2,7 +2,7 @@
 
 use entourage_types::{
     Agent, Author, CallId, Cost, Decision, ItemBody, Level, Message, ModelUse, Notice, Output, PostId, Run,
-    RunId, Scope, Status, StepState, StopReason, TaskId, ToolCall, Turn, Usage, WaitingOn,
+    RunId, Scope, Status, StepState, StopReason, TaskId, Terms, ToolCall, Turn, Usage, WaitingOn,
 };
 use serde_json::json;
 
@@ -61,6 +61,7 @@ pub async fn every_item_reads_back(place: impl Place) -> Result<()> {
             task: Some(TaskId::new()),
             failed: Some(true),
             post: Some(PostId::new()),
+            terms: Some(Terms { depth: 2, max_steps: Some(3), ..Terms::default() }),
         }),
         ItemBody::Message(Message::new(Author::User, "", None)),
         ItemBody::Turn(Turn {

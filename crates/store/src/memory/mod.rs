@@ -216,6 +216,12 @@ impl Store for MemoryStore {
         Ok(wanted.take(limit as usize).cloned().collect())
     }
 
+    async fn last_event(&self, scope: &Scope, root: AgentId) -> Result<u64> {
+        let rows = self.rows();
+        let seen = rows.agent(root).is_some_and(|agent| scope.sees(&agent.owner));
+        Ok(rows.events(root).last().filter(|_| seen).map_or(0, |event| event.seq))
+    }
+
     async fn due(&self, until: Time, after: Option<(Time, WakeupId)>, limit: u32) -> Result<Vec<Wakeup>> {
         let mut wakeups = self.rows().wakeups();
         let fits =

@@ -21,10 +21,12 @@ pub(super) fn check(whole: &Whole, found: &mut Found) {
             match &item.body {
                 ItemBody::Message(message) => {
                     let Author::Agent { id, .. } = &message.from else { continue };
-                    let child = whole.agent(*id).is_some_and(|from| from.parent == Some(agent.id));
-                    let known = child || agent.parent == Some(*id);
+                    let known = whole.tasks.iter().any(|task| {
+                        Some(task.id) == message.task
+                            && [(task.from, task.to), (task.to, task.from)].contains(&(*id, agent.id))
+                    });
                     found.must(known, Results, agent.id, || {
-                        format!("item {} is from {id}, neither its parent nor its child", item.seq)
+                        format!("item {} is from {id}, and not about a task between them", item.seq)
                     });
                 }
                 ItemBody::Output(output) => {

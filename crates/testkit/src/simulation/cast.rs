@@ -157,10 +157,7 @@ impl Model for Improviser {
         if let Some(error) = self.trouble() {
             deltas.delta(Delta::Text("It".into()));
             dice.linger().await;
-            if self.0.bug != Some(Bug::EmptyAnswerTaken) {
-                return Err(error);
-            }
-            return Ok(Reply { model: "improviser".into(), ..Reply::default() });
+            return Err(error);
         }
         let ends = dice.chance(if self.0.is_calm() { 70 } else { 30 });
         let calls = if ends { 0 } else { 1 + dice.below(3) };

@@ -66,6 +66,8 @@ impl Story {
             instruction: "…".into(),
             status: Status::Queued,
             result: None,
+            post: None,
+            run: None,
             created: Time::now(),
             updated: Time::now(),
         }

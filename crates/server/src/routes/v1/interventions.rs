@@ -27,6 +27,7 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 struct Intervene {
     /// `pause` (nothing new begins), `resume`, `comment` (a remark for people), `steer` (a message
     /// read before the next model call), `modify` (a new instruction; what is under way is dropped),
+    /// `stop` (the run under way, with all it gave to others; it can be written to again),
     /// `retry` (a failed run, or an attempt that waits), `close_session` (it is summed up and a
     /// clean one begun, once the agent rests), `delete` (for good, with all below).
     #[schema(value_type = schema::Action)]

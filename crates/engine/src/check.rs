@@ -1,0 +1,46 @@
+//! Checks: what says of a text whether an agent may be told it, or may answer it.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use entourage_types::{AgentId, Kind, Owner};
+
+/// Says of a text whether it may pass. A kind names its checks; the house knows them by these names.
+#[async_trait]
+pub trait Check: Send + Sync + 'static {
+    /// Lets the text pass. Called again after a crash, as long as nothing came of it; one that takes
+    /// longer than a tool may ends the run.
+    ///
+    /// # Errors
+    /// Why it may not pass: the person is told that of a message, the model of its answer.
+    async fn check(&self, checked: &Checked) -> Result<(), String>;
+}
+
+/// What is to be let pass.
+#[derive(Debug, Clone)]
+pub struct Checked {
+    /// What the agent is told, or what it answers.
+    pub text: String,
+    /// Which of these it is.
+    pub side: Side,
+    /// The agent's kind.
+    pub kind: Arc<Kind>,
+    /// The agent.
+    pub agent: AgentId,
+    /// The top of its tree.
+    pub root: AgentId,
+    /// Whose it is.
+    pub owner: Owner,
+}
+
+/// On which side of an agent a check stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Before what it is told.
+    Input,
+    /// Behind what it answers.
+    Output,
+}
+
+/// The checks of a house, by name.
+pub(crate) type Checks = BTreeMap<String, Arc<dyn Check>>;

@@ -1,0 +1,107 @@
+//! What was done for a run: its own items, and the runs of others that work for it.
+
+use std::collections::{HashSet, VecDeque};
+
+use entourage_store::{EntityQuery, ItemQuery, Page, RunQuery};
+use entourage_types::{CallId, EntityKind, Item, ItemBody, Record, Run, RunId, Status, Task, TaskId};
+
+use super::Client;
+use crate::{Error, Result};
+
+/// A run that works for another, or did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunBelow {
+    /// The run whose call it works for.
+    pub parent: RunId,
+    /// What it was given.
+    pub task: Task,
+    /// The run.
+    pub run: Run,
+}
+
+/// More than one run can have given to others at once.
+const TASKS: u32 = 10_000;
+/// How far back the run is looked for that is at work on a task.
+const RUNS: u32 = 20;
+
+impl Client {
+    /// The items that a run wrote, in order.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn items_of(&self, run: &Run) -> Result<Vec<Item>> {
+        let query = ItemQuery { run: Some(run.id), ..ItemQuery::of(run.agent, 0, u32::MAX) };
+        Ok(self.house.store().items(&self.scope, query).await?)
+    }
+
+    /// The runs that work for this one, directly or for one of those, in the order of their calls.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn runs_below(&self, run: &Run) -> Result<Vec<RunBelow>> {
+        let mut seen = HashSet::from([run.id]);
+        let mut left = VecDeque::from([run.clone()]);
+        let mut found = Vec::new();
+        while let Some(run) = left.pop_front() {
+            for task in self.tasks_of(&run).await? {
+                let Some(below) = self.run_for(&task).await?.filter(|below| seen.insert(below.id)) else {
+                    continue;
+                };
+                left.push_back(below.clone());
+                found.push(RunBelow { parent: run.id, task, run: below });
+            }
+        }
+        Ok(found)
+    }
+
+    /// The tasks that a run's calls assigned: those that are done are named by the calls' outputs.
+    async fn tasks_of(&self, run: &Run) -> Result<Vec<Task>> {
+        let items = self.items_of(run).await?;
+        let mut tasks = Vec::new();
+        for id in items.iter().filter_map(task_of) {
+            match self.task(id).await {
+                Err(Error::NotFound { .. }) => {}
+                task => tasks.push(task?),
+            }
+        }
+        if run.status.is_terminal() {
+            return Ok(tasks);
+        }
+        let calls: HashSet<CallId> = items.iter().flat_map(calls_of).collect();
+        let page = Page { limit: TASKS, ..Page::default() };
+        let status = Some(Status::Queued.as_str().to_owned());
+        let query =
+            EntityQuery { parent: Some(run.agent), status, page, ..EntityQuery::of(EntityKind::Task) };
+        for entity in self.house.store().entities(&self.scope, query).await? {
+            let task = Task::from_entity(&entity)?;
+            if calls.contains(&task.call) && !tasks.iter().any(|other| other.id == task.id) {
+                tasks.push(task);
+            }
+        }
+        Ok(tasks)
+    }
+
+    /// The run that works on a task, or did.
+    async fn run_for(&self, task: &Task) -> Result<Option<Run>> {
+        if let Some(run) = task.run {
+            return Ok(Some(self.run(run).await?));
+        }
+        let page = Page { limit: RUNS, newest_first: true, ..Page::default() };
+        let query = RunQuery { agent: Some(task.to), page, ..RunQuery::default() };
+        let runs = self.house.store().runs(&self.scope, query).await?;
+        Ok(runs.into_iter().find(|run| run.tasks.contains(&task.id)))
+    }
+}
+
+/// The task that a call assigned, as its output says.
+fn task_of(item: &Item) -> Option<TaskId> {
+    let ItemBody::Output(output) = &item.body else { return None };
+    output.details.as_ref()?.get("task")?.as_str()?.parse().ok()
+}
+
+fn calls_of(item: &Item) -> Vec<CallId> {
+    match &item.body {
+        ItemBody::Turn(turn) => turn.calls.iter().map(|call| call.id).collect(),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,205 @@
+//! Speaking in a thread: in a chat there is one agent for (recipient, sender), and each message has an
+//! answer of its own.
+
+use entourage_store::{Commit, Error as StoreError, Expect, Write};
+use entourage_types::{
+    Agent, AgentId, Author, EntityKind, ItemBody, Message, Post, PostBody, PostId, RunId, Status, Terms,
+    WakeupId,
+};
+use serde::Serialize;
+
+use super::{Client, checked_text, title_of};
+use crate::{Error, Result, thread};
+
+/// Something said to an agent of a chat.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Speech {
+    /// The chat, by whatever name; made with the first thing said in it.
+    pub chat: String,
+    /// The kind that is spoken to.
+    pub to: String,
+    /// In whose name; the person's when none is given. Another sender is another thread.
+    pub from: Option<String>,
+    /// What is said.
+    pub text: String,
+    /// What holds for the run that answers it.
+    pub terms: Terms,
+}
+
+/// Something that was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spoken {
+    /// The top of the chat's tree.
+    pub root: AgentId,
+    /// Who reads it.
+    pub agent: AgentId,
+    /// The message.
+    pub post: PostId,
+    /// Whether it had been said before under the same key.
+    pub again: bool,
+}
+
+/// How often it is tried again where somebody else makes the same thread at the same moment.
+const RIVALS: u32 = 8;
+/// The longest name of a sender, in bytes.
+const LONGEST_NAME: usize = 200;
+/// Items looked through at once.
+const PAGE: u64 = 200;
+
+impl Client {
+    /// The top of a chat's tree, whether the chat is there yet or not.
+    #[must_use]
+    pub fn chat(&self, chat: &str) -> AgentId {
+        thread::root_of(&self.owner, chat)
+    }
+
+    /// The agent of a thread, once something was said in it; `from` is the person unless given.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn thread(&self, chat: &str, to: &str, from: Option<&str>) -> Result<Option<Agent>> {
+        let key = thread::key(to, from.unwrap_or(thread::USER));
+        Ok(thread::find(&**self.house.store(), &self.scope, self.chat(chat), key).await?.ok())
+    }
+
+    /// Says something in a thread. It is answered by a run of its own, after those before it.
+    ///
+    /// The same `key` with the same speech is one message.
+    ///
+    /// # Errors
+    /// [`Error::UnknownKind`]; [`Error::Invalid`] for an empty text or chat, or a sender of no use as a
+    /// name; [`Error::Gone`] for a chat that was deleted; [`Error::KeyReused`].
+    pub async fn speak(&self, speech: Speech, key: Option<&str>) -> Result<Spoken> {
+        let kind = self.house.kinds().named(&speech.to)?;
+        self.house.check_budget(&kind).map_err(Error::Invalid)?;
+        checked_text(&speech.text)?;
+        check_names(&speech)?;
+        for _ in 0..RIVALS {
+            match self.try_to_speak(&speech, kind.limits.max_tree, key).await {
+                // The same thread, or the same key, came up at the same moment.
+                Err(Error::Store(
+                    StoreError::AgentExists { .. } | StoreError::Exists { kind: EntityKind::Request, .. },
+                )) => {}
+                done => return done,
+            }
+        }
+        Err(Error::Invalid(format!("chat `{}` changes too fast; say it again", speech.chat)))
+    }
+
+    async fn try_to_speak(&self, speech: &Speech, max_tree: u32, once: Option<&str>) -> Result<Spoken> {
+        let (store, now) = (self.house.store(), self.house.now());
+        let root = self.chat(&speech.chat);
+        let key = thread::key(&speech.to, speech.from.as_deref().unwrap_or(thread::USER));
+        let mut commit = Commit::new(now);
+        let title = title_of(&speech.text);
+        let agent = match thread::find(&**store, &self.scope, root, key).await? {
+            Ok(found) => found,
+            Err(key) => {
+                let made = match store.agent(&self.scope, root).await? {
+                    Some(top) if top.status == Status::Cancelled => return Err(Error::Gone(root)),
+                    Some(top) => {
+                        commit.expect.push(Expect::TreeBelow(root, max_tree));
+                        top.child(&speech.to, title, Some(key), now)
+                    }
+                    None => Agent {
+                        id: root,
+                        root,
+                        key: Some(key),
+                        ..Agent::root(self.owner.clone(), &speech.to, title, now)
+                    },
+                };
+                commit.push(Write::NewAgent(made.clone()));
+                made
+            }
+        };
+        let post = Post {
+            id: PostId::new(),
+            agent: agent.id,
+            at: now,
+            wakeup: WakeupId::new(),
+            body: PostBody::Message {
+                from: Author::User,
+                text: speech.text.clone(),
+                task: None,
+                queued: false,
+                terms: Some(speech.terms.clone()),
+            },
+        };
+        let mut spoken = Spoken { root, agent: agent.id, post: post.id, again: false };
+        commit.post(post, &self.owner);
+        let answer = format!("{} {}", spoken.agent, spoken.post);
+        let request = serde_json::to_string(speech)?;
+        match self.once(once, &request, &answer, &mut commit).await? {
+            Some(first) => {
+                let (agent, post) = first.split_once(' ').ok_or(Error::KeyReused)?;
+                spoken.agent = agent.parse().map_err(|_| Error::KeyReused)?;
+                spoken.post = post.parse().map_err(|_| Error::KeyReused)?;
+                spoken.again = true;
+            }
+            None => {
+                store.commit(commit).await?;
+            }
+        }
+        Ok(spoken)
+    }
+
+    /// The last message whose answer a person waits for in a thread, read or not.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn last_message(&self, agent: AgentId) -> Result<Option<PostId>> {
+        let is_asked =
+            |post: &&Post| matches!(&post.body, PostBody::Message { from: Author::User, terms: Some(_), .. });
+        if let Some(post) = self.house.store().inbox(agent).await?.iter().rev().find(is_asked) {
+            return Ok(Some(post.id));
+        }
+        self.last_heard(agent, |message| message.terms.is_some() && message.from == Author::User)
+            .await
+            .map(|found| found.and_then(|(_, message)| message.post))
+    }
+
+    /// The run that answers a message, once the agent has read it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn run_of(&self, agent: AgentId, message: PostId) -> Result<Option<RunId>> {
+        let heard = self.last_heard(agent, |heard| heard.post == Some(message)).await?;
+        Ok(heard.map(|(run, _)| run))
+    }
+
+    /// The last message in a transcript that fits, with the run that heard it.
+    async fn last_heard(
+        &self,
+        agent: AgentId,
+        fits: impl Fn(&Message) -> bool,
+    ) -> Result<Option<(RunId, Message)>> {
+        let mut end = self.agent(agent).await?.items;
+        while end > 0 {
+            let from = end.saturating_sub(PAGE);
+            let items = self.items(agent, from, u32::try_from(end - from).unwrap_or(u32::MAX)).await?;
+            let found = items.into_iter().rev().find_map(|item| match item.body {
+                ItemBody::Message(message) if fits(&message) => Some((item.run, message)),
+                _ => None,
+            });
+            if found.is_some() {
+                return Ok(found);
+            }
+            end = from;
+        }
+        Ok(None)
+    }
+}
+
+fn check_names(speech: &Speech) -> Result<()> {
+    if speech.chat.trim().is_empty() {
+        return Err(Error::Invalid("the chat has no name: give it one".into()));
+    }
+    let is_name = |name: &String| {
+        !name.trim().is_empty() && name.len() <= LONGEST_NAME && !name.contains(['<', '#', '\n'])
+    };
+    if speech.from.as_ref().is_some_and(|name| !is_name(name)) {
+        let why = "a sender's name is 1 to 200 characters on one line, without `<` and `#`";
+        return Err(Error::Invalid(why.into()));
+    }
+    Ok(())
+}

@@ -1,0 +1,245 @@
+//! What must be let pass before the model reads it, and before it is an answer. A message that is
+//! refused ends the run; a refused answer goes back to the model once, with the reason.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use entourage_llm::Reply;
+use entourage_types::{Author, Item, ItemBody, Level, Message, Notice, Status, StopReason, Turn};
+use futures::{FutureExt, future::BoxFuture};
+
+use super::{Interrupt, Result, Run};
+use crate::{
+    Clock,
+    check::{Check, Checked, Side},
+    prompt::REFUSED,
+};
+
+/// What passed the checks before it was read.
+const PASSED: &str = "input_accepted";
+
+/// The checks that go on while the model is asked.
+pub(super) struct Beside(Option<BoxFuture<'static, Result<()>>>);
+
+impl Beside {
+    /// Returns once one of them refuses, and never when none does.
+    pub(super) async fn refusal(&mut self) -> Interrupt {
+        match self.settled().await {
+            Ok(()) => std::future::pending().await,
+            Err(interrupt) => interrupt,
+        }
+    }
+
+    /// Waits for all of them.
+    async fn settled(&mut self) -> Result<()> {
+        let Some(running) = &mut self.0 else { return Ok(()) };
+        let settled = running.await;
+        self.0 = None;
+        settled
+    }
+}
+
+impl Run<'_> {
+    /// Has what the agent was told since its last turn pass the checks.
+    pub(super) async fn check_input(&mut self) -> Result<()> {
+        let names = self.kind.checks.input.clone();
+        let texts = if names.is_empty() { Vec::new() } else { self.unchecked() };
+        if texts.is_empty() {
+            return Ok(());
+        }
+        self.pass(&names, &texts).await?;
+        let text = format!("{} let pass what it was told", names.join(", "));
+        let notice = Notice { level: Level::Info, code: PASSED.into(), text };
+        let at = self.house.now();
+        let kept = self.item(ItemBody::Notice(notice), at);
+        self.riding.push(kept);
+        Ok(())
+    }
+
+    /// Begins the checks that go on while the model is asked.
+    pub(super) fn check_beside(&self) -> Result<Beside> {
+        let names = &self.kind.checks.beside;
+        let texts = if names.is_empty() { Vec::new() } else { self.told_in(&self.items) };
+        if texts.is_empty() {
+            return Ok(Beside(None));
+        }
+        Ok(Beside(Some(self.passing(names, &texts)?.boxed())))
+    }
+
+    /// Waits until all of them let pass what the model has answered by now; where one does not, the
+    /// answer is thrown away.
+    pub(super) async fn let_pass(&mut self, beside: &mut Beside, reply: &Reply) -> Result<()> {
+        let settled = tokio::select! {
+            biased;
+            settled = beside.settled() => settled,
+            () = self.cut.cancelled() => return Err(Interrupt::Stopping),
+        };
+        if settled.is_err() {
+            self.charge_wasted(&[reply.used()]).await?;
+        }
+        settled
+    }
+
+    /// Whether a turn without calls may be the answer. One that may not goes back to the model.
+    ///
+    /// # Errors
+    /// An [`Interrupt`] when it was refused as often as the kind allows, or a check cannot be asked.
+    pub async fn may_answer(&mut self, turn: &Turn) -> Result<bool> {
+        let validator = self.terms.as_ref().and_then(|terms| terms.validator.clone());
+        let names: Vec<String> = self.kind.checks.output.iter().cloned().chain(validator).collect();
+        if names.is_empty() {
+            return Ok(true);
+        }
+        if self.was_refused() {
+            return Ok(false);
+        }
+        let Err((name, why)) = self.judged(&names, std::slice::from_ref(&turn.text), Side::Output).await?
+        else {
+            return Ok(true);
+        };
+        let own = self.items.iter().filter(|item| item.run == self.record.id);
+        let times = own.filter(|item| is_refusal(item)).count();
+        if times >= self.kind.checks.attempts as usize {
+            let cause = format!("`{name}` refused the answer, the last one that may be tried: {why}");
+            return Err(Interrupt::Stopped(StopReason::ValidationFailed, cause));
+        }
+        let text = format!("`{name}` refused the answer: {why}. Answer again, with that mended.");
+        let notice = Notice { level: Level::Info, code: REFUSED.into(), text };
+        let at = self.house.now();
+        let mut writes = vec![self.item(ItemBody::Notice(notice), at)];
+        writes.push(self.run_row(Status::Running, None));
+        writes.extend(self.awake(at));
+        self.commit(writes).await?;
+        Ok(false)
+    }
+
+    /// Whether the turn that the program has just come by was refused before.
+    fn was_refused(&self) -> bool {
+        let at = self.turns.checked_sub(1).and_then(|turn| self.finished.get(turn));
+        at.and_then(|at| self.items.get(at + 1)).is_some_and(is_refusal)
+    }
+
+    /// What it was told since its last turn or since that passed the checks before.
+    fn unchecked(&self) -> Vec<String> {
+        let passed = |item: &&Item| matches!(&item.body, ItemBody::Notice(notice) if notice.code == PASSED);
+        let since = self.items.iter().rev().take_while(|item| !passed(item)).count();
+        self.told_in(&self.items[self.items.len() - since..])
+    }
+
+    /// What it was told since its last turn, as far as these items go back.
+    fn told_in(&self, items: &[Item]) -> Vec<String> {
+        let is_turn = |item: &Item| matches!(&item.body, ItemBody::Turn(turn) if turn.used.is_some());
+        let since = items.iter().rev().take_while(|item| item.run == self.record.id && !is_turn(item));
+        let mut texts: Vec<String> = since
+            .filter_map(|item| match &item.body {
+                ItemBody::Message(message) if is_request(message) => Some(message.text.clone()),
+                _ => None,
+            })
+            .collect();
+        texts.reverse();
+        texts
+    }
+
+    async fn pass(&self, names: &[String], texts: &[String]) -> Result<()> {
+        let passing = self.passing(names, texts)?;
+        tokio::select! {
+            biased;
+            passed = passing => passed,
+            () = self.cut.cancelled() => Err(Interrupt::Stopping),
+        }
+    }
+
+    /// Asks the checks of what it was told; the first that refuses ends the run.
+    fn passing(
+        &self,
+        names: &[String],
+        texts: &[String],
+    ) -> Result<impl Future<Output = Result<()>> + Send + use<>> {
+        let asking = self.asking(names, texts, Side::Input)?;
+        Ok(async move {
+            asking.await?.map_err(|(name, why)| {
+                Interrupt::Stopped(StopReason::InputRejected, format!("`{name}` refused the message: {why}"))
+            })
+        })
+    }
+
+    async fn judged(&self, names: &[String], texts: &[String], side: Side) -> Result<Result<(), Refusal>> {
+        let asking = self.asking(names, texts, side)?;
+        tokio::select! {
+            biased;
+            said = asking => said,
+            () = self.cut.cancelled() => Err(Interrupt::Stopping),
+        }
+    }
+
+    /// Asks the checks of these names one after the other, about each of these texts. What is asked
+    /// owns all it needs, so that it may go on beside a call of the model.
+    fn asking(
+        &self,
+        names: &[String],
+        texts: &[String],
+        side: Side,
+    ) -> Result<impl Future<Output = Result<Result<(), Refusal>>> + Send + use<>> {
+        let mut checks: Vec<(String, Arc<dyn Check>)> = Vec::with_capacity(names.len());
+        for name in names {
+            let Some(check) = self.house.inner.checks.get(name) else {
+                return Err(Interrupt::failed(format!(
+                    "`{}` is to pass the check `{name}`, and this house has none of that name",
+                    self.kind.name
+                )));
+            };
+            checks.push((name.clone(), Arc::clone(check)));
+        }
+        let asked = Checked {
+            text: String::new(),
+            side,
+            kind: Arc::clone(&self.kind),
+            agent: self.agent.id,
+            root: self.agent.root,
+            owner: self.agent.owner.clone(),
+        };
+        let texts = texts.to_vec();
+        let (clock, seconds) = (Arc::clone(&self.house.inner.clock), self.kind.limits.tool_seconds);
+        Ok(async move {
+            for (name, check) in &checks {
+                for text in &texts {
+                    let checked = Checked { text: text.clone(), ..asked.clone() };
+                    if let Err(why) = asked_of(name, &**check, &checked, &*clock, seconds).await? {
+                        return Ok(Err((name.clone(), why)));
+                    }
+                }
+            }
+            Ok(Ok(()))
+        })
+    }
+}
+
+/// Which check refuses, and why.
+type Refusal = (String, String);
+
+/// One check, within its time. Nothing gets by one that crashes.
+async fn asked_of(
+    name: &str,
+    check: &dyn Check,
+    checked: &Checked,
+    clock: &dyn Clock,
+    seconds: u64,
+) -> Result<Result<(), String>> {
+    let said = AssertUnwindSafe(check.check(checked)).catch_unwind();
+    let end = clock.now() + Duration::from_secs(seconds);
+    tokio::select! {
+        biased;
+        said = said => said.map_err(|_| Interrupt::failed(format!("the check `{name}` crashed"))),
+        () = clock.sleep_until(end) => {
+            Err(Interrupt::failed(format!("the check `{name}` did not come to an end in {seconds} s")))
+        }
+    }
+}
+
+/// Whether somebody asks the agent for something; results of work it gave away are none.
+fn is_request(message: &Message) -> bool {
+    message.from == Author::User || message.terms.is_some()
+}
+
+fn is_refusal(item: &Item) -> bool {
+    matches!(&item.body, ItemBody::Notice(notice) if notice.code == REFUSED)
+}

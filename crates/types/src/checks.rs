@@ -1,0 +1,40 @@
+//! What must be let pass: the checks on what an agent of a kind is told and answers.
+
+use serde::{Deserialize, Serialize};
+
+/// The checks on what an agent is told and answers, by the names they have in the house.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Checks {
+    /// What it is told must pass these before its model reads it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub input: Vec<String>,
+    /// The same while its model is already being asked: what the model says meanwhile is thrown away
+    /// when one of them refuses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<String>,
+    /// Its answer must pass these before it is given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub output: Vec<String>,
+    /// How many times in one run a refused answer goes back to the model, with the reason.
+    pub attempts: u32,
+}
+
+impl Default for Checks {
+    fn default() -> Self {
+        Self { input: Vec::new(), beside: Vec::new(), output: Vec::new(), attempts: 1 }
+    }
+}
+
+impl Checks {
+    /// Whether nothing is said.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The names of all of them.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.input.iter().chain(&self.beside).chain(&self.output).map(String::as_str)
+    }
+}

@@ -1,0 +1,226 @@
+//! Checks on what an agent is told and answers.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use entourage_engine::{Check, Checked, Kinds, Role, Side, Speech};
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_store::Page;
+use entourage_testkit::{Faults, HeldModel, World, WorldBuilder};
+use entourage_tests::{one_kind, plain, well_formed};
+use entourage_types::{Agent, Checks, Run, Status, StopReason, Terms};
+
+/// A check that lets pass what says `please`, and remembers what it was asked.
+#[derive(Clone, Default)]
+struct Polite(Arc<Mutex<Vec<String>>>);
+
+#[async_trait]
+impl Check for Polite {
+    async fn check(&self, checked: &Checked) -> Result<(), String> {
+        self.0.lock().unwrap().push(checked.text.clone());
+        match (checked.text.contains("please"), checked.side) {
+            (true, _) => Ok(()),
+            (false, Side::Input) => Err("say please".into()),
+            (false, Side::Output) => Err("it must say please".into()),
+        }
+    }
+}
+
+impl Polite {
+    fn asked(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+/// A check that crashes.
+struct Broken;
+
+#[async_trait]
+impl Check for Broken {
+    async fn check(&self, _: &Checked) -> Result<(), String> {
+        panic!("out of order")
+    }
+}
+
+fn kinds(checks: Checks) -> Kinds {
+    one_kind(|kind| kind.checks = checks)
+}
+
+fn polite() -> Vec<String> {
+    vec!["polite".to_owned()]
+}
+
+async fn told(builder: WorldBuilder, text: &str) -> (World, Agent, Run, Vec<String>) {
+    let world = builder.start().await;
+    let root = world.ask(text).await;
+    let root = world.ended(root.id).await;
+    let (run, lines) = outcome(&world, &root).await;
+    (world, root, run, lines)
+}
+
+async fn outcome(world: &World, root: &Agent) -> (Run, Vec<String>) {
+    let run = world.client().runs(root.id, Page::default()).await.unwrap().pop().unwrap();
+    let items = world.client().items(root.id, 0, 100).await.unwrap();
+    well_formed(&items).unwrap();
+    assert_eq!(world.audit().await, []);
+    (run, plain(&items))
+}
+
+#[tokio::test]
+async fn a_message_that_is_refused_ends_the_run_and_no_model_is_asked() {
+    let (model, check) = (ScriptedModel::new([]), Polite::default());
+    let kinds = kinds(Checks { input: polite(), ..Checks::default() });
+    let builder = World::builder(model.clone()).kinds(kinds).check("polite", Arc::new(check.clone()));
+    let (_, _, run, lines) = told(builder, "Do it.").await;
+    assert_eq!((run.status, run.stop_reason), (Status::Failed, Some(StopReason::InputRejected)));
+    assert_eq!(run.error.as_deref(), Some("`polite` refused the message: say please"));
+    assert_eq!(lines[1], "notice input_rejected: `polite` refused the message: say please");
+    assert_eq!(model.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn what_passes_is_on_record_and_each_message_is_checked_once() {
+    let model = ScriptedModel::new([Script::text("One."), Script::text("Two.")]);
+    let check = Polite::default();
+    let kinds = kinds(Checks { input: polite(), ..Checks::default() });
+    let builder = World::builder(model).kinds(kinds).check("polite", Arc::new(check.clone()));
+    let (world, root, run, lines) = told(builder, "One, please.").await;
+    assert_eq!(run.status, Status::Succeeded);
+    assert_eq!(lines[1..], ["notice input_accepted: polite let pass what it was told", "turn: One.[]"]);
+    let world = world.reborn(Faults::none()).await;
+    world.client().send(root.id, "Two, please.", None).await.unwrap();
+    world
+        .until(root.id, |event| matches!(&event.body, entourage_types::EventBody::Item { item_seq: 5, .. }))
+        .await;
+    assert_eq!(check.asked(), ["One, please.", "Two, please."]);
+}
+
+#[tokio::test]
+async fn a_check_beside_the_model_throws_its_answer_away() {
+    let model = HeldModel::new(ScriptedModel::new([Script::text("Here.")]));
+    let check = Polite::default();
+    let kinds = kinds(Checks { beside: polite(), ..Checks::default() });
+    let builder = World::builder(model.clone()).kinds(kinds).check("polite", Arc::new(check));
+    let (world, root, run, lines) = told(builder, "Do it.").await;
+    assert_eq!(run.stop_reason, Some(StopReason::InputRejected));
+    assert_eq!(lines, ["message: Do it.", "notice input_rejected: `polite` refused the message: say please"]);
+    let shown = world.client().transcript(root.id).await.unwrap();
+    assert_eq!(shown.last().map(|entry| entry.role), Some(Role::Notice));
+
+    let model = ScriptedModel::new([Script::text("Here.")]);
+    let kinds = self::kinds(Checks { beside: polite(), ..Checks::default() });
+    let builder = World::builder(model).kinds(kinds).check("polite", Arc::new(Polite::default()));
+    let (_, _, run, lines) = told(builder, "Do it, please.").await;
+    assert_eq!((run.status, lines.len()), (Status::Succeeded, 2), "{lines:?}");
+}
+
+/// A model that says please when it was told why it was refused.
+fn learns(request: &Request) -> Option<entourage_llm::Result<Script>> {
+    let told =
+        matches!(request.messages.last(), Some(Message::User(text)) if text.contains("it must say please"));
+    Some(Ok(Script::text(if told { "Here you are, please." } else { "Here." })))
+}
+
+#[tokio::test]
+async fn a_refused_answer_goes_back_to_the_model_once_with_the_reason() {
+    let check = Polite::default();
+    let kinds = kinds(Checks { output: polite(), ..Checks::default() });
+    let builder =
+        World::builder(ScriptedModel::deciding(learns)).kinds(kinds).check("polite", Arc::new(check.clone()));
+    let (world, root, run, lines) = told(builder, "Do it.").await;
+    assert_eq!((run.status, run.model_calls), (Status::Succeeded, 2));
+    assert_eq!(
+        lines[1..],
+        [
+            "turn: Here.[]",
+            "notice output_rejected: `polite` refused the answer: it must say please. Answer again, with that mended.",
+            "turn: Here you are, please.[]"
+        ]
+    );
+    assert_eq!(check.asked(), ["Here.", "Here you are, please."]);
+    let shown: Vec<String> =
+        world.client().transcript(root.id).await.unwrap().into_iter().map(|entry| entry.text).collect();
+    assert_eq!(shown, ["Do it.", "Here you are, please."], "nobody sees what was refused");
+}
+
+#[tokio::test]
+async fn a_check_that_always_refuses_ends_the_run_with_what_it_said() {
+    for attempts in [0, 1, 3] {
+        let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("No."))));
+        let kinds = kinds(Checks { output: polite(), attempts, ..Checks::default() });
+        let builder = World::builder(model.clone()).kinds(kinds).check("polite", Arc::new(Polite::default()));
+        let (_, _, run, lines) = told(builder, "Do it.").await;
+        assert_eq!((run.status, run.stop_reason), (Status::Failed, Some(StopReason::ValidationFailed)));
+        assert_eq!(model.requests().len(), 1 + attempts as usize);
+        assert!(lines.last().unwrap().ends_with("it must say please"), "{lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_gets_by_a_check_that_crashes_or_is_not_there() {
+    for (name, says) in
+        [("broken", "the check `broken` crashed"), ("absent", "this house has none of that name")]
+    {
+        for checks in [
+            Checks { input: vec![name.into()], ..Checks::default() },
+            Checks { beside: vec![name.into()], ..Checks::default() },
+            Checks { output: vec![name.into()], ..Checks::default() },
+        ] {
+            let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("Yes."))));
+            let builder = World::builder(model).kinds(kinds(checks)).check("broken", Arc::new(Broken));
+            let (_, _, run, _) = told(builder, "Do it.").await;
+            assert_eq!(run.stop_reason, Some(StopReason::Error));
+            assert!(run.error.as_ref().is_some_and(|error| error.contains(says)), "{:?}", run.error);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_speaker_may_name_a_check_for_the_answer() {
+    let builder = World::builder(ScriptedModel::deciding(learns))
+        .kinds(kinds(Checks::default()))
+        .check("polite", Arc::new(Polite::default()));
+    let world = builder.start().await;
+    let terms = Terms { validator: Some("polite".into()), ..Terms::default() };
+    let speech = Speech {
+        chat: "c".into(),
+        to: "assistant".into(),
+        text: "Do it.".into(),
+        terms,
+        ..Speech::default()
+    };
+    let spoken = world.client().speak(speech, None).await.unwrap();
+    let root = world.ended(spoken.root).await;
+    let (run, lines) = outcome(&world, &root).await;
+    assert_eq!((run.status, lines.len()), (Status::Succeeded, 4), "{lines:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn verdicts_survive_a_death_at_every_commit() {
+    let run = |faults: Faults| async move {
+        let checks = Checks { input: polite(), output: polite(), ..Checks::default() };
+        let world = World::builder(ScriptedModel::deciding(learns))
+            .kinds(kinds(checks))
+            .check("polite", Arc::new(Polite::default()))
+            .start_with(faults.clone())
+            .await;
+        let root = world.ask("Do it, please.").await;
+        let world = tokio::select! {
+            _ = world.ended(root.id) => world,
+            () = faults.died() => world.reborn(Faults::none()).await,
+        };
+        let root = world.ended(root.id).await;
+        (outcome(&world, &root).await.1, faults.commits())
+    };
+    let (expected, commits) = run(Faults::none()).await;
+    assert_eq!(expected.len(), 5, "{expected:?}");
+    for at in 1..=commits {
+        for fault in [
+            entourage_testkit::Fault::DieBefore,
+            entourage_testkit::Fault::DieAfter,
+            entourage_testkit::Fault::LoseEpoch,
+        ] {
+            assert_eq!(run(Faults::at(at, fault)).await.0, expected, "{at} {fault:?}");
+        }
+    }
+}
