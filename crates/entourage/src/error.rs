@@ -31,6 +31,26 @@ pub enum Error {
     /// Files of kinds have mistakes, one a line.
     #[error("{0}")]
     Kinds(String),
+    /// An agent, or an agency, that cannot be; the text says what to change.
+    #[error("{0}")]
+    Agency(String),
+    /// An agent is called that belongs to no open agency, and so has no threads.
+    #[error(
+        "{agent} has no threads: it belongs to no open agency. Open one with it, `Agency::new([&agent], [])`, \
+         and keep that as long as you call it"
+    )]
+    NoThreads {
+        /// Which agent.
+        agent: String,
+    },
+    /// A run failed whose text alone was wanted.
+    #[error("the run ended with {code}: {text}")]
+    Run {
+        /// A stable word for why.
+        code: entourage_types::StopReason,
+        /// A sentence for people.
+        text: String,
+    },
     /// The database cannot be opened.
     #[error(transparent)]
     Store(#[from] entourage_store::Error),

@@ -14,6 +14,7 @@
 //! # Ok(()) }
 //! ```
 
+pub mod agency;
 mod compose;
 mod error;
 mod runtime;
@@ -28,6 +29,7 @@ pub use entourage_tools::Tool;
 pub use entourage_types::{self as types, Owner};
 pub use error::Error;
 pub use runtime::runtime;
+pub use schemars;
 pub use settings::Settings;
 
 /// What every call returns.

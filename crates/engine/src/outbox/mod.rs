@@ -157,6 +157,8 @@ mod tests {
             instruction: "look".into(),
             status: Status::Queued,
             result: None,
+            post: None,
+            run: None,
             created: at,
             updated: at,
         }

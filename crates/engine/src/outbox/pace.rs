@@ -50,6 +50,8 @@ mod tests {
             instruction: String::new(),
             status: Status::Queued,
             result: None,
+            post: None,
+            run: None,
             created: at,
             updated: at,
         };

@@ -109,7 +109,7 @@ impl Run<'_> {
                 self.max_depth()
             )));
         }
-        if thread.is_some() && kind == self.agent.kind {
+        if thread.is_some() && thread::name_of(&self.agent) == kind {
             return Ok(Err("you cannot write to yourself".into()));
         }
         let found = self.candidate(kind, title, thread).await?;

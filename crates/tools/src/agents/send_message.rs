@@ -1,7 +1,5 @@
 //! `send_message`: one tool for writing to a peer and for telling the user something.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use entourage_types::{Kind, Reply, ToolSpec};
 use schemars::JsonSchema;
@@ -43,10 +41,7 @@ impl Tool for SendMessage {
 
     fn offer(&self, caller: &Caller<'_>) -> Option<ToolSpec> {
         let to_user = talks_to_user(caller.kind, caller.is_root);
-        // Nobody writes to themselves.
-        let peers: Vec<Arc<Kind>> =
-            caller.peers.iter().filter(|peer| peer.name != caller.kind.name).cloned().collect();
-        let description = match (peers.as_slice(), to_user) {
+        let description = match (caller.peers, to_user) {
             ([], false) => return None,
             ([], true) => "Say something to the user.".to_owned(),
             (peers, false) => {
@@ -63,15 +58,16 @@ impl Tool for SendMessage {
         // required here and other properties are let through.
         if let Some(schema) = spec.parameters.as_object_mut() {
             schema.remove("additionalProperties");
-            if peers.is_empty() {
+            if caller.peers.is_empty() {
                 schema.remove("required");
             }
         }
         let properties = &mut spec.parameters["properties"];
-        if peers.is_empty() {
+        if caller.peers.is_empty() {
             *properties = json!({ "message": { "type": "string", "description": "What to say." } });
         } else {
-            let recipients = peers.iter().map(|kind| kind.name.as_str()).chain(to_user.then_some(USER));
+            let recipients =
+                caller.peers.iter().map(|kind| kind.name.as_str()).chain(to_user.then_some(USER));
             let description = properties["recipient"]["description"].take();
             properties["recipient"] = json!({
                 "type": "string",
@@ -104,8 +100,7 @@ impl Tool for SendMessage {
 /// Who gets the message: whom the caller named, or the only one there is.
 fn addressee(context: &Context, named: Option<String>) -> Result<String> {
     let to_user = talks_to_user(&context.kind, context.is_root).then_some(USER);
-    let peers = context.kind.peers.iter().filter(|peer| **peer != context.kind.name);
-    let allowed: Vec<&str> = peers.map(String::as_str).chain(to_user).collect();
+    let allowed: Vec<&str> = context.kind.peers.iter().map(String::as_str).chain(to_user).collect();
     let choice = || allowed.join(", ");
     match (named, allowed.as_slice()) {
         (None, [only]) => Ok((*only).to_owned()),

@@ -1,0 +1,221 @@
+//! An agent: a name, instructions, what it may do, and whom it may write to. A definition until its
+//! agency is open; from then on it can be called.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use entourage_engine::{Check, kinds::bad_name};
+use entourage_llm::Model;
+use entourage_tools::{Tool, schema_of};
+use entourage_types::Kind;
+use schemars::JsonSchema;
+
+use super::{Ask, Guardrail, ModelChoice, Streamed, Whole, home::Home};
+use crate::{Error, Result};
+
+/// An agent. Cheap to clone; all clones are the same agent.
+#[derive(Clone)]
+pub struct Agent {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    kind: Kind,
+    tools: Vec<Arc<dyn Tool>>,
+    checks: Vec<(String, Arc<dyn Check>)>,
+    model: Option<Arc<dyn Model>>,
+    /// The open agency that it belongs to.
+    home: Mutex<Weak<Home>>,
+}
+
+/// Puts an agent together.
+#[must_use]
+pub struct AgentBuilder {
+    kind: Kind,
+    tools: Vec<Arc<dyn Tool>>,
+    checks: Vec<(String, Arc<dyn Check>)>,
+    model: Option<Arc<dyn Model>>,
+}
+
+impl Agent {
+    /// Begins an agent of this name: 1 to 64 letters, digits, `-` and `_`.
+    pub fn builder(name: impl Into<String>) -> AgentBuilder {
+        let kind = Kind { tools: Some(Vec::new()), ..Kind::bare(name) };
+        AgentBuilder { kind, tools: Vec::new(), checks: Vec::new(), model: None }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.inner.kind.name
+    }
+
+    /// Says something to the agent and waits for its answer: in a chat of its own, unless one is given.
+    /// The answer is a future; its options are in [`Ask`].
+    ///
+    /// # Errors
+    /// [`Error::NoThreads`] when the agent belongs to no open agency; no model is asked then. A run
+    /// that fails is no error but a [`RunResult`](super::RunResult) with one.
+    pub fn get_response(&self, message: impl Into<String>) -> Ask<Whole> {
+        Ask::new(self.home(), self.name().to_owned(), message.into())
+    }
+
+    /// The same, telling what happens as it happens.
+    ///
+    /// # Errors
+    /// As for [`Agent::get_response`].
+    pub fn get_response_stream(&self, message: impl Into<String>) -> Ask<Streamed> {
+        Ask::new(self.home(), self.name().to_owned(), message.into())
+    }
+
+    pub(super) fn kind(&self) -> &Kind {
+        &self.inner.kind
+    }
+
+    pub(super) fn tools(&self) -> &[Arc<dyn Tool>] {
+        &self.inner.tools
+    }
+
+    pub(super) fn checks(&self) -> &[(String, Arc<dyn Check>)] {
+        &self.inner.checks
+    }
+
+    pub(super) fn model(&self) -> Option<&Arc<dyn Model>> {
+        self.inner.model.as_ref()
+    }
+
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    pub(super) fn home(&self) -> Result<Arc<Home>> {
+        let home = self.inner.home.lock().unwrap_or_else(PoisonError::into_inner);
+        home.upgrade().ok_or_else(|| Error::NoThreads { agent: self.name().to_owned() })
+    }
+
+    /// The agent lives in this agency from here on.
+    pub(super) fn move_in(&self, home: &Arc<Home>) {
+        *self.inner.home.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(home);
+    }
+}
+
+impl AgentBuilder {
+    /// What it is told to be and to do.
+    pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.kind.instructions = instructions.into();
+        self
+    }
+
+    /// When to write to it, in one line, for the agents that may.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.kind.description = description.into();
+        self
+    }
+
+    /// The model it wants: a name, `provider::name`, or one of your own in an [`Arc`]. The agency's
+    /// otherwise.
+    pub fn model(mut self, model: impl Into<ModelChoice>) -> Self {
+        match model.into() {
+            ModelChoice::Named(name) => self.kind.model = Some(name),
+            ModelChoice::Own(model) => self.model = Some(model),
+        }
+        self
+    }
+
+    /// The sampling temperature, 0 to 2; the provider's otherwise.
+    pub fn temperature(mut self, temperature: f64) -> Self {
+        self.kind.temperature = Some(temperature);
+        self
+    }
+
+    /// A tool, such as a [`function_tool`](super::function_tool).
+    pub fn tool(mut self, tool: impl Tool) -> Self {
+        self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// Tools that come with the house, by name: `web_search`, `fetch_url`, `create_note`, `ask_user`…
+    pub fn built_in<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        self.kind.tools.get_or_insert_default().extend(names.into_iter().map(str::to_owned));
+        self
+    }
+
+    /// The agents it may write to, by name, beside those that the agency's flows say.
+    pub fn can_message<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        self.kind.peers.extend(names.into_iter().map(str::to_owned));
+        self
+    }
+
+    /// Its answer must pass this before it is given. A refused answer goes back to the model once, with
+    /// the reason; a second refusal ends the run with `validation_failed`.
+    pub fn response_validator(self, validator: Guardrail) -> Self {
+        self.output_guardrail(validator)
+    }
+
+    /// What it is told must pass this; a refusal ends the run. See [`Guardrail::beside`].
+    pub fn input_guardrail(mut self, guardrail: Guardrail) -> Self {
+        let Guardrail { name, check, is_beside } = guardrail;
+        let checks = &mut self.kind.checks;
+        if is_beside { &mut checks.beside } else { &mut checks.input }.push(name.clone());
+        self.checks.push((name, check));
+        self
+    }
+
+    /// The same as [`AgentBuilder::response_validator`]; there may be several of either.
+    pub fn output_guardrail(mut self, guardrail: Guardrail) -> Self {
+        self.kind.checks.output.push(guardrail.name.clone());
+        self.checks.push((guardrail.name, guardrail.check));
+        self
+    }
+
+    /// Model calls in one run; 25 unless given.
+    pub fn max_steps(mut self, steps: u32) -> Self {
+        self.kind.limits.max_steps = steps;
+        self
+    }
+
+    /// Its answer is JSON of this type.
+    pub fn output_type<T: JsonSchema>(mut self) -> Self {
+        self.kind.output_schema = Some(schema_of::<T>());
+        self
+    }
+
+    /// Anything else that can be said of a kind: limits, approvals, what its model sees.
+    pub fn configure(mut self, change: impl FnOnce(&mut Kind)) -> Self {
+        change(&mut self.kind);
+        self
+    }
+
+    /// The agent.
+    ///
+    /// # Errors
+    /// [`Error::Agency`] for a name that is none, a temperature out of range, an agent that writes to
+    /// itself, or two tools of one name.
+    pub fn build(self) -> Result<Agent> {
+        let Self { kind, tools, checks, model } = self;
+        let name = &kind.name;
+        if let Some(why) = bad_name(name) {
+            return Err(Error::Agency(why));
+        }
+        if kind.temperature.is_some_and(|temperature| !(0.0..=2.0).contains(&temperature)) {
+            return Err(Error::Agency(format!("{name}: the temperature must be between 0 and 2")));
+        }
+        if kind.peers.contains(name) {
+            return Err(Error::Agency(format!("{name} cannot write to itself; name another agent")));
+        }
+        let mut names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
+        names.sort_unstable();
+        if let Some(twice) = names.windows(2).find(|two| two[0] == two[1]) {
+            return Err(Error::Agency(format!(
+                "{name} has two tools of the name `{}`; rename one",
+                twice[0]
+            )));
+        }
+        Ok(Agent { inner: Arc::new(Inner { kind, tools, checks, model, home: Mutex::default() }) })
+    }
+}
+
+impl std::fmt::Debug for Agent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Agent").field("name", &self.name()).finish_non_exhaustive()
+    }
+}

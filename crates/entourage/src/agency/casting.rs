@@ -1,0 +1,95 @@
+//! Which model an agent speaks with: its own, where it has one, or the agency's.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use entourage_llm::{Deltas, GateState, Model, Profile, Reply, Request, Result};
+use entourage_types::{Cost, Usage};
+
+/// A model by its name, or a model.
+#[derive(Clone)]
+pub enum ModelChoice {
+    /// One of the configured providers', as `provider::name`.
+    Named(String),
+    /// One of your own.
+    Own(Arc<dyn Model>),
+}
+
+impl From<&str> for ModelChoice {
+    fn from(name: &str) -> Self {
+        Self::Named(name.to_owned())
+    }
+}
+
+impl From<String> for ModelChoice {
+    fn from(name: String) -> Self {
+        Self::Named(name)
+    }
+}
+
+impl<M: Model + ?Sized> From<Arc<M>> for ModelChoice {
+    fn from(model: Arc<M>) -> Self {
+        Self::Own(Arc::new(model))
+    }
+}
+
+/// The models of an agency behind one: the name in the request decides.
+pub(super) struct Casting {
+    pub(super) default: Arc<dyn Model>,
+    pub(super) own: BTreeMap<String, Arc<dyn Model>>,
+}
+
+/// The name under which an agent's own model is asked for.
+pub(super) fn own_model(agent: &str) -> String {
+    format!("agent::{agent}")
+}
+
+impl Casting {
+    fn of(&self, model: Option<&str>) -> (&Arc<dyn Model>, bool) {
+        match model.and_then(|name| self.own.get(name)) {
+            Some(own) => (own, true),
+            None => (&self.default, false),
+        }
+    }
+}
+
+#[async_trait]
+impl Model for Casting {
+    async fn call(&self, mut request: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
+        let (model, is_own) = self.of(request.model.as_deref());
+        if is_own {
+            request.model = None;
+        }
+        model.call(request, deltas).await
+    }
+
+    fn describe(&self) -> String {
+        self.default.describe()
+    }
+
+    fn disclaimer(&self) -> Option<&'static str> {
+        self.default.disclaimer()
+    }
+
+    fn price(&self, model: Option<&str>, usage: &Usage) -> Option<Cost> {
+        let (of, is_own) = self.of(model);
+        of.price(model.filter(|_| !is_own), usage)
+    }
+
+    fn gates(&self) -> Vec<GateState> {
+        self.default.gates()
+    }
+
+    fn fallback(&self) -> &[String] {
+        self.default.fallback()
+    }
+
+    fn summary(&self) -> Option<&str> {
+        self.default.summary()
+    }
+
+    fn profile(&self, model: Option<&str>) -> Profile {
+        let (of, is_own) = self.of(model);
+        of.profile(model.filter(|_| !is_own))
+    }
+}

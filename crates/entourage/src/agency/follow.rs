@@ -1,0 +1,245 @@
+//! Following one message to its answer: which runs belong to it, and what they say. All of it is read
+//! from the events of the chat, so that nothing is missed and nothing is told twice.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
+
+use entourage_engine::{AgentDelta, Client, Piece, Signal, Speech, Spoken, Watch};
+use entourage_types::{
+    Agent, AgentId, CallId, Event, EventBody, Item, ItemBody, PostId, QuestionStatus, RunId, Task, TaskId,
+};
+
+use super::{Origin, RunItem, RunResult, RunStream, StreamEvent, home::Home, thread::sender_of};
+use crate::Result;
+
+/// So many pieces wait for the news of their run at the most; an item brings the whole text in any case.
+const EARLY: usize = 1_000;
+
+/// One message on its way to its answer.
+pub(super) struct Follow {
+    client: Client,
+    chat_id: String,
+    spoken: Spoken,
+    caller: String,
+    agent: String,
+    watch: Watch,
+    /// The run that answers it, once it has been read.
+    run: Option<RunId>,
+    runs: HashMap<RunId, Origin>,
+    /// The calls of these runs, and the tasks that they assigned.
+    calls: HashMap<CallId, Origin>,
+    tasks: HashMap<TaskId, (AgentId, Origin)>,
+    /// Pieces that came before the news of their run: they are handed on at once, news once it is kept.
+    early: VecDeque<Arc<AgentDelta>>,
+    /// What is to be told before more is read.
+    told: VecDeque<StreamEvent>,
+    over: bool,
+}
+
+impl Follow {
+    /// Says it, and follows from there.
+    pub(super) async fn begin(home: Arc<Home>, speech: Speech, key: Option<String>) -> Result<RunStream> {
+        let client = &home.client;
+        let from = client.last_event(client.chat(&speech.chat)).await?;
+        let (chat, caller, to) = (speech.chat.clone(), speech.from.clone(), speech.to.clone());
+        let spoken = client.speak(speech, key.as_deref()).await?;
+        let caller = caller.unwrap_or_else(|| "user".to_owned());
+        Self::of(home, chat, spoken, (to, caller), from).await
+    }
+
+    /// Follows what was said before.
+    pub(super) async fn again(
+        home: Arc<Home>,
+        chat: String,
+        thread: Agent,
+        post: PostId,
+    ) -> Result<RunStream> {
+        let spoken = Spoken { root: thread.root, agent: thread.id, post, again: true };
+        let from = home.client.last_event(thread.root).await?;
+        let names = (thread.kind.clone(), sender_of(&thread));
+        Self::of(home, chat, spoken, names, from).await
+    }
+
+    async fn of(
+        home: Arc<Home>,
+        chat_id: String,
+        spoken: Spoken,
+        (agent, caller): (String, String),
+        from: u64,
+    ) -> Result<RunStream> {
+        let client = home.client.clone();
+        let mut follow = Self {
+            watch: client.watch(spoken.root, from).await?,
+            client,
+            chat_id,
+            spoken,
+            caller,
+            agent,
+            run: None,
+            runs: HashMap::new(),
+            calls: HashMap::new(),
+            tasks: HashMap::new(),
+            early: VecDeque::new(),
+            told: VecDeque::new(),
+            over: false,
+        };
+        if spoken.again {
+            follow.catch_up().await?;
+        }
+        Ok(RunStream::new(home, follow, spoken))
+    }
+
+    /// What was said before may have been read, and answered, before anybody followed.
+    async fn catch_up(&mut self) -> Result<()> {
+        let Some(run) = self.client.run_of(self.spoken.agent, self.spoken.post).await? else { return Ok(()) };
+        let run = self.client.run(run).await?;
+        self.begins(run.id, self.own(run.id));
+        let below = self.client.runs_below(&run).await?;
+        for one in &below {
+            let origin = self.runs.get(&one.parent).map(|above| above.below(&one.task));
+            if let Some(origin) = origin {
+                self.begins(one.run.id, Origin { run: one.run.id, ..origin });
+            }
+        }
+        for run in below.iter().map(|below| &below.run).chain([&run]) {
+            for item in self.client.items_of(run).await? {
+                self.learn(&item);
+            }
+        }
+        if run.status.is_terminal() {
+            self.ends().await?;
+        }
+        Ok(())
+    }
+
+    /// What happens next; none once it is over.
+    pub(super) async fn next(&mut self) -> Option<Result<StreamEvent>> {
+        loop {
+            if let Some(event) = self.told.pop_front() {
+                return Some(Ok(event));
+            }
+            if self.over {
+                return None;
+            }
+            if let Err(error) = self.read().await {
+                self.over = true;
+                return Some(Err(error));
+            }
+        }
+    }
+
+    async fn read(&mut self) -> Result<()> {
+        match self.watch.next().await? {
+            Signal::Event(event) => self.heard(&event).await,
+            Signal::Delta(delta) => {
+                if self.runs.contains_key(&delta.run) {
+                    self.piece(&delta);
+                } else {
+                    self.early.truncate(EARLY - 1);
+                    self.early.push_back(delta);
+                }
+                Ok(())
+            }
+            Signal::CaughtUp(_) => Ok(()),
+        }
+    }
+
+    async fn heard(&mut self, event: &Event) -> Result<()> {
+        match &event.body {
+            EventBody::Item { item: Some(item), .. } => {
+                self.learn(item);
+                if let Some(origin) = self.runs.get(&item.run) {
+                    self.told.extend(RunItem::of(item, origin).into_iter().map(StreamEvent::Item));
+                }
+                let (own, others) =
+                    std::mem::take(&mut self.early).into_iter().partition(|d| d.run == item.run);
+                self.early = others;
+                let own: VecDeque<Arc<AgentDelta>> = own;
+                own.iter().for_each(|delta| self.piece(delta));
+            }
+            EventBody::Task { task } => self.assigned(task),
+            EventBody::Question { question }
+                if question.status == QuestionStatus::Open && self.runs.contains_key(&question.run) =>
+            {
+                self.told.push_back(StreamEvent::Question(question.clone()));
+            }
+            EventBody::Run { run, status, .. } if Some(*run) == self.run && status.is_terminal() => {
+                self.ends().await?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A message begins a run that is to be followed; a turn has calls that others may work for.
+    fn learn(&mut self, item: &Item) {
+        match &item.body {
+            ItemBody::Message(message) => {
+                if item.agent == self.spoken.agent && message.post == Some(self.spoken.post) {
+                    self.begins(item.run, self.own(item.run));
+                }
+                let assigned = message.task.and_then(|task| self.tasks.get(&task));
+                if let Some((_, origin)) = assigned.filter(|(to, _)| *to == item.agent) {
+                    let origin = Origin { run: item.run, ..origin.clone() };
+                    self.runs.insert(item.run, origin);
+                }
+            }
+            ItemBody::Turn(turn) => {
+                if let Some(origin) = self.runs.get(&item.run) {
+                    self.calls.extend(turn.calls.iter().map(|call| (call.id, origin.clone())));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn begins(&mut self, run: RunId, origin: Origin) {
+        if origin.parent_run.is_none() {
+            self.run = Some(run);
+        }
+        self.runs.insert(run, origin);
+    }
+
+    fn assigned(&mut self, task: &Task) {
+        if let Some(caller) = self.calls.get(&task.call) {
+            self.tasks.insert(task.id, (task.to, caller.below(task)));
+        }
+    }
+
+    /// Where the run stands that answers the message.
+    fn own(&self, run: RunId) -> Origin {
+        Origin {
+            agent: self.agent.clone(),
+            caller: self.caller.clone(),
+            depth: 0,
+            run,
+            parent_run: None,
+            thread: self.spoken.agent,
+        }
+    }
+
+    fn piece(&mut self, delta: &AgentDelta) {
+        let Some(origin) = self.runs.get(&delta.run) else { return };
+        match &delta.piece {
+            Piece::Text(text) => {
+                self.told.push_back(StreamEvent::Text { origin: origin.clone(), text: text.clone() });
+            }
+            Piece::Reset => self.told.push_back(StreamEvent::Void { origin: origin.clone() }),
+            Piece::Reasoning(_) | Piece::Call(_) => {}
+        }
+    }
+
+    async fn ends(&mut self) -> Result<()> {
+        let Some(run) = self.run else { return Ok(()) };
+        let origin = self.own(run);
+        let result = Box::new(RunResult::read(&self.client, self.chat_id.clone(), origin).await?);
+        self.told.push_back(match result.error {
+            Some(_) => StreamEvent::Error(result),
+            None => StreamEvent::Done(result),
+        });
+        self.over = true;
+        Ok(())
+    }
+}

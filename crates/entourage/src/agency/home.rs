@@ -1,0 +1,140 @@
+//! An open agency: its house, at work, and who can be talked to.
+
+use std::sync::Arc;
+
+use entourage_engine::Client;
+use futures::future::BoxFuture;
+use tokio::{sync::Mutex, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    AgencyBuilder, Agent, Ask, RunResult, RunStream, Streamed, ThreadManager, Whole, follow::Follow,
+};
+use crate::{Error, Result};
+
+/// What an open agency is made of. Its agents know it as long as it is open.
+pub(super) struct Home {
+    pub(super) client: Client,
+    pub(super) stop: CancellationToken,
+    pub(super) worker: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+impl Home {
+    /// Whether nothing is begun here any more: what is under way goes on when it is opened again.
+    pub(super) fn is_closing(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+}
+
+/// Agents, open for messages. It decides nothing while they work: it passes messages on to them.
+///
+/// Work goes on in the background until the agency is dropped or [closed](Agency::close); what was
+/// under way then goes on when one is opened on the same database.
+pub struct Agency {
+    pub(super) home: Arc<Home>,
+    pub(super) entry: Vec<Agent>,
+    pub(super) agents: Vec<Agent>,
+}
+
+impl Agency {
+    /// Begins an agency of these entry points, whom people talk to, and of flows: who may write to
+    /// whom. A flow has a direction. The first entry point is the one that is talked to unless another
+    /// is named.
+    #[allow(clippy::new_ret_no_self, reason = "an agency is there once it is open")]
+    pub fn new<'a>(
+        entry_points: impl IntoIterator<Item = &'a Agent>,
+        communication_flows: impl IntoIterator<Item = (&'a Agent, &'a Agent)>,
+    ) -> AgencyBuilder {
+        let flows = communication_flows.into_iter().map(|(from, to)| (from.clone(), to.clone())).collect();
+        AgencyBuilder::new(entry_points.into_iter().cloned().collect(), flows)
+    }
+
+    /// Says something to the first entry point and waits for its answer.
+    ///
+    /// # Errors
+    /// As for [`Agent::get_response`].
+    pub fn get_response(&self, message: impl Into<String>) -> Ask<Whole> {
+        Ask::new(Ok(Arc::clone(&self.home)), self.first(), message.into())
+    }
+
+    /// The same, telling what happens as it happens.
+    ///
+    /// # Errors
+    /// As for [`Agent::get_response`].
+    pub fn get_response_stream(&self, message: impl Into<String>) -> Ask<Streamed> {
+        Ask::new(Ok(Arc::clone(&self.home)), self.first(), message.into())
+    }
+
+    /// Follows the answer to the last thing that the person said to an entry point in a chat, whether
+    /// it is still to come or not: after a restart, say.
+    ///
+    /// # Errors
+    /// [`Error::Agency`] where nothing was said in that chat.
+    pub async fn resume(&self, chat_id: &str) -> Result<RunStream> {
+        for agent in &self.entry {
+            let Some(thread) = self.home.client.thread(chat_id, agent.name(), None).await? else { continue };
+            if let Some(post) = self.home.client.last_message(thread.id).await? {
+                return Follow::again(Arc::clone(&self.home), chat_id.to_owned(), thread, post).await;
+            }
+        }
+        Err(Error::Agency(format!("nothing was said to an entry point in chat `{chat_id}` yet")))
+    }
+
+    /// The same, for the result alone.
+    ///
+    /// # Errors
+    /// As for [`Agency::resume`].
+    pub fn resume_response<'a>(&'a self, chat_id: &'a str) -> BoxFuture<'a, Result<RunResult>> {
+        Box::pin(async move { self.resume(chat_id).await?.detached().result().await })
+    }
+
+    /// An agent by its name.
+    #[must_use]
+    pub fn agent(&self, name: &str) -> Option<&Agent> {
+        self.agents.iter().find(|agent| agent.name() == name)
+    }
+
+    /// All agents, in the order in which they were named.
+    #[must_use]
+    pub fn agents(&self) -> &[Agent] {
+        &self.agents
+    }
+
+    /// The threads of its chats.
+    #[must_use]
+    pub fn threads(&self) -> ThreadManager {
+        ThreadManager { home: Arc::clone(&self.home) }
+    }
+
+    /// The house below, as its person sees it: to answer questions, to intervene, to read everything.
+    #[must_use]
+    pub fn client(&self) -> &Client {
+        &self.home.client
+    }
+
+    /// Ends the work here and waits for that. Nothing is lost: whoever opens the database next goes on.
+    pub async fn close(self) {
+        self.home.stop.cancel();
+        let worker = self.home.worker.lock().await.take();
+        if let Some(worker) = worker {
+            // One that died has ended, too.
+            let _ = worker.await;
+        }
+    }
+
+    fn first(&self) -> String {
+        self.entry.first().map(|agent| agent.name().to_owned()).unwrap_or_default()
+    }
+}
+
+impl std::fmt::Debug for Agency {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Agency").field("agents", &self.agents).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,182 @@
+//! What a run leaves in its thread, one thing said or done each.
+
+use entourage_types::{AgentId, CallId, Item, ItemBody, Level, RunId, Task, Time};
+use serde_json::Value;
+
+/// One thing said or done in a thread.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RunItem {
+    /// Something said to the agent.
+    MessageInput(MessageInputItem),
+    /// Something the agent said.
+    MessageOutput(MessageOutputItem),
+    /// A call that the agent asked for.
+    ToolCall(ToolCallItem),
+    /// What came of a call.
+    ToolCallOutput(ToolCallOutputItem),
+    /// A remark of the house: a guardrail's verdict, a limit that was met.
+    Notice(NoticeItem),
+}
+
+/// Where an item comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The agent whose thread it is, by name.
+    pub agent: String,
+    /// Who wrote to it in that thread: another agent, `user`, or the name that the person took.
+    pub caller: String,
+    /// How many agents stand between this one and the person.
+    pub depth: u16,
+    /// The run.
+    pub run: RunId,
+    /// The run whose call it works for.
+    pub parent_run: Option<RunId>,
+    /// The thread.
+    pub thread: AgentId,
+}
+
+impl Origin {
+    /// Where a run stands that is to work on a task of this one; its own number is not known yet.
+    pub(super) fn below(&self, task: &Task) -> Self {
+        Self {
+            agent: task.kind.clone(),
+            caller: self.agent.clone(),
+            depth: self.depth + 1,
+            parent_run: Some(self.run),
+            thread: task.to,
+            run: self.run,
+        }
+    }
+}
+
+/// Something said to the agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MessageInputItem {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The text.
+    pub text: String,
+    /// When it was kept.
+    pub at: Time,
+}
+
+/// Something the agent said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MessageOutputItem {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The text.
+    pub text: String,
+    /// When it was kept.
+    pub at: Time,
+}
+
+/// A call that the agent asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolCallItem {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The call.
+    pub call_id: CallId,
+    /// The tool.
+    pub tool: String,
+    /// The arguments as the model gave them: an object, or a string that is not JSON.
+    pub arguments: Value,
+    /// When it was kept.
+    pub at: Time,
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolCallOutputItem {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The call that it answers.
+    pub call_id: CallId,
+    /// The tool.
+    pub tool: String,
+    /// The text that the model reads.
+    pub output: String,
+    /// Whether the call failed.
+    pub is_error: bool,
+    /// When it was kept.
+    pub at: Time,
+}
+
+/// A remark of the house.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NoticeItem {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// How serious it is.
+    pub level: Level,
+    /// A stable word: `max_steps`, `input_accepted`, `output_rejected`…
+    pub code: String,
+    /// A sentence for people.
+    pub text: String,
+    /// When it was kept.
+    pub at: Time,
+}
+
+impl RunItem {
+    /// Where it comes from.
+    #[must_use]
+    pub fn origin(&self) -> &Origin {
+        match self {
+            Self::MessageInput(item) => &item.origin,
+            Self::MessageOutput(item) => &item.origin,
+            Self::ToolCall(item) => &item.origin,
+            Self::ToolCallOutput(item) => &item.origin,
+            Self::Notice(item) => &item.origin,
+        }
+    }
+
+    /// Whether the run produced it, rather than was told it.
+    pub(super) fn is_generated(&self) -> bool {
+        !matches!(self, Self::MessageInput(_))
+    }
+
+    /// What an entry of a transcript says, one thing each.
+    pub(super) fn of(item: &Item, origin: &Origin) -> Vec<Self> {
+        let (at, origin) = (item.at, origin.clone());
+        match &item.body {
+            ItemBody::Message(message) => {
+                vec![Self::MessageInput(MessageInputItem { origin, text: message.text.clone(), at })]
+            }
+            ItemBody::Turn(turn) => {
+                let said = MessageOutputItem { origin: origin.clone(), text: turn.text.clone(), at };
+                let calls = turn.calls.iter().map(|call| {
+                    Self::ToolCall(ToolCallItem {
+                        origin: origin.clone(),
+                        call_id: call.id,
+                        tool: call.tool.clone(),
+                        arguments: call.arguments.clone(),
+                        at,
+                    })
+                });
+                let said = (!turn.text.is_empty()).then_some(Self::MessageOutput(said));
+                said.into_iter().chain(calls).collect()
+            }
+            ItemBody::Output(output) => vec![Self::ToolCallOutput(ToolCallOutputItem {
+                origin,
+                call_id: output.call,
+                tool: output.tool.clone(),
+                output: output.text.clone(),
+                is_error: output.error,
+                at,
+            })],
+            ItemBody::Decision(decision) => {
+                vec![Self::MessageOutput(MessageOutputItem { origin, text: decision.value.to_string(), at })]
+            }
+            ItemBody::Notice(notice) => vec![Self::Notice(NoticeItem {
+                origin,
+                level: notice.level,
+                code: notice.code.clone(),
+                text: notice.text.clone(),
+                at,
+            })],
+            // What the model sees instead of older items; those stay in the log.
+            ItemBody::Digest(_) => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Agents that message agents, as a library: define them, say who may write to whom, and talk to them.
+//! Every thread is on disk with each step; nothing here runs a loop of its own.
+//!
+//! ```no_run
+//! # async fn example() -> entourage::Result<()> {
+//! use entourage::agency::{Agency, Agent};
+//!
+//! let ceo = Agent::builder("Ceo").instructions("You lead. Have the work done.").build()?;
+//! let developer = Agent::builder("Developer").instructions("You write Rust.").build()?;
+//! let agency = Agency::new([&ceo], [(&ceo, &developer)]).database("agency.db").open().await?;
+//! let result = agency.get_response("Write a greeting.").chat_id("first").await?;
+//! println!("{}", result.final_output.unwrap_or_default());
+//! # Ok(()) }
+//! ```
+//!
+//! [`Agency`] puts agents together and passes messages on; [`Agent`] is called for one answer or a
+//! stream of [`RunItem`]s; [`ThreadManager`] shows what was said in which thread.
+
+mod agent;
+mod ask;
+mod casting;
+mod chart;
+mod follow;
+mod function_tool;
+mod guardrail;
+mod home;
+mod item;
+mod open;
+mod result;
+mod stream;
+mod thread;
+
+pub use agent::{Agent, AgentBuilder};
+pub use ask::{Ask, Streamed, Text, Whole};
+pub use casting::ModelChoice;
+pub use entourage_engine::{Check, Checked, Side};
+pub use function_tool::{FunctionTool, IntoOutcome, Json, function_tool};
+pub use guardrail::Guardrail;
+pub use home::Agency;
+pub use item::{
+    MessageInputItem, MessageOutputItem, NoticeItem, Origin, RunItem, ToolCallItem, ToolCallOutputItem,
+};
+pub use open::AgencyBuilder;
+pub use result::{NestedRun, RunError, RunResult};
+pub use stream::{RunStream, StreamEvent};
+pub use thread::{ConversationThread, ThreadManager};

@@ -1,0 +1,260 @@
+//! Opening an agency: its chart is checked, its house put together, and work begins.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+use async_trait::async_trait;
+use entourage_engine::{
+    Agency as Definition, Clock, House, Kinds, SystemClock,
+    dispatch::{self, Dispatcher, Embedded},
+};
+use entourage_llm::Model;
+use entourage_store::{MemoryStore, Store};
+use entourage_store_sqlite::SqliteStore;
+use entourage_tools::{
+    Caller, Context, Effect, Error as ToolError, Outcome, Settings as ToolSettings, Tool, builtin,
+};
+use entourage_types::{Input, Kind, Owner, ToolSpec};
+use serde_json::Value;
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Agency, Agent, Guardrail, ModelChoice,
+    casting::{Casting, own_model},
+    chart::chart,
+    home::Home,
+};
+use crate::{Error, Result, Settings, choice};
+
+/// Puts an agency together.
+#[must_use]
+pub struct AgencyBuilder {
+    entry: Vec<Agent>,
+    flows: Vec<(Agent, Agent)>,
+    others: Vec<Agent>,
+    shared: String,
+    model: Option<ModelChoice>,
+    kept: Option<Kept>,
+    clock: Arc<dyn Clock>,
+    tools: ToolSettings,
+    guardrails: Vec<Guardrail>,
+}
+
+/// Where threads are kept.
+enum Kept {
+    InMemory,
+    Database(PathBuf),
+    Own(Arc<dyn Store>),
+}
+
+impl AgencyBuilder {
+    pub(super) fn new(entry: Vec<Agent>, flows: Vec<(Agent, Agent)>) -> Self {
+        Self {
+            entry,
+            flows,
+            others: Vec::new(),
+            shared: String::new(),
+            model: None,
+            kept: None,
+            clock: Arc::new(SystemClock),
+            tools: ToolSettings::default(),
+            guardrails: Vec::new(),
+        }
+    }
+
+    /// What every agent is told before its own instructions.
+    pub fn shared_instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.shared = instructions.into();
+        self
+    }
+
+    /// Agents that are neither an entry point nor in a flow: those that
+    /// [`can_message`](super::AgentBuilder::can_message) names.
+    pub fn agents<'a>(mut self, agents: impl IntoIterator<Item = &'a Agent>) -> Self {
+        self.others.extend(agents.into_iter().cloned());
+        self
+    }
+
+    /// The model of all agents that have none of their own: a name, `provider::name`, or one of yours
+    /// in an [`Arc`]. Unless given, the model that the settings and the environment lead to.
+    pub fn model(mut self, model: impl Into<ModelChoice>) -> Self {
+        self.model = Some(model.into());
+        self
+    }
+
+    /// Keeps threads for as long as the agency is open.
+    pub fn in_memory(mut self) -> Self {
+        self.kept = Some(Kept::InMemory);
+        self
+    }
+
+    /// Keeps threads in this file, made where there is none. Whatever was under way in it goes on.
+    pub fn database(mut self, path: impl Into<PathBuf>) -> Self {
+        self.kept = Some(Kept::Database(path.into()));
+        self
+    }
+
+    /// Keeps threads in a store of your own.
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.kept = Some(Kept::Own(store));
+        self
+    }
+
+    /// A guardrail that [`Ask::response_validator`](super::Ask::response_validator) can name.
+    pub fn guardrail(mut self, guardrail: Guardrail) -> Self {
+        self.guardrails.push(guardrail);
+        self
+    }
+
+    /// What the tools need to know that come with the house.
+    pub fn tool_settings(mut self, settings: ToolSettings) -> Self {
+        self.tools = settings;
+        self
+    }
+
+    /// The clock; the machine's unless a test brings its own.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Opens it; agents work from here on. Whatever was under way in its database goes on.
+    ///
+    /// # Errors
+    /// [`Error::Agency`] for whatever is wrong with the chart, and where nobody said where threads are
+    /// kept; [`Error::Store`] and [`Error::Model`] where those cannot be used. No model was asked then.
+    pub async fn open(self) -> Result<Agency> {
+        let (agents, chart) = chart(&self.entry, &self.flows, &self.others)?;
+        let definition = Definition {
+            name: "agency".into(),
+            description: String::new(),
+            chart,
+            shared_instructions: self.shared.trim().to_owned(),
+            file: String::new(),
+        };
+        let store: Arc<dyn Store> = match self.kept {
+            None => {
+                return Err(Error::Agency(
+                    "nobody said where threads are kept: add `.in_memory()` or `.database(\"agency.db\")`"
+                        .into(),
+                ));
+            }
+            Some(Kept::InMemory) => Arc::new(MemoryStore::default()),
+            Some(Kept::Database(path)) => Arc::new(SqliteStore::open(path, Default::default())?),
+            Some(Kept::Own(store)) => store,
+        };
+        let default = match self.model {
+            Some(ModelChoice::Own(model)) => model,
+            named => {
+                let mut settings = Settings::load(None, None)?;
+                if let Some(ModelChoice::Named(name)) = named {
+                    settings.models.default = Some(name);
+                }
+                choice(&settings).await?.model
+            }
+        };
+        let mut own = BTreeMap::new();
+        let mut tools = builtin(self.tools);
+        let mut kinds = Kinds::none();
+        let mut guardrails = self.guardrails;
+        for agent in &agents {
+            let mut kind = kind_of(agent, &definition);
+            if let Some(model) = agent.model() {
+                kind.model = Some(own_model(agent.name()));
+                own.insert(own_model(agent.name()), Arc::clone(model));
+            }
+            for tool in agent.tools() {
+                tools.add(Arc::new(OwnTool::of(agent, tool)));
+            }
+            for (name, check) in agent.checks() {
+                guardrails.push(Guardrail::of(name, Arc::clone(check)));
+            }
+            kinds.add(kind);
+        }
+        let model: Arc<dyn Model> = Arc::new(Casting { default, own });
+        let stop = CancellationToken::new();
+        let mut house = House::builder(Arc::clone(&store), model)
+            .kinds(kinds)
+            .tools(tools)
+            .clock(Arc::clone(&self.clock))
+            .stopping(stop.clone());
+        for (at, Guardrail { name, check, .. }) in guardrails.iter().enumerate() {
+            let is_other = |other: &Guardrail| other.name == *name && !Arc::ptr_eq(&other.check, check);
+            if guardrails[..at].iter().any(is_other) {
+                return Err(Error::Agency(format!(
+                    "there are two guardrails of the name `{name}`; rename one"
+                )));
+            }
+            house = house.check(name, Arc::clone(check));
+        }
+        let house = house.build();
+        house.kinds().iter().try_for_each(|kind| house.check_budget(kind)).map_err(Error::Agency)?;
+        let worker = tokio::spawn(work(house.clone(), store, self.clock, stop.clone()));
+        let client = house.client(Owner::local());
+        let home = Arc::new(Home { client, stop, worker: Mutex::new(Some(worker)) });
+        agents.iter().for_each(|agent| agent.move_in(&home));
+        Ok(Agency { home, entry: self.entry, agents })
+    }
+}
+
+/// Delivers wake-ups and keeps the house up until it is stopping.
+async fn work(house: House, store: Arc<dyn Store>, clock: Arc<dyn Clock>, stop: CancellationToken) {
+    let advance = Arc::new(house.clone());
+    let settings = dispatch::Settings::default();
+    let deliver = async { Embedded::new(settings).run(advance, store, clock, stop.clone()).await };
+    tokio::select! {
+        ended = deliver => {
+            if let Err(error) = ended {
+                tracing::error!(%error, "the agents' work cannot go on");
+            }
+        }
+        () = house.keep_up() => {}
+    }
+}
+
+/// What sort of agent it is in this agency.
+fn kind_of(agent: &Agent, agency: &Definition) -> Kind {
+    let mut kind = agency.member(agent.kind().clone());
+    let tools = kind.tools.get_or_insert_default();
+    if !kind.peers.is_empty() {
+        tools.push("send_message".into());
+    }
+    tools.extend(agent.tools().iter().map(|tool| name_of(agent, &**tool)));
+    Kind { input: Input::Queue, ..kind }
+}
+
+/// The name of an agent's tool in the house, where others may have one of the same name.
+fn name_of(agent: &Agent, tool: &dyn Tool) -> String {
+    format!("{}/{}", agent.name(), tool.name())
+}
+
+/// A tool of one agent; its model knows it by its own name.
+struct OwnTool {
+    name: String,
+    tool: Arc<dyn Tool>,
+}
+
+impl OwnTool {
+    fn of(agent: &Agent, tool: &Arc<dyn Tool>) -> Self {
+        Self { name: name_of(agent, &**tool), tool: Arc::clone(tool) }
+    }
+}
+
+#[async_trait]
+impl Tool for OwnTool {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn offer(&self, caller: &Caller<'_>) -> Option<ToolSpec> {
+        self.tool.offer(caller)
+    }
+
+    fn effect(&self) -> Effect {
+        self.tool.effect()
+    }
+
+    async fn call(&self, context: &Context, arguments: Value) -> std::result::Result<Outcome, ToolError> {
+        self.tool.call(context, arguments).await
+    }
+}

@@ -1,0 +1,118 @@
+//! What came of a run.
+
+use std::collections::HashMap;
+
+use entourage_engine::Client;
+use entourage_types::{Item, ItemBody, Run, RunId, Status, StopReason, Tally};
+
+use super::{Origin, RunItem};
+use crate::Result;
+
+/// What came of a run.
+#[derive(Debug, Clone)]
+pub struct RunResult {
+    /// The answer; none where the run failed.
+    pub final_output: Option<String>,
+    /// Why there is no answer.
+    pub error: Option<RunError>,
+    /// What this run produced, in order. That of the runs that worked for it is with them.
+    pub generated_items: Vec<RunItem>,
+    /// What the models used and cost, those of the runs that worked for it included.
+    pub usage: Tally,
+    /// The agent, by name.
+    pub agent: String,
+    /// The chat: name it in the next message to go on there.
+    pub chat_id: String,
+    /// The run.
+    pub run_id: RunId,
+    nested: Vec<NestedRun>,
+}
+
+/// Why a run gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunError {
+    /// A stable word: `max_steps`, `validation_failed`, `empty_response`, `model_failed`, `cancelled`…
+    pub code: StopReason,
+    /// A sentence for people.
+    pub text: String,
+}
+
+/// A run that worked for another.
+#[derive(Debug, Clone)]
+pub struct NestedRun {
+    /// Where it stands: agent, caller, depth, run and the run whose call it worked for.
+    pub origin: Origin,
+    /// What it produced, in order.
+    pub generated_items: Vec<RunItem>,
+    /// What its own model calls used and cost.
+    pub usage: Tally,
+    /// The answer that its caller got; none where it failed.
+    pub final_output: Option<String>,
+    /// Why there is none.
+    pub error: Option<RunError>,
+}
+
+impl RunResult {
+    /// The runs that worked for this one, directly or for one of those, in the order of their calls.
+    #[must_use]
+    pub fn nested(&self) -> &[NestedRun] {
+        &self.nested
+    }
+
+    /// Reads what came of a run that has ended.
+    pub(super) async fn read(client: &Client, chat_id: String, origin: Origin) -> Result<Self> {
+        let run = client.run(origin.run).await?;
+        let items = client.items_of(&run).await?;
+        let mut usage = run.tally();
+        let mut origins = HashMap::from([(run.id, origin.clone())]);
+        let mut nested = Vec::new();
+        for below in client.runs_below(&run).await? {
+            let Some(origin) = origins.get(&below.parent).map(|above| Origin::below(above, &below.task))
+            else {
+                continue;
+            };
+            let origin = Origin { run: below.run.id, ..origin };
+            origins.insert(below.run.id, origin.clone());
+            usage += below.run.tally();
+            nested.push(NestedRun::of(&below.run, &client.items_of(&below.run).await?, origin));
+        }
+        let (final_output, error) = outcome(&run, &items);
+        let agent = origin.agent.clone();
+        Ok(Self {
+            final_output,
+            error,
+            generated_items: generated(&items, &origin),
+            usage,
+            agent,
+            chat_id,
+            run_id: run.id,
+            nested,
+        })
+    }
+}
+
+impl NestedRun {
+    fn of(run: &Run, items: &[Item], origin: Origin) -> Self {
+        let (final_output, error) = outcome(run, items);
+        let generated_items = generated(items, &origin);
+        Self { generated_items, origin, usage: run.tally(), final_output, error }
+    }
+}
+
+fn generated(items: &[Item], origin: &Origin) -> Vec<RunItem> {
+    items.iter().flat_map(|item| RunItem::of(item, origin)).filter(RunItem::is_generated).collect()
+}
+
+/// The answer of a run, or why there is none.
+fn outcome(run: &Run, items: &[Item]) -> (Option<String>, Option<RunError>) {
+    if run.status == Status::Succeeded {
+        let last = items.iter().rev().find_map(|item| match &item.body {
+            ItemBody::Turn(turn) => Some(turn.text.clone()),
+            _ => None,
+        });
+        return (Some(last.unwrap_or_default()), None);
+    }
+    let code = run.stop_reason.unwrap_or(StopReason::Error);
+    let text = run.error.clone().unwrap_or_else(|| format!("the run is {}", run.status));
+    (None, Some(RunError { code, text }))
+}

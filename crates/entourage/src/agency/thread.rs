@@ -1,0 +1,99 @@
+//! Threads: what was said between a recipient and a sender in a chat. Views of what is on record; the
+//! house keeps each item with the step that made it.
+
+use std::sync::Arc;
+
+use entourage_llm::Message;
+use entourage_types::{Agent, RunId};
+
+use super::{Origin, RunItem, home::Home};
+use crate::Result;
+
+/// The threads of an agency's chats.
+#[derive(Clone)]
+pub struct ThreadManager {
+    pub(super) home: Arc<Home>,
+}
+
+/// What was said between a recipient and a sender in a chat.
+#[derive(Clone)]
+pub struct ConversationThread {
+    /// The chat.
+    pub chat_id: String,
+    /// The recipient, by name.
+    pub agent: String,
+    /// The sender: another agent, `user`, or the name that the person took.
+    pub sender: String,
+    home: Arc<Home>,
+    row: Agent,
+}
+
+impl ThreadManager {
+    /// The thread of a recipient with a sender in a chat, the person unless one is given; none where
+    /// nothing was said yet.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn get_thread(
+        &self,
+        chat_id: &str,
+        agent: &str,
+        sender: Option<&str>,
+    ) -> Result<Option<ConversationThread>> {
+        let found = self.home.client.thread(chat_id, agent, sender).await?;
+        Ok(found.map(|row| ConversationThread::of(&self.home, chat_id, row)))
+    }
+
+    /// All threads of a chat, oldest first.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn threads(&self, chat_id: &str) -> Result<Vec<ConversationThread>> {
+        let client = &self.home.client;
+        let tree = match client.tree(client.chat(chat_id)).await {
+            Err(entourage_engine::Error::NotFound { .. }) => Vec::new(),
+            tree => tree?,
+        };
+        Ok(tree.into_iter().map(|row| ConversationThread::of(&self.home, chat_id, row)).collect())
+    }
+}
+
+impl ConversationThread {
+    fn of(home: &Arc<Home>, chat_id: &str, row: Agent) -> Self {
+        let (agent, sender) = (row.kind.clone(), sender_of(&row));
+        Self { chat_id: chat_id.to_owned(), agent, sender, home: Arc::clone(home), row }
+    }
+
+    /// Everything that was said and done in it, in order.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn get_full_log(&self) -> Result<Vec<RunItem>> {
+        let items = self.home.client.items(self.row.id, 0, u32::MAX).await?;
+        let origin = |run: RunId| Origin {
+            agent: self.agent.clone(),
+            caller: self.sender.clone(),
+            depth: self.row.depth,
+            run,
+            parent_run: None,
+            thread: self.row.id,
+        };
+        Ok(items.iter().flat_map(|item| RunItem::of(item, &origin(item.run))).collect())
+    }
+
+    /// What the agent's model would be sent of it now.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn get_history_for_model(&self) -> Result<Vec<Message>> {
+        Ok(self.home.client.history(self.row.id).await?)
+    }
+}
+
+/// Who writes in a thread: what stands behind the recipient in the key that it is found by. One that
+/// was made for a piece of work is its maker's.
+pub(super) fn sender_of(thread: &Agent) -> String {
+    let sender = thread.key.as_ref().and_then(|key| key.split_once('<'));
+    let sender = sender.map(|(_, sender)| sender.split('#').next().unwrap_or(sender).to_owned());
+    sender.or_else(|| thread.parent.map(|parent| parent.to_string())).unwrap_or_else(|| "user".to_owned())
+}

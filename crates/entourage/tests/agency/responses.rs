@@ -1,0 +1,239 @@
+//! One answer for one message.
+
+use std::sync::{Arc, Mutex};
+
+use entourage::{
+    Error,
+    agency::{Agency, Agent, Guardrail, RunItem, Side, function_tool},
+    schemars::{self, JsonSchema},
+    types::StopReason,
+};
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{agent, chain, hands_on, is, last, lines, scripted, to, write};
+
+#[tokio::test]
+async fn a_message_is_handed_down_and_the_answer_comes_back_with_all_that_was_used() {
+    let (builder, agents) = chain();
+    let model = scripted(hands_on);
+    let agency =
+        builder.shared_instructions("Be kind.").model(Arc::clone(&model)).in_memory().open().await.unwrap();
+    let result = agency.get_response("Build it.").chat_id("c").await.unwrap();
+    assert_eq!(result.final_output.as_deref(), Some("<<<Build it.>>>"));
+    assert_eq!((result.error.clone(), result.chat_id.as_str(), result.agent.as_str()), (None, "c", "Ceo"));
+    // This run's own items, in order; those below are with their runs.
+    assert_eq!(
+        lines(&result.generated_items),
+        ["Ceo calls send_message Build it.", "Ceo gets <<Build it.>>", "Ceo says <<<Build it.>>>"]
+    );
+    let nested = result.nested();
+    let stands: Vec<_> = nested
+        .iter()
+        .map(|run| (run.origin.agent.as_str(), run.origin.caller.as_str(), run.origin.depth))
+        .collect();
+    assert_eq!(stands, [("Developer", "Ceo", 1), ("Reviewer", "Developer", 2)]);
+    assert_eq!(nested[0].origin.parent_run, Some(result.run_id));
+    assert_eq!(nested[1].origin.parent_run, Some(nested[0].origin.run));
+    assert_eq!(nested[1].final_output.as_deref(), Some("<Build it.>"));
+    // Five model calls of 10 tokens in and 5 out.
+    assert_eq!((result.usage.calls, result.usage.usage.input, result.usage.usage.output), (5, 50, 25));
+    assert_eq!(nested[1].usage.calls, 1);
+
+    let request = &model.requests()[0];
+    assert!(request.system.starts_with("Be kind.\n\nYou are Ceo."), "{}", request.system);
+    let offered: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(offered, ["send_message"]);
+    let reviewer = model.requests().into_iter().find(|request| is(request, "Reviewer")).unwrap();
+    assert!(!reviewer.tools.iter().any(|tool| tool.name == "send_message"), "it has nobody to write to");
+    assert_eq!(reviewer.messages, [Message::User("Build it.".into())]);
+
+    // Any agent can be called, in a thread of its own with the person.
+    let direct = agents[2].get_response("You.").chat_id("c").text_only().await.unwrap();
+    assert_eq!(direct, "<You.>");
+    let threads = agency.threads();
+    let all: Vec<_> = threads.threads("c").await.unwrap().into_iter().map(|t| (t.agent, t.sender)).collect();
+    let expected = [("Ceo", "user"), ("Developer", "Ceo"), ("Reviewer", "Developer"), ("Reviewer", "user")];
+    assert_eq!(all, expected.map(|(agent, sender)| (agent.to_owned(), sender.to_owned())));
+    let thread = threads.get_thread("c", "Developer", Some("Ceo")).await.unwrap().unwrap();
+    assert_eq!(
+        lines(&thread.get_full_log().await.unwrap())[..2],
+        ["Developer is told Build it.", "Developer calls send_message Build it."]
+    );
+    assert_eq!(thread.get_history_for_model().await.unwrap().len(), 4);
+    assert!(threads.get_thread("d", "Developer", Some("Ceo")).await.unwrap().is_none());
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Sum {
+    /// The numbers to add.
+    numbers: Vec<i64>,
+}
+
+#[tokio::test]
+async fn tools_are_run_by_the_agents_own_loop_beside_messages_and_answered_in_order() {
+    let model = scripted(|request| match (is(request, "B"), request.messages.last()) {
+        (true, _) => Script::text("from B"),
+        (_, Some(Message::User(_))) => Script::text("I begin.")
+            .and_call("sum", json!({"numbers": [1, 2]}))
+            .and_call("send_message", to("B", "hello"))
+            .and_call("sum", json!({"numbers": "no list"}))
+            .and_call("fail", json!({"numbers": []}))
+            .and_call("nothing", json!({})),
+        _ => Script::text("All in."),
+    });
+    let sum = |name: &str| {
+        function_tool(name, "Adds numbers.", |_, sum: Sum| async move {
+            match sum.numbers.is_empty() {
+                true => Err("there is nothing to add".to_owned()),
+                false => Ok(sum.numbers.iter().sum::<i64>().to_string()),
+            }
+        })
+        .pure()
+    };
+    let a = Agent::builder("A")
+        .instructions("You are A.")
+        .tool(sum("sum"))
+        .tool(sum("fail"))
+        .temperature(0.25)
+        .can_message(["B"])
+        .build()
+        .unwrap();
+    // Another agent's tool of the same name is another tool.
+    let other = function_tool("sum", "Adds otherwise.", |_, _: Sum| async { "other" });
+    let b = Agent::builder("B").instructions("You are B.").tool(other).build().unwrap();
+    let agency =
+        Agency::new([&a], []).agents([&b]).model(Arc::clone(&model)).in_memory().open().await.unwrap();
+    let result = agency.get_response("Go.").await.unwrap();
+    let items = lines(&result.generated_items);
+    assert_eq!(items[0], "A says I begin.", "text beside calls is kept, and ends nothing");
+    let (calls, outputs) = (&items[1..6], &items[6..11]);
+    assert!(calls[0].starts_with("A calls sum") && calls[4].starts_with("A calls nothing"), "{items:#?}");
+    assert_eq!(outputs[..2], ["A gets 3", "A gets from B"]);
+    assert!(outputs[2].starts_with("A gets! the arguments of `sum` are not valid"), "{items:#?}");
+    assert_eq!(outputs[3], "A gets! there is nothing to add");
+    assert!(outputs[4].starts_with("A gets! not allowed: there is no tool `nothing`"), "{items:#?}");
+    assert_eq!(items[11], "A says All in.");
+    let ids = |wanted: fn(&RunItem) -> Option<String>| -> Vec<String> {
+        result.generated_items.iter().filter_map(wanted).collect()
+    };
+    let asked = ids(|item| match item {
+        RunItem::ToolCall(item) => Some(item.call_id.to_string()),
+        _ => None,
+    });
+    let answered = ids(|item| match item {
+        RunItem::ToolCallOutput(item) => Some(item.call_id.to_string()),
+        _ => None,
+    });
+    assert_eq!(asked, answered, "each output bears the id of its call");
+    let requests = model.requests();
+    let own: Vec<&Request> = requests.iter().filter(|request| is(request, "A")).collect();
+    assert_eq!(own.len(), 2);
+    assert!(own.iter().all(|request| request.temperature == Some(0.25)));
+    assert_eq!(own[1].messages.len(), 7, "each model call reads the history anew");
+}
+
+#[tokio::test]
+async fn each_agent_may_have_a_model_of_its_own() {
+    let (first, second) = (Arc::new(ScriptedModel::new([])), Arc::new(ScriptedModel::new([])));
+    first.push(Ok(write("B", "hi")));
+    first.push(Ok(Script::text("Done.")));
+    second.push(Ok(Script::text("from the other model")));
+    let a = agent("A");
+    let b = Agent::builder("B").model(Arc::clone(&second)).build().unwrap();
+    let agency = Agency::new([&a], [(&a, &b)]).model(Arc::clone(&first)).in_memory().open().await.unwrap();
+    assert_eq!(agency.get_response("Go.").text_only().await.unwrap(), "Done.");
+    assert_eq!((first.requests().len(), second.requests().len()), (2, 1));
+    assert_eq!(last(&first.requests()[1]), "from the other model");
+}
+
+#[tokio::test]
+async fn a_run_that_fails_is_a_result_with_an_error_and_keeps_what_was_done() {
+    let model = scripted(|request| match is(request, "Ceo") {
+        true => write("Developer", &format!("step {}", request.messages.len())),
+        false => Script::text("fine"),
+    });
+    let (builder, _) = chain();
+    let agency = builder.model(model).in_memory().open().await.unwrap();
+    let result = agency.get_response("Go.").chat_id("c").max_steps(2).await.unwrap();
+    let error = result.error.unwrap();
+    assert_eq!((error.code, result.final_output), (StopReason::MaxSteps, None));
+    assert!(error.text.contains("2 model calls"), "{}", error.text);
+    assert_eq!(result.usage.calls, 4, "those below are counted");
+    let log =
+        agency.threads().get_thread("c", "Ceo", None).await.unwrap().unwrap().get_full_log().await.unwrap();
+    assert_eq!(lines(&log).last().unwrap(), "Ceo notice max_steps");
+    assert_eq!(log.len(), 6);
+    let text = agency.get_response("Go.").chat_id("d").max_steps(1).text_only().await;
+    assert!(matches!(text, Err(Error::Run { code: StopReason::MaxSteps, .. })), "{text:?}");
+
+    let failing = Arc::new(ScriptedModel::new([]));
+    let a = agent("A");
+    let agency = Agency::new([&a], []).model(failing).in_memory().open().await.unwrap();
+    let result = agency.get_response("Go.").await.unwrap();
+    assert_eq!(result.error.map(|error| error.code), Some(StopReason::ModelFailed));
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused_before_anything_is_written() {
+    let (builder, _) = chain();
+    let agency = builder.model(scripted(hands_on)).in_memory().open().await.unwrap();
+    for (message, chat, says) in [
+        ("", "c", "empty"),
+        ("  \n", "c", "empty"),
+        (&*"x".repeat((1 << 20) + 1), "c", "bytes"),
+        ("hi", "", "no name"),
+    ] {
+        let refused = agency.get_response(message).chat_id(chat).await.unwrap_err().to_string();
+        assert!(refused.contains(says), "{refused}");
+    }
+    assert_eq!(agency.client().agents(false, None, Default::default()).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn guardrails_refuse_messages_and_have_answers_mended() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&asked);
+    let short = Guardrail::new("short", move |checked: entourage::agency::Checked| {
+        seen.lock().unwrap().push((checked.side, checked.text.clone()));
+        async move { if checked.text.len() < 12 { Ok(()) } else { Err("say it shorter") } }
+    });
+    let model = scripted(|request| match last(request).contains("say it shorter") {
+        true => Script::text("short"),
+        false => Script::text("a very long answer"),
+    });
+    let a = Agent::builder("A").response_validator(short.clone()).input_guardrail(short).build().unwrap();
+    let agency = Agency::new([&a], [])
+        .guardrail(Guardrail::new("never", |_| async { Err("not good enough") }))
+        .model(model)
+        .in_memory()
+        .open()
+        .await
+        .unwrap();
+    let refused = agency.get_response("a message that is too long").await.unwrap();
+    let error = refused.error.unwrap();
+    assert_eq!(
+        (error.code, error.text.as_str()),
+        (StopReason::InputRejected, "`short` refused the message: say it shorter")
+    );
+    let mended = agency.get_response("go").await.unwrap();
+    assert_eq!(mended.final_output.as_deref(), Some("short"));
+    assert_eq!(
+        lines(&mended.generated_items),
+        ["A notice input_accepted", "A says a very long answer", "A notice output_rejected", "A says short"]
+    );
+    let sides: Vec<Side> = asked.lock().unwrap().iter().map(|(side, _)| *side).collect();
+    assert_eq!(sides, [Side::Input, Side::Input, Side::Output, Side::Output]);
+    let never = agency.get_response("go").response_validator("never").await.unwrap();
+    assert_eq!(never.error.map(|error| error.code), Some(StopReason::ValidationFailed));
+}
+
+#[tokio::test]
+async fn the_depth_of_a_call_is_the_callers_to_say() {
+    let (builder, _) = chain();
+    let agency = builder.model(scripted(hands_on)).in_memory().open().await.unwrap();
+    let result = agency.get_response("Go.").max_recursion_depth(1).await.unwrap();
+    assert!(result.final_output.clone().unwrap().contains("you stand 1 levels deep"));
+    assert_eq!(result.nested().len(), 1);
+}
