@@ -26,6 +26,7 @@ mod outbox;
 pub mod programs;
 mod prompt;
 mod recent;
+pub mod responses;
 mod retention;
 mod retry;
 mod run;

@@ -40,7 +40,7 @@ pub(crate) struct Answer {
     pub(crate) text: String,
 }
 
-/// What the model says. A message is its own script: `ask` asks the user, `note` writes a note,
+/// What the model says. A message is its own script: `later` waits an hour, `ask` asks the user, `note` writes a note,
 /// `tell X` has the researcher do X; anything else is answered at once.
 fn speak(request: &Request) -> Result<Script, ModelError> {
     if matches!(request.messages.last(), Some(Message::User(text)) if text.starts_with("break")) {
@@ -53,6 +53,8 @@ fn speak(request: &Request) -> Result<Script, ModelError> {
         Some(Message::User(text)) => {
             if let Some(rest) = text.strip_prefix("tell ") {
                 Script::call("send_message", json!({"recipient": "researcher", "message": rest}))
+            } else if text.contains("later") {
+                Script::call("wait", json!({"seconds": 3600}))
             } else if text.contains("ask") {
                 Script::call("ask_user", json!({"question": "Which colour?", "options": ["red", "blue"]}))
             } else if text == "strange" {

@@ -3,6 +3,7 @@
 //! One file per thing that can be asked: create, send, speak, answer, grants, intervene, kinds, memory,
 //! nested, operate, read, steps, transcript, usage, wake, webhooks.
 
+mod agencies;
 mod answer;
 mod context;
 mod create;

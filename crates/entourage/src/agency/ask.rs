@@ -2,11 +2,11 @@
 
 use std::{future::IntoFuture, marker::PhantomData, sync::Arc};
 
-use entourage_engine::Speech;
+use entourage_engine::{Speech, responses::Follow};
 use entourage_types::{CallId, Terms};
 use futures::future::BoxFuture;
 
-use super::{RunResult, RunStream, follow::Follow, home::Home};
+use super::{RunResult, RunStream, home::Home};
 use crate::{Error, Result};
 
 /// Something said to an agent. Await it for the answer.
@@ -84,7 +84,9 @@ impl<As> Ask<As> {
     }
 
     async fn follow(self) -> Result<RunStream> {
-        let stream = Follow::begin(self.home?, self.speech, self.key).await?;
+        let home = self.home?;
+        let follow = Follow::begin(&home.client, self.speech, self.key.as_deref()).await?;
+        let stream = RunStream::new(home, follow);
         Ok(if self.detached { stream.detached() } else { stream })
     }
 }

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use entourage_engine::Client;
+use entourage_engine::{Client, responses::Follow};
 use futures::future::BoxFuture;
 use tokio::{sync::Mutex, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    AgencyBuilder, Agent, Ask, RunResult, RunStream, Streamed, ThreadManager, Whole, follow::Follow,
-};
+use super::{AgencyBuilder, Agent, Ask, RunResult, RunStream, Streamed, ThreadManager, Whole};
 use crate::{Error, Result};
 
 /// What an open agency is made of. Its agents know it as long as it is open.
@@ -80,7 +78,8 @@ impl Agency {
         for agent in &self.entry {
             let Some(thread) = self.home.client.thread(chat_id, agent.name(), None).await? else { continue };
             if let Some(post) = self.home.client.last_message(thread.id).await? {
-                return Follow::again(Arc::clone(&self.home), chat_id.to_owned(), thread, post).await;
+                let follow = Follow::again(&self.home.client, chat_id.to_owned(), &thread, post).await?;
+                return Ok(RunStream::new(Arc::clone(&self.home), follow));
             }
         }
         Err(Error::Agency(format!("nothing was said to an entry point in chat `{chat_id}` yet")))

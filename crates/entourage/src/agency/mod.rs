@@ -20,27 +20,26 @@ mod agent;
 mod ask;
 mod casting;
 mod chart;
-mod follow;
 mod function_tool;
 mod guardrail;
 mod home;
-mod item;
 mod open;
-mod result;
 mod stream;
 mod thread;
 
 pub use agent::{Agent, AgentBuilder};
 pub use ask::{Ask, Streamed, Text, Whole};
 pub use casting::ModelChoice;
-pub use entourage_engine::{Check, Checked, Side};
+pub use entourage_engine::{
+    Check, Checked, Side,
+    responses::{
+        MessageInputItem, MessageOutputItem, NestedRun, NoticeItem, Origin, RunError, RunItem, RunResult,
+        StreamEvent, ToolCallItem, ToolCallOutputItem,
+    },
+};
 pub use function_tool::{FunctionTool, IntoOutcome, Json, function_tool};
 pub use guardrail::Guardrail;
 pub use home::Agency;
-pub use item::{
-    MessageInputItem, MessageOutputItem, NoticeItem, Origin, RunItem, ToolCallItem, ToolCallOutputItem,
-};
 pub use open::AgencyBuilder;
-pub use result::{NestedRun, RunError, RunResult};
-pub use stream::{RunStream, StreamEvent};
+pub use stream::RunStream;
 pub use thread::{ConversationThread, ThreadManager};

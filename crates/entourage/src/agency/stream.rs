@@ -6,37 +6,14 @@ use std::{
     task::{Context, Poll},
 };
 
-use entourage_engine::Spoken;
-use entourage_types::Question;
+use entourage_engine::{
+    Spoken,
+    responses::{Follow, StreamEvent},
+};
 use futures::{Stream, StreamExt, stream::BoxStream};
 
-use super::{Origin, RunItem, RunResult, follow::Follow, home::Home};
+use super::{RunResult, home::Home};
 use crate::{Error, Result};
-
-/// Something that happened on the way to an answer.
-#[derive(Debug, Clone)]
-pub enum StreamEvent {
-    /// An item joined a thread: of the agent that was asked, or of one that works for it.
-    Item(RunItem),
-    /// A piece of an answer under way; it arrives whole as an item.
-    Text {
-        /// Whose.
-        origin: Origin,
-        /// The piece.
-        text: String,
-    },
-    /// The pieces since the last item of this thread are void: the model is asked again.
-    Void {
-        /// Whose.
-        origin: Origin,
-    },
-    /// Somebody must answer before it goes on: see [`Agency::client`](super::Agency::client).
-    Question(Box<Question>),
-    /// The answer is there. Nothing follows.
-    Done(Box<RunResult>),
-    /// There is none, and [`RunResult::error`] says why. Nothing follows.
-    Error(Box<RunResult>),
-}
 
 /// A stream of what happens on the way to an answer. The items of agents that work for it stand
 /// between the call and its output; those of agents that work side by side are interleaved, each with
@@ -57,10 +34,11 @@ struct Stops {
 }
 
 impl RunStream {
-    pub(super) fn new(home: Arc<Home>, follow: Follow, spoken: Spoken) -> Self {
+    pub(super) fn new(home: Arc<Home>, follow: Follow) -> Self {
+        let spoken = follow.spoken();
         let events = futures::stream::unfold(follow, |mut follow| async {
             let event = follow.next().await?;
-            Some((event, follow))
+            Some((event.map_err(Error::from), follow))
         });
         Self { events: events.boxed(), stops: Stops { home, spoken, is_armed: true } }
     }

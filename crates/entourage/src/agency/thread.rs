@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use entourage_engine::responses::sender_of;
 use entourage_llm::Message;
 use entourage_types::{Agent, RunId};
 
@@ -88,12 +89,4 @@ impl ConversationThread {
     pub async fn get_history_for_model(&self) -> Result<Vec<Message>> {
         Ok(self.home.client.history(self.row.id).await?)
     }
-}
-
-/// Who writes in a thread: what stands behind the recipient in the key that it is found by. One that
-/// was made for a piece of work is its maker's.
-pub(super) fn sender_of(thread: &Agent) -> String {
-    let sender = thread.key.as_ref().and_then(|key| key.split_once('<'));
-    let sender = sender.map(|(_, sender)| sender.split('#').next().unwrap_or(sender).to_owned());
-    sender.or_else(|| thread.parent.map(|parent| parent.to_string())).unwrap_or_else(|| "user".to_owned())
 }

@@ -70,6 +70,7 @@ problems! {
     broken_kinds        "broken-kinds"         "The files of kinds have mistakes"       UNPROCESSABLE_ENTITY;
     unknown_kind        "unknown-kind"         "There is no such kind"                   UNPROCESSABLE_ENTITY;
     invalid             "invalid-request"      "The request makes no sense as it is"     UNPROCESSABLE_ENTITY;
+    no_answer           "no-answer"            "The agent gave no answer"                UNPROCESSABLE_ENTITY;
     key_reused          "key-reused"           "The idempotency key stands for another request" UNPROCESSABLE_ENTITY;
     not_open            "question-not-open"    "The question is not open"                CONFLICT;
     other_call          "other-call"           "The answer is for another call"          CONFLICT;

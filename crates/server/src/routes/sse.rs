@@ -73,7 +73,7 @@ pub(crate) fn streamed(teller: impl Teller, caller: &Caller, served: Served) -> 
 }
 
 /// Ready once the stream shall end: the server stops, or the caller's token has expired.
-async fn ended(until: Option<Time>, served: Served) {
+pub(crate) async fn ended(until: Option<Time>, served: Served) {
     let expired = async {
         match until {
             Some(until) => served.house.clock().sleep_until(until).await,

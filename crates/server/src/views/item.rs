@@ -158,7 +158,7 @@ struct ToolCallView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Level)]
 #[serde(rename_all = "snake_case")]
-enum LevelView {
+pub(super) enum LevelView {
     /// Worth knowing.
     Info,
     /// Something ended early, or was repaired.

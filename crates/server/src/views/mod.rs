@@ -3,6 +3,7 @@
 //! Each view has the fields of its noun by the same names, so that a client in Rust reads the
 //! answers with `entourage-types`.
 
+mod agency;
 mod agent;
 pub(crate) mod chats;
 mod context;
@@ -17,6 +18,7 @@ mod learning;
 mod note;
 mod question;
 mod receiver;
+mod response;
 mod run;
 pub(crate) mod schema;
 mod session;
@@ -24,6 +26,7 @@ mod task;
 mod tree;
 mod usage;
 
+pub(crate) use agency::{AgencyView, ThreadView};
 pub(crate) use agent::AgentView;
 pub(crate) use context::ContextView;
 pub(crate) use entry::{EntryView, PostedView};
@@ -37,6 +40,7 @@ pub(crate) use learning::LearningView;
 pub(crate) use note::NoteView;
 pub(crate) use question::QuestionView;
 pub(crate) use receiver::ReceiverView;
+pub(crate) use response::{ResponseView, RunItemView, RunTextView};
 pub(crate) use run::{RunView, StepView};
 pub(crate) use session::SessionView;
 pub(crate) use task::TaskView;

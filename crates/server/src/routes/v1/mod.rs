@@ -1,6 +1,7 @@
 //! The native API. Each handler translates, calls one intent of the caller's client, and
 //! translates back.
 
+mod agencies;
 mod agents;
 mod events;
 mod grants;
@@ -27,6 +28,7 @@ type Answer<T> = Result<Json<T>, Problem>;
 pub(crate) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new()
         .merge(agents::routes())
+        .merge(agencies::routes())
         .merge(messages::routes())
         .merge(interventions::routes())
         .merge(events::routes())

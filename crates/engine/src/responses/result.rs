@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use entourage_engine::Client;
 use entourage_types::{Item, ItemBody, Run, RunId, Status, StopReason, Tally};
 
 use super::{Origin, RunItem};
-use crate::Result;
+use crate::{Client, Result};
 
 /// What came of a run.
 #[derive(Debug, Clone)]

@@ -137,7 +137,8 @@ impl RunItem {
     }
 
     /// What an entry of a transcript says, one thing each.
-    pub(super) fn of(item: &Item, origin: &Origin) -> Vec<Self> {
+    #[must_use]
+    pub fn of(item: &Item, origin: &Origin) -> Vec<Self> {
         let (at, origin) = (item.at, origin.clone());
         match &item.body {
             ItemBody::Message(message) => {

@@ -6,19 +6,18 @@ use std::{
     sync::Arc,
 };
 
-use entourage_engine::{AgentDelta, Client, Piece, Signal, Speech, Spoken, Watch};
 use entourage_types::{
     Agent, AgentId, CallId, Event, EventBody, Item, ItemBody, PostId, QuestionStatus, RunId, Task, TaskId,
 };
 
-use super::{Origin, RunItem, RunResult, RunStream, StreamEvent, home::Home, thread::sender_of};
-use crate::Result;
+use super::{Origin, RunItem, RunResult, StreamEvent, sender_of};
+use crate::{AgentDelta, Client, Piece, Result, Signal, Speech, Spoken, Watch, thread::USER};
 
 /// So many pieces wait for the news of their run at the most; an item brings the whole text in any case.
 const EARLY: usize = 1_000;
 
-/// One message on its way to its answer.
-pub(super) struct Follow {
+/// One message on its way to its answer. Dropping it stops nothing: [`Client::withdraw`] does.
+pub struct Follow {
     client: Client,
     chat_id: String,
     spoken: Spoken,
@@ -39,40 +38,43 @@ pub(super) struct Follow {
 }
 
 impl Follow {
-    /// Says it, and follows from there.
-    pub(super) async fn begin(home: Arc<Home>, speech: Speech, key: Option<String>) -> Result<RunStream> {
-        let client = &home.client;
+    /// Says it, and follows from there. Said again under the same key, it is followed again.
+    ///
+    /// # Errors
+    /// As for [`Client::speak`].
+    pub async fn begin(client: &Client, speech: Speech, key: Option<&str>) -> Result<Self> {
         let from = client.last_event(client.chat(&speech.chat)).await?;
         let (chat, caller, to) = (speech.chat.clone(), speech.from.clone(), speech.to.clone());
-        let spoken = client.speak(speech, key.as_deref()).await?;
-        let caller = caller.unwrap_or_else(|| "user".to_owned());
-        Self::of(home, chat, spoken, (to, caller), from).await
+        let spoken = client.speak(speech, key).await?;
+        Self::of(client, chat, spoken, (to, caller.unwrap_or_else(|| USER.to_owned())), from).await
     }
 
-    /// Follows what was said before.
-    pub(super) async fn again(
-        home: Arc<Home>,
-        chat: String,
-        thread: Agent,
-        post: PostId,
-    ) -> Result<RunStream> {
+    /// Follows what was said before in a thread.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn again(client: &Client, chat: String, thread: &Agent, post: PostId) -> Result<Self> {
         let spoken = Spoken { root: thread.root, agent: thread.id, post, again: true };
-        let from = home.client.last_event(thread.root).await?;
-        let names = (thread.kind.clone(), sender_of(&thread));
-        Self::of(home, chat, spoken, names, from).await
+        let from = client.last_event(thread.root).await?;
+        Self::of(client, chat, spoken, (thread.kind.clone(), sender_of(thread)), from).await
+    }
+
+    /// What is followed.
+    #[must_use]
+    pub fn spoken(&self) -> Spoken {
+        self.spoken
     }
 
     async fn of(
-        home: Arc<Home>,
+        client: &Client,
         chat_id: String,
         spoken: Spoken,
         (agent, caller): (String, String),
         from: u64,
-    ) -> Result<RunStream> {
-        let client = home.client.clone();
+    ) -> Result<Self> {
         let mut follow = Self {
             watch: client.watch(spoken.root, from).await?,
-            client,
+            client: client.clone(),
             chat_id,
             spoken,
             caller,
@@ -88,7 +90,7 @@ impl Follow {
         if spoken.again {
             follow.catch_up().await?;
         }
-        Ok(RunStream::new(home, follow, spoken))
+        Ok(follow)
     }
 
     /// What was said before may have been read, and answered, before anybody followed.
@@ -115,7 +117,7 @@ impl Follow {
     }
 
     /// What happens next; none once it is over.
-    pub(super) async fn next(&mut self) -> Option<Result<StreamEvent>> {
+    pub async fn next(&mut self) -> Option<Result<StreamEvent>> {
         loop {
             if let Some(event) = self.told.pop_front() {
                 return Some(Ok(event));

@@ -1,0 +1,69 @@
+//! Agencies: who there is to talk to, what is said to them, and what was said in their threads.
+
+use std::sync::Arc;
+
+use entourage_types::Agent;
+
+use super::{Client, Speech};
+use crate::{Agency, Error, Result, responses::Follow};
+
+impl Client {
+    /// All agencies of the house, by name.
+    #[must_use]
+    pub fn agencies(&self) -> Vec<Arc<Agency>> {
+        self.house.kinds().agencies().cloned().collect()
+    }
+
+    /// The agency of this name.
+    ///
+    /// # Errors
+    /// [`Error::UnknownAgency`].
+    pub fn agency(&self, name: &str) -> Result<Arc<Agency>> {
+        self.house.kinds().agency(name)
+    }
+
+    /// Says something to an entry point of an agency, the first where `speech` names none, and follows
+    /// it to its answer. A chat of the same name in another agency is another chat.
+    ///
+    /// # Errors
+    /// [`Error::UnknownAgency`]; [`Error::Invalid`] for one who is no entry point; and as for
+    /// [`Client::speak`].
+    pub async fn respond(&self, agency: &str, mut speech: Speech, key: Option<&str>) -> Result<Follow> {
+        let agency = self.agency(agency)?;
+        let entry_points = agency.chart.entry_points();
+        match entry_points.first() {
+            Some(first) if speech.to.is_empty() => speech.to.clone_from(first),
+            _ if entry_points.contains(&speech.to) => {}
+            _ => {
+                return Err(Error::Invalid(format!(
+                    "`{}` is no entry point of `{}`; there are: {}",
+                    speech.to,
+                    agency.name,
+                    entry_points.join(", ")
+                )));
+            }
+        }
+        // An empty name stays empty, and is refused as such.
+        if !speech.chat.trim().is_empty() {
+            speech.chat = chat_in(&agency, &speech.chat);
+        }
+        Follow::begin(self, speech, key).await
+    }
+
+    /// The threads of a chat of an agency, oldest first; none where nothing was said yet.
+    ///
+    /// # Errors
+    /// [`Error::UnknownAgency`]; when the store fails.
+    pub async fn threads(&self, agency: &str, chat: &str) -> Result<Vec<Agent>> {
+        let root = self.chat(&chat_in(&*self.agency(agency)?, chat));
+        match self.tree(root).await {
+            Err(Error::NotFound { .. }) => Ok(Vec::new()),
+            tree => tree,
+        }
+    }
+}
+
+/// The name that a chat of an agency has in the house.
+fn chat_in(agency: &Agency, chat: &str) -> String {
+    format!("{}/{chat}", agency.name)
+}

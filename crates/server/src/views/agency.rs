@@ -1,0 +1,81 @@
+//! Agencies and their threads, as the API shows them.
+
+use std::sync::Arc;
+
+use entourage_engine::{Agency, agencies::Flow, responses::sender_of};
+use entourage_types::{Agent, AgentId, Status};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::schema;
+
+/// A group of agents, and who may write to whom.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Agency)]
+pub(crate) struct AgencyView {
+    /// Its name.
+    name: String,
+    /// What it is for.
+    description: String,
+    /// Its agents, by the names of their kinds.
+    agents: Vec<String>,
+    /// Whom a person may talk to; the first unless another is named.
+    entry_points: Vec<String>,
+    /// Who may write to whom, one way each.
+    flows: Vec<FlowView>,
+    /// What all its agents are told, before their own instructions.
+    shared_instructions: String,
+    /// The chart as a Mermaid flowchart.
+    mermaid: String,
+}
+
+/// One direction in which messages go.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Flow)]
+struct FlowView {
+    /// Who writes.
+    from: String,
+    /// Who is written to, and answers.
+    to: String,
+}
+
+impl From<Arc<Agency>> for AgencyView {
+    fn from(agency: Arc<Agency>) -> Self {
+        let chart = &agency.chart;
+        let flow = |flow: &Flow| FlowView { from: flow.from.clone(), to: flow.to.clone() };
+        Self {
+            name: agency.name.clone(),
+            description: agency.description.clone(),
+            agents: chart.agents().to_vec(),
+            entry_points: chart.entry_points().to_vec(),
+            flows: chart.flows().iter().map(flow).collect(),
+            shared_instructions: agency.shared_instructions.clone(),
+            mermaid: chart.mermaid(),
+        }
+    }
+}
+
+/// What a recipient and a sender said to each other in a chat.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Thread)]
+pub(crate) struct ThreadView {
+    /// The recipient.
+    agent: String,
+    /// The sender: another agent, `user`, or the name that the person took.
+    sender: String,
+    /// The agent of the tree behind it: `GET /v1/agents/{id}/items` reads it whole.
+    #[schema(value_type = schema::AgentId)]
+    id: AgentId,
+    /// Where it stands.
+    #[schema(value_type = schema::Status)]
+    status: Status,
+    /// How many items it has.
+    items: u64,
+}
+
+impl From<Agent> for ThreadView {
+    fn from(agent: Agent) -> Self {
+        let sender = sender_of(&agent);
+        Self { agent: agent.kind, sender, id: agent.id, status: agent.status, items: agent.items }
+    }
+}

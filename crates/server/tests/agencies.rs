@@ -1,0 +1,162 @@
+//! Agencies over HTTP: listed, talked to, streamed, their threads read.
+
+use entourage_engine::{Kinds, agencies::parse};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    site::{Site, send},
+    stream::{Frame, Stream},
+};
+
+const RESPONSES: &str = "/v1/agencies/desk/responses";
+
+async fn desk() -> Site {
+    let file = "---\nname: desk\ndescription: Finds things out.\nentry_points: assistant\n\
+                flows: [assistant > researcher]\n---\nBe brief.";
+    let (agency, findings) = parse("desk.agency.md", file);
+    assert_eq!(findings, []);
+    let mut kinds = Kinds::builtin();
+    kinds.join(agency.expect("it loads")).expect("its kinds are there");
+    Site::of_kinds(kinds).await
+}
+
+/// Who did what, in the order it was told.
+fn told(items: &Value) -> Vec<String> {
+    let items = items.as_array().expect("a list").iter();
+    items
+        .map(|item| format!("{} {}", item["agent"].as_str().unwrap(), item["type"].as_str().unwrap()))
+        .collect()
+}
+
+#[tokio::test]
+async fn an_agency_is_listed_with_its_chart() {
+    let site = desk().await;
+    let list = site.get("/v1/agencies").await.expect(200);
+    assert_eq!(list["data"][0]["flows"], json!([{"from": "assistant", "to": "researcher"}]));
+    let desk = site.get("/v1/agencies/desk").await.expect(200);
+    assert_eq!(
+        (&desk["entry_points"], &desk["shared_instructions"]),
+        (&json!(["assistant"]), &json!("Be brief."))
+    );
+    assert!(desk["mermaid"].as_str().unwrap().contains("a0 --> a1"), "{desk}");
+    let none = site.get("/v1/agencies/none").await.problem(404, "not-found");
+    assert_eq!(none.detail, "there is no agency `none`; there are: desk");
+}
+
+#[tokio::test]
+async fn an_answer_comes_with_all_that_led_to_it_and_its_chat_goes_on() {
+    let site = desk().await;
+    let said = json!({"message": "tell me the time", "chat_id": "first"});
+    let answer = site.post(RESPONSES, &said).await.expect(200);
+    assert_eq!(answer["final_output"], "It came back: You said: me the time");
+    assert_eq!((&answer["agent"], &answer["chat_id"]), (&json!("assistant"), &json!("first")));
+    let own = ["assistant ToolCallItem", "assistant ToolCallOutputItem", "assistant MessageOutputItem"];
+    assert_eq!(told(&answer["generated_items"]), own);
+    let nested = &answer["nested"][0];
+    assert_eq!(
+        (&nested["agent"], &nested["caller"], &nested["depth"]),
+        (&json!("researcher"), &json!("assistant"), &json!(1))
+    );
+    assert_eq!(nested["parent_run_id"], answer["run_id"]);
+    assert_eq!(answer["usage"]["calls"], 3, "two of the assistant, one of the researcher");
+
+    site.post(RESPONSES, &json!({"message": "tell more", "chat_id": "first"})).await.expect(200);
+    let threads = site.get("/v1/agencies/desk/chats/first/threads").await.expect(200);
+    let threads = threads["data"].as_array().unwrap();
+    let pairs: Vec<_> = threads
+        .iter()
+        .map(|thread| (thread["agent"].as_str().unwrap(), thread["sender"].as_str().unwrap()))
+        .collect();
+    assert_eq!(pairs, [("assistant", "user"), ("researcher", "assistant")], "no thread is made twice");
+    assert_eq!(threads[1]["items"], 4, "both questions and both answers");
+    let other = site.get("/v1/agencies/desk/chats/other/threads").await.expect(200);
+    assert_eq!(other["data"], json!([]));
+}
+
+#[tokio::test]
+async fn the_text_alone_is_plain_and_a_failure_is_a_problem() {
+    let site = desk().await;
+    let text = site.post(RESPONSES, &json!({"message": "hello", "text_only": true})).await;
+    assert_eq!((text.status.as_u16(), text.text.as_str()), (200, "You said: hello"));
+    assert_eq!(text.headers["content-type"], "text/plain; charset=utf-8");
+    let short = json!({"message": "tell it", "text_only": true, "max_steps": 1});
+    let why = site.post(RESPONSES, &short).await.problem(422, "no-answer").detail;
+    assert!(why.starts_with("max_steps: "), "{why}");
+    let whole = json!({"message": "tell it", "max_steps": 1});
+    let answer = site.post(RESPONSES, &whole).await.expect(200);
+    assert_eq!((&answer["final_output"], &answer["error"]["code"]), (&Value::Null, &json!("max_steps")));
+    let deep = json!({"message": "tell it", "max_recursion_depth": 0});
+    let answer = site.post(RESPONSES, &deep).await.expect(200);
+    assert_eq!(answer["nested"], json!([]), "nobody was asked");
+    assert_eq!(answer["generated_items"][1]["is_error"], true);
+}
+
+#[tokio::test]
+async fn a_stream_tells_of_nested_agents_between_the_call_and_its_output() {
+    let site = desk().await;
+    let request = site.request(Method::POST, RESPONSES);
+    let said = json!({"message": "tell me the time", "chat_id": "first", "stream": true});
+    let frames = Stream::open(request.json(&said)).await.until(|frame| frame.event == "done").await;
+    let items: Vec<Value> =
+        frames.iter().filter(|frame| frame.event == "item").map(|frame| frame.data.clone()).collect();
+    assert_eq!(
+        told(&Value::from(items)),
+        [
+            "assistant MessageInputItem",
+            "assistant ToolCallItem",
+            "researcher MessageInputItem",
+            "researcher MessageOutputItem",
+            "assistant ToolCallOutputItem",
+            "assistant MessageOutputItem",
+        ]
+    );
+    let done = frames.last().expect("the end");
+    assert_eq!(done.data["final_output"], "It came back: You said: me the time");
+}
+
+#[tokio::test]
+async fn hanging_up_stops_what_was_set_off_and_the_chat_goes_on() {
+    let site = desk().await;
+    let said = json!({"message": "later", "chat_id": "first", "stream": true});
+    let mut stream = Stream::open(site.request(Method::POST, RESPONSES).json(&said)).await;
+    while stream.next().await.expect("a call").data["type"] != "ToolCallItem" {}
+    let threads = site.get("/v1/agencies/desk/chats/first/threads").await.expect(200);
+    let id = threads["data"][0]["id"].as_str().expect("an id").to_owned();
+    drop(stream);
+    let ended = |frame: &Frame| frame.event == "run" && frame.data["stop_reason"] == "cancelled";
+    site.follow(&id, 0).await.until(ended).await;
+    let answer = site.post(RESPONSES, &json!({"message": "hello", "chat_id": "first"})).await.expect(200);
+    assert_eq!(answer["final_output"], "You said: hello");
+}
+
+#[tokio::test]
+async fn who_must_be_asked_first_is_told_and_the_same_key_gets_the_answer_later() {
+    let site = desk().await;
+    let said = json!({"message": "tell ask"});
+    let once = || site.request(Method::POST, RESPONSES).header("idempotency-key", "k1").json(&said);
+    let waits = send(once()).await.expect(202);
+    let question = waits["questions"][0]["id"].as_str().expect("an id").to_owned();
+    assert_eq!(
+        (&waits["final_output"], &waits["questions"][0]["text"]),
+        (&Value::Null, &json!("Which colour?"))
+    );
+    site.post(&format!("/v1/questions/{question}/answer"), &json!({"answer": "blue"})).await.expect(200);
+    let answer = send(once()).await.expect(200);
+    assert_eq!(answer["final_output"], "It came back: It came back: blue");
+    assert_eq!(send(once()).await.expect(200), answer, "and again");
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused_and_changes_nothing() {
+    let site = desk().await;
+    let stranger = json!({"message": "hello", "agent": "researcher"});
+    let told = site.post(RESPONSES, &stranger).await.problem(422, "invalid-request").detail;
+    assert!(told.contains("`researcher` is no entry point of `desk`; there are: assistant"), "{told}");
+    site.post(RESPONSES, &json!({"message": " ", "chat_id": "first"})).await.problem(422, "invalid-request");
+    site.post(RESPONSES, &json!({"message": "hello", "chat_id": " "})).await.problem(422, "invalid-request");
+    site.post(RESPONSES, &json!({"message": "hello", "shout": true})).await.problem(422, "invalid-body");
+    site.post("/v1/agencies/none/responses", &json!({"message": "hello"})).await.problem(404, "not-found");
+    let agents = site.get("/v1/agents").await.expect(200);
+    assert_eq!(agents["data"], json!([]));
+}
