@@ -471,3 +471,16 @@ async fn receivers_are_their_owners_to_see_and_to_try_again() {
     assert_eq!(again.pending, 1);
     retry("other").await.problem(404, "not-found");
 }
+
+#[tokio::test]
+async fn a_signature_stands_for_its_sender_and_for_nobody_else_where_others_need_a_token() {
+    let settings = Settings { webhooks: settings().webhooks, ..crate::auth::settings() };
+    let site = Site::with(settings).await;
+    let new = || NewAgent { kind: Some("orchestrator".into()), ..NewAgent::default() };
+    let chat = site.house.client(Owner::new("eve")).create(new(), None).await.unwrap();
+    let message = json!({"id": "m1", "chatId": chat.id, "role": "user", "content": "hello"});
+    let taken = tell_as(&site, OTHER, "orchestrator", &message).await.expect(200);
+    assert_eq!(taken["outcome"], "posted");
+    tell_as(&site, KEY, "orchestrator", &message).await.problem(404, "not-found");
+    site.get("/v1/webhooks").await.problem(401, "unauthorized");
+}

@@ -20,8 +20,21 @@ const MCP_HEADER: &str = "canary-header-5Tn1";
 const MCP_ENVIRONMENT: &str = "canary-child-6Wm0";
 const PASSWORD: &str = "canary-password-2Lp3";
 const TOKEN_SECRET: &str = "canary-of-more-than-thirty-two-bytes-8Rf5";
-const ALL: [&str; 7] =
-    [MODEL_KEY, ENVIRONMENT_KEY, SEARCH_KEY, MCP_HEADER, MCP_ENVIRONMENT, PASSWORD, TOKEN_SECRET];
+const WEBHOOK_SECRET: &str = "Y2FuYXJ5LW9mLXdlYmhvb2tzLW91dC00WnMx";
+const WEBHOOK_ADDRESS: &str = "canary-address-1Hc9";
+const SENDER_SECRET: &str = "Y2FuYXJ5LW9mLXdlYmhvb2tzLWluLTBKdDc=";
+const ALL: [&str; 10] = [
+    MODEL_KEY,
+    ENVIRONMENT_KEY,
+    SEARCH_KEY,
+    MCP_HEADER,
+    MCP_ENVIRONMENT,
+    PASSWORD,
+    TOKEN_SECRET,
+    WEBHOOK_SECRET,
+    WEBHOOK_ADDRESS,
+    SENDER_SECRET,
+];
 
 /// Everything that a house asks for on the network, in one server; it repeats what it was sent
 /// wherever it refuses.
@@ -105,6 +118,8 @@ fn a_secret_is_used_and_shown_nowhere() {
     let at = &world.address;
     let place = Place::new();
     place.write("data/kinds/searcher.md", "---\nname: searcher\ntools: [web_search]\n---\nSearch.\n");
+    let held = "---\nname: held\ntools: [web_search]\napproval: [{ tools: web_search }]\n---\nSearch.\n";
+    place.write("data/kinds/held.md", held);
     place.write("data/kinds/denied.md", "---\nname: denied\nmodel: anthropic::m\n---\nHelp.\n");
     place.write("data/kinds/guest.md", "---\nname: guest\nmodel: compatible::m\n---\nHelp.\n");
     place.write(
@@ -117,6 +132,8 @@ fn a_secret_is_used_and_shown_nowhere() {
              [tools.search]\nbackend = \"brave\"\nbrave_api_key = \"{SEARCH_KEY}\"\nbrave_url = \"http://{at}/brave\"\n\
              [[tools.mcp]]\nname = \"remote\"\nurl = \"http://{at}/mcp\"\nheaders = {{Authorization = \"Bearer {MCP_HEADER}\"}}\n\
              [[tools.mcp]]\nname = \"child\"\ncommand = \"sh\"\nargs = [\"-c\", \"printf %s $SECRET > child.txt\"]\nenv = {{SECRET = \"{MCP_ENVIRONMENT}\"}}\n\
+             [webhooks.crm]\nurl = \"http://{at}/hooks?key={WEBHOOK_ADDRESS}\"\nsecret = \"whsec_{WEBHOOK_SECRET}\"\n\
+             [server.webhooks.database]\nsecret = \"whsec_{SENDER_SECRET}\"\n\
              [server.auth.jwt]\nalgorithm = \"HS256\"\nkey = \"{TOKEN_SECRET}\"\n"
         ),
     );
@@ -140,12 +157,14 @@ fn a_secret_is_used_and_shown_nowhere() {
     };
     let token = said(&["token", "--owner", "local", "--ttl", "5m", "--quiet"]);
     assert!(token.lines().next().is_some_and(|token| token.starts_with("ey")), "{token}");
-    for kind in ["searcher", "denied", "guest"] {
+    for kind in ["searcher", "denied", "guest", "held"] {
         let told = said(&["run", "Find the canaries", "--kind", kind, "-vv"]);
         assert!(told.contains("agt_"), "{kind} ran: {told}");
         shown.push_str(&told);
     }
-    for arguments in [&["doctor"][..], &["agents", "--json"], &["tree"], &["kinds"]] {
+    let told = (0..100).any(|_| said(&["webhooks", "--json"]).contains("403"));
+    assert!(told, "the receiver was told of the question, and refused");
+    for arguments in [&["webhooks"][..], &["doctor"], &["agents", "--json"], &["tree"], &["kinds"]] {
         shown.push_str(&said(arguments));
     }
     server.kill().expect("it ran until now");
@@ -153,7 +172,9 @@ fn a_secret_is_used_and_shown_nowhere() {
     shown.push_str(&fs::read_to_string(&log).expect("a log"));
 
     let seen = world.seen.lock().expect("whole").clone();
-    for used in [MODEL_KEY, ENVIRONMENT_KEY, SEARCH_KEY, MCP_HEADER] {
+    for used in
+        [MODEL_KEY, ENVIRONMENT_KEY, SEARCH_KEY, MCP_HEADER, WEBHOOK_ADDRESS, "webhook-signature: v1,"]
+    {
         assert!(seen.contains(used), "{used} was used: {seen}");
     }
     assert_eq!(fs::read_to_string(place.path().join("child.txt")).expect("it ran"), MCP_ENVIRONMENT);
