@@ -14,6 +14,8 @@ const QUOTE: usize = 600;
 /// The largest file worth reading in a rehearsal, in bytes.
 const SMALL: u64 = 64 * 1024;
 const USER: &str = "user";
+/// What stands before an answer that is passed on with the request.
+const ASKED_BACK: &str = "Asked back, the user said:";
 
 /// The next thing to do.
 pub(super) enum Next {
@@ -69,7 +71,7 @@ impl<'a> Scene<'a> {
         }
         self.can("send_message").then(|| {
             let message = match self.output("ask_user") {
-                Some(answer) => format!("{}\n\nAsked back, the user said: {answer}", self.request),
+                Some(answer) => format!("{}\n\n{ASKED_BACK} {answer}", self.request),
                 None => self.request.clone(),
             };
             Next::Call("send_message", json!({ "recipient": peer, "message": message }))
@@ -78,7 +80,8 @@ impl<'a> Scene<'a> {
 
     /// What it asks the user, when told to.
     fn question(&self) -> Option<Next> {
-        let asked = self.request.to_lowercase().contains("ask me");
+        // Whoever passed the request on may have asked already.
+        let asked = self.request.to_lowercase().contains("ask me") && !self.request.contains(ASKED_BACK);
         let question = "You wanted to be asked: what should I keep in mind?";
         (asked && self.can("ask_user")).then(|| Next::Call("ask_user", json!({ "question": question })))
     }
