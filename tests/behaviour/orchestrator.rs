@@ -7,7 +7,9 @@ use entourage_engine::{Kinds, Role, kinds::parse};
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
 use entourage_testkit::{HeldModel, World};
 use entourage_tests::{first_tools, plain, well_formed};
-use entourage_types::{AgentId, EventBody, ItemBody, Owner, QuestionStatus, Status, TaskResult, WaitingOn};
+use entourage_types::{
+    Action, AgentId, EventBody, ItemBody, Owner, QuestionStatus, Status, TaskResult, WaitingOn,
+};
 use serde_json::json;
 
 use crate::chat::{
@@ -431,4 +433,23 @@ async fn what_an_agent_is_told_while_it_works_is_part_of_its_work() {
     let seen: Vec<_> = main_chat(&world, chat.id).await.split_off(2);
     assert_eq!(seen, [said(Role::Assistant, "Both are done.")], "one task, one result");
     assert_eq!((tasks(&world, chat.id).await.len(), world.audit().await), (1, vec![]));
+}
+
+#[tokio::test]
+async fn a_decision_that_is_changed_is_made_on_the_new_words() {
+    let model = HeldModel::new(ScriptedModel::deciding(|request| {
+        Some(Ok(Script::text(format!("re: {}", told(request)))))
+    }));
+    let world = World::builder(model.clone()).tools(first_tools()).start().await;
+    let chat = world.ask_kind(ORCHESTRATOR, "one").await;
+    model.begun().await;
+    let person = world.house().client(Owner::local());
+    person.intervene(chat.id, Action::Modify, Some("two")).await.unwrap();
+    // The first call was cut off; this is another one.
+    model.begun().await;
+    model.let_go(1);
+    ended_runs(&world, &chat, 1).await;
+    let seen = [said(Role::User, "one"), said(Role::User, "two"), said(Role::Assistant, "re: two")];
+    assert_eq!(main_chat(&world, chat.id).await, seen);
+    assert_eq!(world.audit().await, []);
 }

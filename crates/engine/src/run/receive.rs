@@ -47,11 +47,16 @@ impl Run<'_> {
     /// As [`receive`](Self::receive).
     pub async fn receive_one(&mut self) -> Result<Arrival> {
         self.take_in(Share::First).await?;
-        let last = self.items.iter().rev().find_map(|item| match &item.body {
-            ItemBody::Message(message) => Some(message),
-            _ => None,
-        });
-        Ok(last.map_or(Arrival::Said, arrival))
+        let messages = || {
+            self.items.iter().rev().filter_map(|item| match &item.body {
+                ItemBody::Message(message) => Some((item.run, message)),
+                _ => None,
+            })
+        };
+        // A run that tries again what failed was opened by what that one read.
+        let of_run = messages().take_while(|(run, _)| *run == self.record.id).last();
+        let opened_by = of_run.or_else(|| messages().next());
+        Ok(opened_by.map_or(Arrival::Said, |(_, message)| arrival(message)))
     }
 
     async fn take_in(&mut self, share: Share) -> Result<()> {
@@ -171,7 +176,8 @@ impl Run<'_> {
     }
 }
 
-/// Whether a post gives a run something to do.
+/// Whether a post gives a run something to do. What a person wants instead of the work under way
+/// goes with whatever that is.
 fn opens(body: &PostBody) -> bool {
     matches!(body, PostBody::Message { .. } | PostBody::Done { .. })
 }

@@ -140,12 +140,13 @@ impl Chat {
             }
             EventBody::Question { question } => {
                 self.family.question(&question);
-                let own = self.family.own(agent).map_or(agent, |own| own.id);
                 if question.status == QuestionStatus::Open {
                     out.push(self.message(Telling::question(*question))?);
                 }
-                out.extend(self.sub_agent(own)?);
-                out.extend(self.task(own)?);
+                for waiting in self.family.line(agent) {
+                    out.extend(self.sub_agent(waiting)?);
+                    out.extend(self.task(waiting)?);
+                }
             }
             EventBody::Item { item: Some(item), .. } if agent == self.id => {
                 if !std::mem::replace(&mut self.is_told, true) {

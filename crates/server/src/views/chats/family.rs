@@ -88,6 +88,11 @@ impl Family {
         self.above(agent).find(|agent| agent.depth == 1)
     }
 
+    /// An agent and those above it as far as the orchestrator, from below.
+    pub(crate) fn line(&self, agent: AgentId) -> Vec<AgentId> {
+        self.above(agent).filter(|agent| agent.depth > 0).map(|agent| agent.id).collect()
+    }
+
     /// Whether the user is asked by this agent, or by one below it.
     pub(crate) fn asks(&self, agent: AgentId) -> bool {
         self.asking.values().any(|asking| self.above(*asking).any(|above| above.id == agent))
