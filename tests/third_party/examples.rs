@@ -3,7 +3,11 @@
 //! What a small model says is not judged. What the house guarantees is: the chat answers, transcripts
 //! are well formed, and what was used is on record.
 
-use std::{path::Path, process::Stdio, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
 
 use entourage_store::{AgentQuery, ItemQuery, Page, RunQuery, Store};
 use entourage_store_sqlite::{Settings, SqliteStore};
@@ -34,14 +38,17 @@ silence_seconds = 300
     std::fs::write(data.join("entourage.toml"), settings).unwrap();
 }
 
+fn example(name: &str) -> PathBuf {
+    Path::new(&super::named("BINARY")).with_file_name("examples").join(name)
+}
+
 #[tokio::test]
 async fn the_research_chat_answers() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("entourage-research-chat");
     write_settings(&data);
-    let example = Path::new(&super::named("BINARY")).with_file_name("examples").join("research_chat");
     let question = "What is the capital of France? Answer in one sentence.";
-    let mut chat = Command::new(example)
+    let mut chat = Command::new(example("research_chat"))
         .arg(question)
         .env("TMPDIR", directory.path())
         .stdin(Stdio::piped())
@@ -69,6 +76,26 @@ async fn the_research_chat_answers() {
     }
     assert!(chat.wait().await.unwrap().success());
     checked(&data).await;
+}
+
+#[tokio::test]
+async fn the_agency_answers() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut agency = Command::new(example("agency"));
+    agency
+        .arg("Write the word Hello. Nothing else.")
+        .env("HOME", directory.path())
+        .env("ENTOURAGE_MODELS__DEFAULT", format!("compatible::{}", super::named("LOCAL_MODEL_NAME")))
+        .env("ENTOURAGE_MODELS__PROVIDERS__COMPATIBLE__BASE_URL", super::named("LOCAL_MODEL_URL"))
+        .env("ENTOURAGE_MODELS__PROVIDERS__COMPATIBLE__HEADER_SECONDS", "300")
+        .env("ENTOURAGE_MODELS__PROVIDERS__COMPATIBLE__SILENCE_SECONDS", "300")
+        .kill_on_drop(true);
+    let ran = timeout(PATIENCE, agency.output()).await.expect("it ends").unwrap();
+    let heard = String::from_utf8(ran.stdout).unwrap();
+    println!("{heard}");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let ends = heard.lines().any(|line| line.starts_with("Ceo: ") || line.starts_with("it failed: "));
+    assert!(ends, "there is an answer, or a reason why not");
 }
 
 /// Checks what the house guarantees of every tree.

@@ -8,14 +8,22 @@ use std::{
 
 use super::place::Place;
 
+/// An example, with nothing inherited; the rehearsal is its model.
+fn example(place: &Place, name: &str) -> Command {
+    let mut command =
+        Command::new(Path::new(env!("CARGO_BIN_EXE_entourage")).with_file_name("examples").join(name));
+    command
+        .env_clear()
+        .env("HOME", place.path())
+        .env("TMPDIR", place.path())
+        .env("ENTOURAGE_MODELS__DEFAULT", "rehearsal");
+    command
+}
+
 /// Runs the research chat, says what it is given whenever somebody asks for more, and hangs up after
 /// a line with `last`. Returns all that was said.
 fn research_chat(place: &Place, arguments: &[&str], answer: &str, last: &str) -> String {
-    let program = Path::new(env!("CARGO_BIN_EXE_entourage")).with_file_name("examples").join("research_chat");
-    let mut chat = Command::new(program)
-        .env_clear()
-        .env("TMPDIR", place.path())
-        .env("ENTOURAGE_MODELS__DEFAULT", "rehearsal")
+    let mut chat = example(place, "research_chat")
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -50,4 +58,15 @@ fn the_research_chat_asks_is_answered_in_plain_words_and_is_there_again() {
         at(&format!("\n> {task}")) < question && question < answer && answer < at("`ask_user` returned:")
     );
     assert_eq!(research_chat(&place, &[], "", "Noted: Rehearsal"), heard, "nothing is lost, nothing doubled");
+}
+
+#[test]
+fn the_agency_has_its_work_done_and_answers() {
+    let ran = example(&Place::new(), "agency").arg("A greeting").output().expect("it starts");
+    let heard = String::from_utf8(ran.stdout).expect("UTF-8");
+    assert!(ran.status.success(), "{heard}");
+    let at = |part: &str| heard.find(part).unwrap_or_else(|| panic!("`{part}` was not said:\n{heard}"));
+    let (call, answer) = (at("Ceo calls send_message"), at("\nCeo: "));
+    let developer = at("\nDeveloper: ");
+    assert!(call < developer && developer < answer, "{heard}");
 }
