@@ -5,6 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
+    auth::{settings, token_of},
     site::{Site, send},
     stream::{Frame, Stream},
 };
@@ -12,13 +13,17 @@ use crate::{
 const RESPONSES: &str = "/v1/agencies/desk/responses";
 
 async fn desk() -> Site {
+    Site::of_kinds(kinds()).await
+}
+
+fn kinds() -> Kinds {
     let file = "---\nname: desk\ndescription: Finds things out.\nentry_points: assistant\n\
                 flows: [assistant > researcher]\n---\nBe brief.";
     let (agency, findings) = parse("desk.agency.md", file);
     assert_eq!(findings, []);
     let mut kinds = Kinds::builtin();
     kinds.join(agency.expect("it loads")).expect("its kinds are there");
-    Site::of_kinds(kinds).await
+    kinds
 }
 
 /// Who did what, in the order it was told.
@@ -159,4 +164,19 @@ async fn what_makes_no_sense_is_refused_and_changes_nothing() {
     site.post("/v1/agencies/none/responses", &json!({"message": "hello"})).await.problem(404, "not-found");
     let agents = site.get("/v1/agents").await.expect(200);
     assert_eq!(agents["data"], json!([]));
+}
+
+#[tokio::test]
+async fn a_chat_of_the_same_name_is_another_owners_own() {
+    let alice = Site::of_kinds_with(kinds(), settings()).await.bearing(&token_of("alice"));
+    let bob = alice.bearing(&token_of("bob"));
+    let said = json!({"message": "tell it", "chat_id": "first"});
+    alice.post(RESPONSES, &said).await.expect(200);
+    let threads = "/v1/agencies/desk/chats/first/threads";
+    let hers = alice.get(threads).await.expect(200);
+    assert_eq!(bob.get(threads).await.expect(200)["data"], json!([]));
+    bob.post(RESPONSES, &said).await.expect(200);
+    let his = bob.get(threads).await.expect(200);
+    assert_ne!(his["data"][0]["id"], hers["data"][0]["id"]);
+    assert_eq!(alice.get(threads).await.expect(200), hers, "nothing was added to hers");
 }

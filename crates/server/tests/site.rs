@@ -121,8 +121,13 @@ impl Site {
 
     /// A house with these kinds.
     pub(crate) async fn of_kinds(kinds: Kinds) -> Self {
+        Self::of_kinds_with(kinds, Settings::default()).await
+    }
+
+    /// A house with these kinds and settings.
+    pub(crate) async fn of_kinds_with(kinds: Kinds, settings: Settings) -> Self {
         let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("a store"));
-        let site = Self::serving(house_of(store, kinds), Settings::default()).await;
+        let site = Self::serving(house_of(store, kinds), settings).await;
         site.work();
         site
     }
