@@ -19,6 +19,8 @@ use serde_json::{Value, json};
 use tracing_subscriber::fmt::MakeWriter;
 
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Two runs, two calls of tools and four of the model.
+const SPANS: usize = 8;
 
 /// A collector: what it was sent, and by which key.
 #[derive(Clone, Default)]
@@ -53,6 +55,20 @@ impl Collector {
             body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap().clone()
         };
         self.requests().iter().flat_map(of).collect()
+    }
+
+    /// The spans of the delegation, all of them: who works for another tells of its end when the other
+    /// may have ended too.
+    async fn spans_of_delegation(&self, tracer: &Exporter) -> Vec<Value> {
+        let begun = Instant::now();
+        loop {
+            tracer.flush(PATIENCE).await;
+            let spans = self.spans();
+            if spans.len() >= SPANS || begun.elapsed() > PATIENCE {
+                return spans;
+            }
+            tokio::task::yield_now().await;
+        }
     }
 }
 
@@ -99,8 +115,7 @@ async fn a_tree_is_one_trace_through_delegation_and_a_restart() {
     let (collector, address) = Collector::start().await;
     let tracer = exporter_to(&address, false);
     let root = told(&tracer).await;
-    tracer.flush(PATIENCE).await;
-    let spans = collector.spans();
+    let spans = collector.spans_of_delegation(&tracer).await;
     assert!(
         spans.iter().all(|span| span["traceId"] == TraceId::of(root).to_string()),
         "one trace: {spans:#?}"
@@ -158,8 +173,7 @@ async fn content_is_told_where_the_operator_wants_it() {
     let (collector, address) = Collector::start().await;
     let tracer = exporter_to(&address, true);
     told(&tracer).await;
-    tracer.flush(PATIENCE).await;
-    let spans = collector.spans();
+    let spans = collector.spans_of_delegation(&tracer).await;
     let with = |key: &str, text: &str| {
         spans.iter().any(|span| attribute(span, key).is_some_and(|t| t.contains(text)))
     };
