@@ -144,6 +144,30 @@ async fn a_refused_answer_goes_back_to_the_model_once_with_the_reason() {
 }
 
 #[tokio::test]
+async fn an_answer_that_a_call_gives_is_checked_like_any_other() {
+    let answer = |text: &str| Script::call("final_answer", serde_json::json!({ "answer": text }));
+    let model = ScriptedModel::new([
+        answer("Here.").and_call("wait", serde_json::json!({})),
+        answer("Here, please."),
+    ]);
+    let check = Polite::default();
+    let kinds = one_kind(|kind| {
+        kind.checks = Checks { output: polite(), ..Checks::default() };
+        kind.tools = Some(vec!["final_answer".into(), "wait".into()]);
+    });
+    let builder = World::builder(model)
+        .tools(entourage_tests::first_tools())
+        .kinds(kinds)
+        .check("polite", Arc::new(check.clone()));
+    let (world, root, run, _) = told(builder, "Do it.").await;
+    assert_eq!((run.status, run.model_calls), (Status::Succeeded, 2));
+    assert_eq!(check.asked(), ["Here.", "Here, please."]);
+    let shown: Vec<String> =
+        world.client().transcript(root.id).await.unwrap().into_iter().map(|entry| entry.text).collect();
+    assert_eq!(shown, ["Do it.", "Here, please."], "nobody sees what was refused");
+}
+
+#[tokio::test]
 async fn a_check_that_always_refuses_ends_the_run_with_what_it_said() {
     for attempts in [0, 1, 3] {
         let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("No."))));

@@ -77,7 +77,10 @@ impl Client {
         let unread = self.house.store().inbox(id).await?;
         let items = self.items(id, 0, u32::MAX).await?;
         let mut telling = self.telling(&agent);
-        let refused = |at: usize| items.get(at + 1).is_some_and(is_refusal);
+        let refused = |at: usize| {
+            let before_the_next = |item: &&Item| !matches!(item.body, ItemBody::Turn(_));
+            items[at + 1..].iter().take_while(before_the_next).any(is_refusal)
+        };
         let shown = items.iter().enumerate().filter(|(at, _)| !refused(*at));
         let mut entries: Vec<Entry> = shown.filter_map(|(_, item)| telling.item(item)).collect();
         if agent.root == agent.id {

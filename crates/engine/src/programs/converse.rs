@@ -11,16 +11,16 @@ pub async fn converse(run: &mut Run<'_>) -> Result<String, Interrupt> {
     loop {
         run.receive().await?;
         let turn = run.call_model().await?;
-        if turn.calls.is_empty() {
-            match run.may_answer(&turn).await? {
-                true => return Ok(turn.text),
-                false => continue,
-            }
-        }
-        match run.call_tools(&turn.calls).await? {
-            Some(Told::Answer(words)) => return Ok(words),
-            Some(Told::User(words)) if run.kind().conversational => return Ok(words),
-            _ => {}
+        let words = match turn.calls.is_empty() {
+            true => turn.text,
+            false => match run.call_tools(&turn.calls).await? {
+                Some(Told::Answer(words)) => words,
+                Some(Told::User(words)) if run.kind().conversational => return Ok(words),
+                _ => continue,
+            },
+        };
+        if run.may_answer(&words).await? {
+            return Ok(words);
         }
     }
 }

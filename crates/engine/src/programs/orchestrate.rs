@@ -27,7 +27,16 @@ pub async fn orchestrate(run: &mut Run<'_>) -> Result<String, Interrupt> {
 /// One decision: an answer, or one call. Work that was handed on says nothing yet; its result
 /// arrives by itself.
 async fn decide(run: &mut Run<'_>) -> Result<String, Interrupt> {
-    let turn = run.call_model().await?;
+    let turn = loop {
+        let turn = run.call_model().await?;
+        if !turn.calls.is_empty() {
+            break turn;
+        }
+        if run.may_answer(&turn.text).await? {
+            return Ok(turn.text);
+        }
+        run.receive_one().await?;
+    };
     let Some(first) = turn.calls.first() else { return Ok(turn.text) };
     run.decline(&turn.calls, 1, ONE).await?;
     if let Some(Told::Answer(words) | Told::User(words)) = run.call_tools(&turn.calls).await? {
@@ -44,10 +53,11 @@ async fn decide(run: &mut Run<'_>) -> Result<String, Interrupt> {
 async fn reply(run: &mut Run<'_>) -> Result<String, Interrupt> {
     loop {
         let turn = run.call_model().await?;
-        if turn.calls.is_empty() {
-            return Ok(turn.text);
+        match turn.calls.is_empty() {
+            true if run.may_answer(&turn.text).await? => return Ok(turn.text),
+            true => {}
+            false => run.decline(&turn.calls, 0, WORDS).await?,
         }
-        run.decline(&turn.calls, 0, WORDS).await?;
         run.receive_one().await?;
     }
 }

@@ -4,7 +4,7 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use entourage_llm::Reply;
-use entourage_types::{Author, Item, ItemBody, Level, Message, Notice, Status, StopReason, Turn};
+use entourage_types::{Author, Item, ItemBody, Level, Message, Notice, Status, StopReason};
 use futures::{FutureExt, future::BoxFuture};
 
 use super::{Interrupt, Result, Run};
@@ -79,11 +79,12 @@ impl Run<'_> {
         settled
     }
 
-    /// Whether a turn without calls may be the answer. One that may not goes back to the model.
+    /// Whether these words of the last turn, or of one of its calls, may be the answer. Those that may
+    /// not go back to the model.
     ///
     /// # Errors
     /// An [`Interrupt`] when it was refused as often as the kind allows, or a check cannot be asked.
-    pub async fn may_answer(&mut self, turn: &Turn) -> Result<bool> {
+    pub async fn may_answer(&mut self, words: &str) -> Result<bool> {
         let validator = self.terms.as_ref().and_then(|terms| terms.validator.clone());
         let names: Vec<String> = self.kind.checks.output.iter().cloned().chain(validator).collect();
         if names.is_empty() {
@@ -92,8 +93,7 @@ impl Run<'_> {
         if self.was_refused() {
             return Ok(false);
         }
-        let Err((name, why)) = self.judged(&names, std::slice::from_ref(&turn.text), Side::Output).await?
-        else {
+        let Err((name, why)) = self.judged(&names, &[words.to_owned()], Side::Output).await? else {
             return Ok(true);
         };
         let own = self.items.iter().filter(|item| item.run == self.record.id);
@@ -115,7 +115,8 @@ impl Run<'_> {
     /// Whether the turn that the program has just come by was refused before.
     fn was_refused(&self) -> bool {
         let at = self.turns.checked_sub(1).and_then(|turn| self.finished.get(turn));
-        at.and_then(|at| self.items.get(at + 1)).is_some_and(is_refusal)
+        let after = at.map(|at| &self.items[at + 1..]).unwrap_or_default();
+        after.iter().take_while(|item| !matches!(item.body, ItemBody::Turn(_))).any(is_refusal)
     }
 
     /// What it was told since its last turn or since that passed the checks before.
