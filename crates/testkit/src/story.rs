@@ -261,7 +261,8 @@ impl Story {
                     }
                     None => return,
                 },
-                Some(later) if !acted && later.due > world.clock().now() => {
+                // Of a dead process nobody has heard what it asks, so no time passes.
+                Some(later) if !acted && !world.faults().dead() && later.due > world.clock().now() => {
                     world.clock().advance(later.due.since(world.clock().now()));
                 }
                 _ => {}
