@@ -78,26 +78,6 @@ async fn the_research_chat_answers() {
     checked(&data).await;
 }
 
-#[tokio::test]
-async fn the_agency_answers() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut agency = Command::new(example("agency"));
-    agency
-        .arg("Write the word Hello. Nothing else.")
-        .env("HOME", directory.path())
-        .env("ENTOURAGE_MODELS__DEFAULT", format!("compatible::{}", super::named("LOCAL_MODEL_NAME")))
-        .env("ENTOURAGE_MODELS__PROVIDERS__COMPATIBLE__BASE_URL", super::named("LOCAL_MODEL_URL"))
-        .env("ENTOURAGE_MODELS__PROVIDERS__COMPATIBLE__HEADER_SECONDS", "300")
-        .env("ENTOURAGE_MODELS__PROVIDERS__COMPATIBLE__SILENCE_SECONDS", "300")
-        .kill_on_drop(true);
-    let ran = timeout(PATIENCE, agency.output()).await.expect("it ends").unwrap();
-    let heard = String::from_utf8(ran.stdout).unwrap();
-    println!("{heard}");
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    let ends = heard.lines().any(|line| line.starts_with("Ceo: ") || line.starts_with("it failed: "));
-    assert!(ends, "there is an answer, or a reason why not");
-}
-
 /// Checks what the house guarantees of every tree.
 async fn checked(data: &Path) {
     let store = SqliteStore::open(data.join("entourage.db"), Settings::default()).unwrap();
