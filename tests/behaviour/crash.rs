@@ -195,7 +195,7 @@ fn chat() -> Story {
 }
 
 /// Every how many points are told: a fast look by default, all of them with `CRASH_POINTS=all`.
-fn stride() -> usize {
+pub(crate) fn stride() -> usize {
     if std::env::var("CRASH_POINTS").is_ok_and(|points| points == "all") { 1 } else { 31 }
 }
 

@@ -4,6 +4,7 @@
 mod approvals;
 mod chat;
 mod checks;
+mod circles;
 mod conversation;
 mod crash;
 mod crowd;

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use entourage_engine::{Check, Courier, Kinds, Outbox, Receiver, Tracer, dispatch::Settings};
 use entourage_llm::Model;
-use entourage_store::{MemoryStore, Store, Through};
+use entourage_store::{Between, MemoryStore, Store, Through};
 use entourage_store_sqlite::{Durability, Settings as StoreSettings, SqliteStore};
 use entourage_tools::Toolbox;
 
@@ -29,7 +29,11 @@ pub struct WorldBuilder {
     outbox: Outbox,
     courier: Option<Arc<dyn Courier>>,
     witness: Witness,
+    over: Option<Over>,
 }
+
+/// What makes another store of a store.
+type Over = Box<dyn FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send>;
 
 impl WorldBuilder {
     pub(crate) fn new(model: Arc<dyn Model>) -> Self {
@@ -47,6 +51,7 @@ impl WorldBuilder {
             outbox: Outbox::default(),
             courier: None,
             witness: Witness::default(),
+            over: None,
         }
     }
 
@@ -110,6 +115,13 @@ impl WorldBuilder {
         self
     }
 
+    /// Who stands between every house of this world and what is kept, in all lives: to hold a commit up,
+    /// say.
+    pub fn between(mut self, between: impl Between) -> Self {
+        self.over = Some(Box::new(|store| Arc::new(Through::new(store, between))));
+        self
+    }
+
     /// How many workers advance agents, each unaware of the others, as different processes are.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers;
@@ -134,7 +146,11 @@ impl WorldBuilder {
             let path = directory.path().join(DATABASE);
             (Arc::new(must(SqliteStore::open(&path, settings), "a database")), Some(directory))
         };
-        let store = Arc::new(Through::new(store, self.witness.clone()));
+        let store: Arc<dyn Store> = Arc::new(Through::new(store, self.witness.clone()));
+        let store = match self.over {
+            Some(over) => over(store),
+            None => store,
+        };
         let parts = Parts {
             model: self.model,
             tools: self.tools,

@@ -9,7 +9,7 @@ use entourage_store::Page;
 use entourage_tools::Toolbox;
 use entourage_types::{Action, Agent, Answer, Item, ItemBody, Owner, Question, QuestionStatus, Time};
 
-use crate::{Effects, Fact, Fault, Faults, Violation, Witness, World};
+use crate::{Between, Effects, Fact, Fault, Faults, Violation, Witness, World, WorldBuilder};
 
 /// How long a telling may take at most.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -55,6 +55,7 @@ pub struct Story {
     any_order: bool,
     window: u32,
     then: Vec<String>,
+    world: Arc<dyn Fn(WorldBuilder) -> WorldBuilder + Send + Sync>,
 }
 
 /// How many tokens a story's model holds unless it says.
@@ -86,6 +87,7 @@ impl Story {
             any_order: false,
             window: WINDOW,
             then: Vec::new(),
+            world: Arc::new(|world| world),
         }
     }
 
@@ -131,6 +133,13 @@ impl Story {
         self
     }
 
+    /// Who stands between house and store, made anew for each telling.
+    #[must_use]
+    pub fn between<B: Between>(mut self, make: impl Fn() -> B + Send + Sync + 'static) -> Self {
+        self.world = Arc::new(move |world| world.between(make()));
+        self
+    }
+
     /// What happens side by side may come in any order: lines are compared sorted.
     #[must_use]
     pub fn any_order(mut self) -> Self {
@@ -149,6 +158,7 @@ impl Story {
             .workers(workers)
             .witness(&witness);
         let builder = if self.in_memory { builder.in_memory() } else { builder };
+        let builder = (self.world)(builder);
         let mut lives = faults_of_all.iter().map(|(at, fault)| Faults::at(*at, *fault));
         let mut world = builder.start_with(lives.next().unwrap_or_default()).await;
         let root = world.ask("Go.").await;

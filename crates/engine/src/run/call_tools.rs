@@ -58,6 +58,9 @@ impl Run<'_> {
                 }
             }
             if !self.all_answered(calls) {
+                self.leave_circles(calls).await?;
+            }
+            if !self.all_answered(calls) {
                 return Err(Interrupt::Suspended(self.waits_on(calls)));
             }
         }

@@ -1,24 +1,19 @@
 //! Work for another agent: the one way to have children. Agent, task, message and wake-up are one
 //! commit with the call that asked for them.
 
-use std::collections::HashSet;
-
-use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, Expect, Page, Write};
+use entourage_store::{AgentQuery, Commit, Error as StoreError, Expect, Page, Write};
 use entourage_tools::{Delegate, Target};
 use entourage_types::{
-    Agent, AgentId, Author, EntityKind, Post, PostBody, PostId, Record, Scope, Status, StepState, Task,
-    TaskId, ToolCall, WakeupId,
+    Agent, Author, Post, PostBody, PostId, Scope, Status, StepState, Task, TaskId, ToolCall, WakeupId,
 };
 use serde_json::json;
 
 use super::{
     Interrupt, Result, Run,
     call_tools::{handed_over, output},
+    circle,
 };
 use crate::{client::title_of, thread};
-
-/// More than one agent can wait for at once.
-const WAITS: u32 = 1_000;
 
 impl Run<'_> {
     /// Gives work to another agent. What is not allowed becomes the call's output, and the agent
@@ -79,8 +74,10 @@ impl Run<'_> {
         commit.post(post, &child.owner);
         commit.push(Write::Task(task.clone()));
         let worker = format!("{} {}", child.kind, child.id);
-        if !work.wait {
-            value["handed_to"] = json!(worker);
+        match work.wait {
+            false => value["handed_to"] = json!(worker),
+            true if !is_new => circle::met(&mut value, child.id),
+            true => {}
         }
         commit.push(Write::Step(self.call_step(call, StepState::Open, value, at)));
         match self.apply(commit).await {
@@ -114,13 +111,9 @@ impl Run<'_> {
         }
         let found = self.candidate(kind, title, thread).await?;
         if let Ok((found, false)) = &found
-            && matches!(found.status, Status::Running | Status::Waiting)
-            && self.is_awaited_by(found.id).await?
+            && let Some(why) = self.cannot_answer(found).await?
         {
-            return Ok(Err(format!(
-                "`{kind}` waits for an answer of this very conversation and cannot answer you before; answer with \
-                 what you have"
-            )));
+            return Ok(Err(why));
         }
         Ok(found)
     }
@@ -157,28 +150,5 @@ impl Run<'_> {
             )));
         }
         Ok(Ok((self.agent.child(kind, title, key, self.house.now()), true)))
-    }
-
-    /// Whether an agent waits for an answer of this one, be it by way of others: what is written to it
-    /// now would never be read.
-    async fn is_awaited_by(&self, agent: AgentId) -> Result<bool> {
-        let mut seen = HashSet::from([agent]);
-        let mut left = vec![agent];
-        while let Some(agent) = left.pop() {
-            if agent == self.agent.id {
-                return Ok(true);
-            }
-            let page = Page { limit: WAITS, ..Page::default() };
-            let status = Some(Status::Queued.as_str().to_owned());
-            let query =
-                EntityQuery { parent: Some(agent), status, page, ..EntityQuery::of(EntityKind::Task) };
-            for entity in self.house.inner.store.entities(&Scope::House, query).await? {
-                let task = Task::from_entity(&entity)?;
-                if task.wait && seen.insert(task.to) {
-                    left.push(task.to);
-                }
-            }
-        }
-        Ok(false)
     }
 }

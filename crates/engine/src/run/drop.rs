@@ -68,12 +68,17 @@ impl Run<'_> {
             self.commit(writes).await?;
         }
         for task in tasks {
-            match task.post.filter(|_| how.action == Action::Stop) {
-                Some(post) => self.house.inner.live.cut_answer(task.to, post),
-                None => self.house.inner.live.cut(task.to),
-            }
+            self.cut_dropped(&task, how.action);
         }
         Ok(())
+    }
+
+    /// Whoever works on a task that was dropped need not go on until it comes to read that.
+    pub(super) fn cut_dropped(&self, task: &Task, action: Action) {
+        match task.post.filter(|_| action == Action::Stop) {
+            Some(post) => self.house.inner.live.cut_answer(task.to, post),
+            None => self.house.inner.live.cut(task.to),
+        }
     }
 
     /// The tasks under way that this run's open calls wait for; or all that any of its calls assigned.
@@ -104,7 +109,8 @@ impl Run<'_> {
         Ok(tasks)
     }
 
-    fn drop_task(&mut self, task: Task, action: Action, writes: &mut Vec<Write>) {
+    /// A task is dropped, and who works on it is told, with these writes.
+    pub(super) fn drop_task(&mut self, task: Task, action: Action, writes: &mut Vec<Write>) {
         self.expecting.push(Expect::Status(EntityKind::Task, task.id.to_string(), task.status.as_str()));
         let at = self.house.now();
         // Without the post there is no telling what else it is doing.

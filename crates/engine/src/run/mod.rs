@@ -3,14 +3,15 @@
 //!
 //! One file per thing that can happen: [`receive`], [`call_model`], [`call_tools`], [`delegate`],
 //! [`approve`], [`ask`], [`reply`], [`expire`], [`heed`], [`drop`], [`close`], [`terms`], [`check`],
-//! [`order`], [`limits`], [`stall`], [`context`], [`spend`], [`compact`], [`summarize`], [`session`],
-//! [`speak`], [`reactivate`], [`trace`].
+//! [`circle`], [`order`], [`limits`], [`stall`], [`context`], [`spend`], [`compact`], [`summarize`],
+//! [`session`], [`speak`], [`reactivate`], [`trace`].
 
 mod approve;
 mod ask;
 mod call_model;
 mod call_tools;
 mod check;
+mod circle;
 mod close;
 mod compact;
 mod context;

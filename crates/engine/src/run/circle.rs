@@ -1,0 +1,98 @@
+//! Nobody waits in a circle. Whoever writes to an agent that is at work looks first whether that one
+//! waits for the writer; two who write at the same instant both look before either has written. So
+//! whoever wrote to an agent that was there before looks again before it sleeps: of the messages that
+//! close a circle the last one is unread, and its writer sees all the others.
+
+use std::collections::HashSet;
+
+use entourage_store::{EntityQuery, Page};
+use entourage_types::{
+    Action, Agent, AgentId, EntityKind, Output, Record, Scope, Status, StepState, Task, ToolCall,
+};
+use serde_json::{Value, json};
+
+use super::{
+    Result, Run,
+    call_tools::{key, output},
+};
+
+/// More than one agent can wait for at once.
+const WAITS: u32 = 1_000;
+/// Who was written to, in the step of a call that waits for an agent that was there before.
+const MET: &str = "met";
+
+/// What the step of a call keeps that waits for such an agent.
+pub(super) fn met(value: &mut Value, agent: AgentId) {
+    value[MET] = json!(agent);
+}
+
+impl Run<'_> {
+    /// Why an agent cannot answer this one, if so: it waits for an answer of this one, be it by way of
+    /// others. What merely is busy answers later.
+    pub(super) async fn cannot_answer(&self, agent: &Agent) -> Result<Option<String>> {
+        let is_at_work = matches!(agent.status, Status::Running | Status::Waiting);
+        if !is_at_work || !self.is_awaited_by(agent.id).await? {
+            return Ok(None);
+        }
+        Ok(Some(format!(
+            "`{}` waits for an answer of this very conversation and cannot answer you before; answer with what you \
+             have",
+            agent.kind
+        )))
+    }
+
+    /// Looks again, before it sleeps, at those who were written to. Where a message has closed a circle
+    /// and was not read, it is taken back in one commit with the output of its call.
+    pub(super) async fn leave_circles(&mut self, calls: &[ToolCall]) -> Result<()> {
+        for (index, call) in calls.iter().enumerate() {
+            let Some((task, why)) = self.closed_by(call).await? else { continue };
+            let mut writes = Vec::new();
+            self.drop_task(task.clone(), Action::Stop, &mut writes);
+            let details = Some(json!({ "task": task.id }));
+            let refused = Output { details, ..output(call, why, true) };
+            self.finish(calls, index, refused, writes).await?;
+            self.cut_dropped(&task, Action::Stop);
+        }
+        Ok(())
+    }
+
+    /// The task of a call that closed a circle and that nobody has read yet, with what is wrong.
+    async fn closed_by(&self, call: &ToolCall) -> Result<Option<(Task, String)>> {
+        let step = self.steps.get(&key(call)).filter(|step| step.state == StepState::Open);
+        let id = |field: &str| step.and_then(|step| step.value[field].as_str());
+        let (Some(met), Some(task)) = (id(MET).and_then(|id| id.parse().ok()), id("task")) else {
+            return Ok(None);
+        };
+        let (scope, store) = (Scope::from(&self.agent.owner), &self.house.inner.store);
+        let Some(agent) = store.agent(&scope, met).await? else { return Ok(None) };
+        let Some(why) = self.cannot_answer(&agent).await? else { return Ok(None) };
+        let Some(task) = store.entity(&scope, EntityKind::Task, task).await? else { return Ok(None) };
+        let task = Task::from_entity(&task)?;
+        let unread = store.inbox(met).await?;
+        let is_unread = unread.iter().any(|post| Some(post.id) == task.post);
+        Ok((is_unread && task.status == Status::Queued).then_some((task, why)))
+    }
+
+    /// Whether an agent waits for an answer of this one, be it by way of others: what is written to it
+    /// now would never be read.
+    async fn is_awaited_by(&self, agent: AgentId) -> Result<bool> {
+        let mut seen = HashSet::from([agent]);
+        let mut left = vec![agent];
+        while let Some(agent) = left.pop() {
+            if agent == self.agent.id {
+                return Ok(true);
+            }
+            let page = Page { limit: WAITS, ..Page::default() };
+            let status = Some(Status::Queued.as_str().to_owned());
+            let query =
+                EntityQuery { parent: Some(agent), status, page, ..EntityQuery::of(EntityKind::Task) };
+            for entity in self.house.inner.store.entities(&Scope::House, query).await? {
+                let task = Task::from_entity(&entity)?;
+                if task.wait && seen.insert(task.to) {
+                    left.push(task.to);
+                }
+            }
+        }
+        Ok(false)
+    }
+}

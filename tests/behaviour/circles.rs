@@ -1,0 +1,147 @@
+//! Messages that close a circle at the same instant: each is sent before any other is there to be seen,
+//! and nobody waits for ever.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+};
+
+use async_trait::async_trait;
+use entourage_engine::Kinds;
+use entourage_llm::{Message, Request, Script};
+use entourage_store::{Commit, Committed, Result, Store, Write};
+use entourage_testkit::{Between, Fault, Story, Told};
+use entourage_tests::first_tools;
+use entourage_types::{AgentId, Kind};
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+use crate::crash::stride;
+
+/// The message that closes a circle.
+const CLOSE: &str = "close";
+
+/// Lets nobody close a circle before all of them are about to: each has looked by then.
+struct Together {
+    all: usize,
+    there: Mutex<BTreeSet<AgentId>>,
+    open: Semaphore,
+}
+
+impl Together {
+    fn new(all: usize) -> Self {
+        Self { all, there: Mutex::default(), open: Semaphore::new(0) }
+    }
+}
+
+#[async_trait]
+impl Between for Together {
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
+        let closer = commit.writes.iter().find_map(|write| match write {
+            Write::Task(task) if task.instruction == CLOSE && task.created == task.updated => Some(task.from),
+            _ => None,
+        });
+        if let Some(closer) = closer {
+            let are_all_there = {
+                let mut there = self.there.lock().unwrap();
+                there.insert(closer);
+                there.len() == self.all
+            };
+            if are_all_there {
+                self.open.add_permits(1);
+            }
+            // Once open it stays open, also for those of another life.
+            drop(self.open.acquire().await);
+        }
+        store.commit(commit).await
+    }
+}
+
+fn write(to: &str, message: &str) -> Script {
+    Script::call("send_message", json!({"recipient": to, "message": message}))
+}
+
+/// An assistant writes to all of a ring, and each to the next; that one waits a minute, so that all are
+/// there, and then writes to its own next, who is the agent that the ring met there before.
+fn ring(size: usize) -> Story {
+    let names = &["b", "c", "d"][..size];
+    let next = move |name: &str| names[(names.iter().position(|other| *other == name).unwrap() + 1) % size];
+    let says = move |request: &Request| {
+        let name = names.iter().find(|name| request.system.starts_with(&format!("You are {name}.")));
+        let last = match request.messages.last() {
+            Some(Message::User(text) | Message::Output { text, .. }) => text.as_str(),
+            _ => "",
+        };
+        match (name, last) {
+            (None, "Go.") => {
+                let calls = |turn: Script, to: &&str| {
+                    turn.and_call("send_message", json!({"recipient": to, "message": "begin"}))
+                };
+                names[1..].iter().fold(write(names[0], "begin"), calls)
+            }
+            (Some(name), "begin") => write(next(name), "wait"),
+            (Some(_), "wait") => Script::call("wait", json!({"seconds": 60})),
+            (Some(name), "The time has passed.") => write(next(name), CLOSE),
+            (Some(_), CLOSE) => Script::text("an answer"),
+            (_, text) => Script::text(format!("<{text}>")),
+        }
+    };
+    let kind = |name: &str, peers: Vec<&str>| Kind {
+        instructions: format!("You are {name}."),
+        peers: peers.into_iter().map(str::to_owned).collect(),
+        ..Kind::bare(name)
+    };
+    let kinds = Kinds::none().with(kind("assistant", names.to_vec()));
+    Story::new(says)
+        .tools(|_| first_tools())
+        .kinds(names.iter().fold(kinds, |kinds, name| kinds.with(kind(name, vec![next(name)]))))
+        .between(move || Together::new(size))
+}
+
+/// How often it happened that a message was refused, was answered, was read.
+fn counts(told: &Told) -> [usize; 3] {
+    let lines = || told.transcripts.iter().flatten();
+    let count = |fits: &dyn Fn(&str) -> bool| lines().filter(|line| fits(line)).count();
+    [
+        count(&|line| line.starts_with("output!: `") && line.contains("waits for an answer of this very")),
+        count(&|line| line == "output: an answer"),
+        count(&|line| line == "message: close"),
+    ]
+}
+
+async fn closes_at_the_same_instant(size: usize) {
+    let story = ring(size);
+    let told = story.tell(2, &[]).await;
+    assert_eq!(told.violations, [], "{told:#?}");
+    assert_eq!(told.transcripts.len(), 1 + 2 * size, "{told:#?}");
+    let [refused, answered, read] = counts(&told);
+    assert!(refused > 0, "{told:#?}");
+    assert_eq!((refused + answered, read), (size, size), "all were sent, none is lost: {told:#?}");
+
+    let mut points = 0;
+    for (first, fault) in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch].into_iter().enumerate() {
+        for at in (1 + first as u64..).step_by(stride().min(7)) {
+            let told = story.tell(1, &[(at, fault)]).await;
+            assert_eq!(told.violations, [], "{fault:?} at {at}: {:#?}", told.transcripts);
+            // One who comes back later may find that the others have closed it, and says nothing then.
+            let [refused, answered, read] = counts(&told);
+            assert!(refused > 0 && read >= answered, "{fault:?} at {at}: {:#?}", told.transcripts);
+            assert_eq!(refused + answered, size, "{fault:?} at {at}: {:#?}", told.transcripts);
+            points += 1;
+            if told.commits[0] < at {
+                break;
+            }
+        }
+    }
+    println!("{points} crash points");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_who_write_to_each_other_at_the_same_instant_do_not_wait_for_ever() {
+    closes_at_the_same_instant(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_circle_of_three_that_closes_at_the_same_instant_is_left_too() {
+    closes_at_the_same_instant(3).await;
+}
