@@ -8,14 +8,16 @@ use futures::StreamExt;
 async fn main() -> entourage::Result<()> {
     let wish = std::env::args().nth(1).unwrap_or_else(|| "A function that greets, in Rust".into());
     let ceo = Agent::builder("Ceo").instructions("Have it written and reviewed, then answer.").build()?;
-    let developer = Agent::builder("Developer").instructions("You write small programs.").build()?;
-    let reviewer = Agent::builder("Reviewer").instructions("You review code.").build()?;
+    let developer = Agent::builder("Developer")
+        .instructions("You write small programs; have each reviewed once.")
+        .build()?;
+    let reviewer = Agent::builder("Reviewer").instructions("You review code, in one sentence.").build()?;
     let agency = Agency::new([&ceo], [(&ceo, &developer), (&ceo, &reviewer), (&developer, &reviewer)])
         .shared_instructions("Be brief.")
-        .in_memory() // or .database("agency.db"), and what is under way survives the program
+        .database(std::env::temp_dir().join("entourage-agency.db")) // or .in_memory()
         .open()
         .await?;
-    let mut stream = agency.get_response_stream(wish).await?;
+    let mut stream = agency.get_response_stream(wish).max_steps(6).await?;
     while let Some(event) = stream.next().await {
         match event? {
             StreamEvent::Item(RunItem::ToolCall(call)) => {

@@ -75,12 +75,30 @@ async fn the_research_chat_answers() {
         println!("{line}");
     }
     assert!(chat.wait().await.unwrap().success());
-    checked(&data).await;
+    checked(&data.join("entourage.db")).await;
+}
+
+#[tokio::test]
+async fn the_agency_answers_or_says_why_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    write_settings(&data);
+    let ran = Command::new(example("agency"))
+        .env("TMPDIR", directory.path())
+        .env("ENTOURAGE_CONFIG", data.join("entourage.toml"))
+        .kill_on_drop(true)
+        .output();
+    let ran = timeout(PATIENCE, ran).await.expect("its steps are bounded").unwrap();
+    let said = String::from_utf8(ran.stdout).unwrap();
+    println!("{said}");
+    assert!(ran.status.success());
+    assert!(said.lines().any(|line| line.starts_with("Ceo: ") || line.starts_with("it failed: ")));
+    checked(&directory.path().join("entourage-agency.db")).await;
 }
 
 /// Checks what the house guarantees of every tree.
-async fn checked(data: &Path) {
-    let store = SqliteStore::open(data.join("entourage.db"), Settings::default()).unwrap();
+async fn checked(database: &Path) {
+    let store = SqliteStore::open(database, Settings::default()).unwrap();
     let (scope, mut turns) = (Scope::House, 0);
     for agent in store.agents(&scope, AgentQuery::default()).await.unwrap() {
         let items = store.items(&scope, ItemQuery::of(agent.id, 0, 1000)).await.unwrap();

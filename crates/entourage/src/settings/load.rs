@@ -15,16 +15,20 @@ use crate::{Error, Result};
 pub const FILE: &str = "entourage.toml";
 
 const PREFIX: &str = "ENTOURAGE_";
-/// Variables with that prefix that are no settings: what they say is said to the command line.
-const NO_SETTINGS: [&str; 4] = ["DATA", "CONFIG", "LOG", "TOKEN"];
+/// The variables with the places of data and settings; a place that is named otherwise wins.
+const DATA: &str = "DATA";
+const CONFIG: &str = "CONFIG";
+/// Other variables with that prefix that are no settings: what they say is said to the command line.
+const NO_SETTINGS: [&str; 4] = [DATA, CONFIG, "LOG", "TOKEN"];
 /// The one setting with a name of its own.
 const MODEL: (&str, &str) = ("MODEL", "models.default");
 /// The one setting that is a list and yet worth a variable; its entries are parted by commas.
 const ALLOW: (&str, &str) = ("TOOLS__FETCH__ALLOW", "tools.fetch.allow");
 
 impl Settings {
-    /// The settings from their file and the environment. `data` is the data directory, the
-    /// platform's when none is given; `file` is the settings' file, which must exist when named.
+    /// The settings from their file and the environment. `data` is the data directory: that of
+    /// `ENTOURAGE_DATA` when none is given, or else the platform's. `file` is the settings' file:
+    /// that of `ENTOURAGE_CONFIG`, or else the one in the data directory; it must exist when named.
     ///
     /// # Errors
     /// [`Error::Settings`] names the file and line, or the variable's place in the settings.
@@ -39,11 +43,15 @@ impl Settings {
         file: Option<&Path>,
         variables: impl Iterator<Item = (String, String)>,
     ) -> Result<Self> {
-        let data = data.map_or_else(paths::data_directory, |data| Ok(data.to_owned()))?;
-        let (path, must_exist) =
-            file.map_or_else(|| (data.join(FILE), false), |file| (file.to_owned(), true));
+        let mut variables: BTreeMap<String, String> = ours_among(variables).collect();
+        let mut place = |named: Option<&Path>, variable| {
+            named.map(Path::to_owned).or(variables.remove(variable).map(PathBuf::from))
+        };
+        let (data, file) = (place(data, DATA), place(file, CONFIG));
+        variables.retain(|name, _| !NO_SETTINGS.contains(&name.as_str()));
+        let data = data.map_or_else(paths::data_directory, Ok)?;
+        let (path, must_exist) = file.map_or_else(|| (data.join(FILE), false), |file| (file, true));
         let text = read(&path, must_exist)?;
-        let mut variables = settings_among(variables);
         let allowed = variables.remove(ALLOW.0).map(|hosts| {
             hosts
                 .split(',')
@@ -84,12 +92,11 @@ impl Settings {
     }
 }
 
-/// The variables that are settings, without their prefix.
-fn settings_among(variables: impl Iterator<Item = (String, String)>) -> BTreeMap<String, String> {
+/// The variables that say something to the house, without their prefix.
+fn ours_among(variables: impl Iterator<Item = (String, String)>) -> impl Iterator<Item = (String, String)> {
     variables
         .filter_map(|(name, value)| Some((name.strip_prefix(PREFIX)?.to_owned(), value)))
-        .filter(|(name, value)| !NO_SETTINGS.contains(&name.as_str()) && !value.trim().is_empty())
-        .collect()
+        .filter(|(_, value)| !value.trim().is_empty())
 }
 
 fn read(path: &Path, must_exist: bool) -> Result<String> {
@@ -125,6 +132,24 @@ mod tests {
         fs::write(data.path().join(FILE), file).expect("writable");
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Settings::from_sources(Some(data.path()), None, variables)
+    }
+
+    #[test]
+    fn the_environment_says_where_they_are_unless_somebody_else_does() {
+        let [here, there] = ["one", "two"].map(|model| {
+            let data = tempfile::tempdir().expect("a directory");
+            fs::write(data.path().join(FILE), format!("[models]\ndefault = \"{model}\"")).expect("writable");
+            data
+        });
+        let load = |data: Option<&Path>, file: Option<&Path>| {
+            let data_there = ("ENTOURAGE_DATA".to_owned(), there.path().display().to_string());
+            let settings =
+                Settings::from_sources(data, file, [data_there].into_iter()).expect("they are read");
+            settings.models.default
+        };
+        assert_eq!(load(None, None).as_deref(), Some("two"));
+        assert_eq!(load(Some(here.path()), None).as_deref(), Some("one"));
+        assert_eq!(load(None, Some(&here.path().join(FILE))).as_deref(), Some("one"));
     }
 
     #[test]
