@@ -440,15 +440,15 @@ async fn a_failure_below_is_text_for_the_caller_and_what_it_did_is_found_by_its_
     let run = say(&world, "a", "Go.").await;
     let lines = thread(&world, "a", None).await;
     assert_eq!(lines[2..4], ["output: fine", "output!: m refuses the request: no credit"]);
-    let below = world.client().runs_below(&run).await.unwrap();
+    let items = world.client().items_of(&run).await.unwrap();
+    let below = world.client().runs_below(&run, &items).await.unwrap();
     let statuses: Vec<_> = below.iter().map(|below| below.run.status).collect();
     assert_eq!(statuses, [Status::Succeeded, Status::Failed]);
     let spent: u64 = below.iter().map(|below| &below.run).chain([&run]).map(|run| run.usage.input).sum();
     let all: u64 =
         world.client().tree_runs(run_root(&world)).await.unwrap().iter().map(|run| run.usage.input).sum();
     assert_eq!((spent, all), (30, 30));
-    let heard = world.client().items_of(&below[0].run).await.unwrap().remove(0);
-    assert!(matches!(&heard.body, ItemBody::Message(message)
+    assert!(matches!(&below[0].items[0].body, ItemBody::Message(message)
         if matches!(&message.from, Author::Agent { kind, .. } if kind == "a")));
 }
 

@@ -4,8 +4,8 @@ use serde::Deserialize;
 
 use super::{Agency, Chart, Flow, chart::Flows};
 use crate::kinds::{
-    Finding,
-    file::{Names, bad_name, line_of, plain, split},
+    Finding, bad_name,
+    front_matter::{Names, Read, front_matter, line_of},
 };
 
 #[derive(Deserialize)]
@@ -25,16 +25,9 @@ struct FrontMatter {
 /// Reads one file. The agency is none when there is a mistake; remarks leave it whole.
 #[must_use]
 pub fn parse(file: &str, text: &str) -> (Option<Agency>, Vec<Finding>) {
-    let (front, body, _) = match split(text) {
-        Ok(parts) => parts,
-        Err((line, why)) => return (None, vec![Finding::mistake(file, line, why)]),
-    };
-    let matter: FrontMatter = match serde_saphyr::from_str(front) {
-        Ok(matter) => matter,
-        Err(error) => {
-            let line = error.location().map_or(1, |at| at.line() as usize) + 1;
-            return (None, vec![Finding::mistake(file, line, plain(&error))]);
-        }
+    let Read { front, body, matter, .. } = match front_matter::<FrontMatter>(file, text) {
+        Ok(read) => read,
+        Err(mistake) => return (None, vec![mistake]),
     };
     let mut findings = Vec::new();
     if let Some(why) = bad_name(&matter.name) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use entourage_types::Agent;
+use tokio_util::sync::CancellationToken;
 
 use super::{Client, Speech};
 use crate::{Agency, Error, Result, responses::Follow};
@@ -23,12 +24,18 @@ impl Client {
     }
 
     /// Says something to an entry point of an agency, the first where `speech` names none, and follows
-    /// it to its answer. A chat of the same name in another agency is another chat.
+    /// it to its answer as [`Follow::begin`] does. A chat of the same name in another agency is another chat.
     ///
     /// # Errors
     /// [`Error::UnknownAgency`]; [`Error::Invalid`] for one who is no entry point; and as for
     /// [`Client::speak`].
-    pub async fn respond(&self, agency: &str, mut speech: Speech, key: Option<&str>) -> Result<Follow> {
+    pub async fn respond(
+        &self,
+        agency: &str,
+        mut speech: Speech,
+        key: Option<&str>,
+        stays: CancellationToken,
+    ) -> Result<Follow> {
         let agency = self.agency(agency)?;
         let entry_points = agency.chart.entry_points();
         match entry_points.first() {
@@ -47,7 +54,7 @@ impl Client {
         if !speech.chat.trim().is_empty() {
             speech.chat = chat_in(&agency, &speech.chat);
         }
-        Follow::begin(self, speech, key).await
+        Follow::begin(self, speech, key, stays).await
     }
 
     /// The threads of a chat of an agency, oldest first; none where nothing was said yet.

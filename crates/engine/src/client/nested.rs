@@ -1,6 +1,6 @@
 //! What was done for a run: its own items, and the runs of others that work for it.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 
 use entourage_store::{EntityQuery, ItemQuery, Page, RunQuery};
 use entourage_types::{CallId, EntityKind, Item, ItemBody, Record, Run, RunId, Status, Task, TaskId};
@@ -17,6 +17,8 @@ pub struct RunBelow {
     pub task: Task,
     /// The run.
     pub run: Run,
+    /// What it wrote.
+    pub items: Vec<Item>,
 }
 
 /// More than one run can have given to others at once.
@@ -34,29 +36,32 @@ impl Client {
         Ok(self.house.store().items(&self.scope, query).await?)
     }
 
-    /// The runs that work for this one, directly or for one of those, in the order of their calls.
+    /// The runs that work for this one, which wrote these items, directly or for one of those, in the
+    /// order of their calls.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn runs_below(&self, run: &Run) -> Result<Vec<RunBelow>> {
+    pub async fn runs_below(&self, run: &Run, items: &[Item]) -> Result<Vec<RunBelow>> {
         let mut seen = HashSet::from([run.id]);
-        let mut left = VecDeque::from([run.clone()]);
-        let mut found = Vec::new();
-        while let Some(run) = left.pop_front() {
-            for task in self.tasks_of(&run).await? {
-                let Some(below) = self.run_for(&task).await?.filter(|below| seen.insert(below.id)) else {
+        let mut found: Vec<RunBelow> = Vec::new();
+        let mut tasks = self.tasks_of(run, items).await?;
+        let mut parent = run.id;
+        for next in 0.. {
+            for task in tasks {
+                let Some(run) = self.run_for(&task).await?.filter(|below| seen.insert(below.id)) else {
                     continue;
                 };
-                left.push_back(below.clone());
-                found.push(RunBelow { parent: run.id, task, run: below });
+                let items = self.items_of(&run).await?;
+                found.push(RunBelow { parent, task, run, items });
             }
+            let Some(below) = found.get(next) else { break };
+            (parent, tasks) = (below.run.id, self.tasks_of(&below.run, &below.items).await?);
         }
         Ok(found)
     }
 
     /// The tasks that a run's calls assigned: those that are done are named by the calls' outputs.
-    async fn tasks_of(&self, run: &Run) -> Result<Vec<Task>> {
-        let items = self.items_of(run).await?;
+    async fn tasks_of(&self, run: &Run, items: &[Item]) -> Result<Vec<Task>> {
         let mut tasks = Vec::new();
         for id in items.iter().filter_map(task_of) {
             match self.task(id).await {

@@ -3,7 +3,7 @@
 use entourage_types::{ApprovalRule, Condition, Effect, Verdict};
 use serde::Deserialize;
 
-use super::file::Names;
+use super::front_matter::Names;
 
 /// A rule, as written.
 #[derive(Deserialize)]

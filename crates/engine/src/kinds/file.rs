@@ -10,7 +10,10 @@ use entourage_types::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Finding, approval};
+use super::{
+    Finding, approval,
+    front_matter::{Names, Read, front_matter, line_of},
+};
 use crate::digest::digest;
 
 /// Tools of coding agents by the names of ours.
@@ -87,43 +90,12 @@ struct Effects {
     r#unsafe: Names,
 }
 
-/// Names as a list, or on one line with commas.
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub(crate) enum Names {
-    List(Vec<String>),
-    Line(String),
-}
-
-impl Default for Names {
-    fn default() -> Self {
-        Self::List(Vec::new())
-    }
-}
-
-impl Names {
-    pub(crate) fn into_vec(self) -> Vec<String> {
-        let trimmed = |name: &str| name.trim().to_owned();
-        match self {
-            Self::List(names) => names.iter().map(|name| trimmed(name)).collect(),
-            Self::Line(line) => line.split(',').map(trimmed).filter(|name| !name.is_empty()).collect(),
-        }
-    }
-}
-
 /// Reads one file. The kind is none when there is a mistake; remarks leave it whole.
 #[must_use]
 pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
-    let (front, body, body_line) = match split(text) {
-        Ok(parts) => parts,
-        Err((line, why)) => return (None, vec![Finding::mistake(file, line, why)]),
-    };
-    let matter: FrontMatter = match serde_saphyr::from_str(front) {
-        Ok(matter) => matter,
-        Err(error) => {
-            let line = error.location().map_or(1, |at| at.line() as usize) + 1;
-            return (None, vec![Finding::mistake(file, line, plain(&error))]);
-        }
+    let Read { front, body, body_line, matter } = match front_matter::<FrontMatter>(file, text) {
+        Ok(read) => read,
+        Err(mistake) => return (None, vec![mistake]),
     };
     let mut findings = unknown_keys(file, front);
     if let Some(why) = bad_name(&matter.name) {
@@ -191,30 +163,6 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
     (Some(kind), findings)
 }
 
-/// The front matter, the body, and the line the body begins at.
-pub(crate) fn split(text: &str) -> Result<(&str, &str, usize), (usize, String)> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let Some(rest) = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n")) else {
-        return Err((1, "the file must begin with a line of `---`, then `name: …`".into()));
-    };
-    let mut at = 0;
-    for (index, line) in rest.split_inclusive('\n').enumerate() {
-        if line.trim_end() == "---" {
-            return Ok((&rest[..at], &rest[at + line.len()..], index + 3));
-        }
-        at += line.len();
-    }
-    Err((1, "the front matter has no end: close it with a second line of `---`".into()))
-}
-
-/// The first line of a parser's message: the rest draws the file, which we name by line.
-pub(crate) fn plain(error: &serde_saphyr::Error) -> String {
-    let text = error.to_string();
-    let line = text.lines().next().unwrap_or(&text);
-    let line = line.strip_prefix("error: ").unwrap_or(line);
-    line.split_once(": ").filter(|(head, _)| head.contains("line ")).map_or(line, |(_, tail)| tail).to_owned()
-}
-
 /// What is wrong with a name for a kind, if anything is.
 #[must_use]
 pub fn bad_name(name: &str) -> Option<String> {
@@ -242,11 +190,6 @@ fn unknown_keys(file: &str, front: &str) -> Vec<Finding> {
     });
     keys.map(|(line, key)| Finding::remark(file, line, format!("`{key}` means nothing here and is left out")))
         .collect()
-}
-
-pub(crate) fn line_of(front: &str, key: &str) -> usize {
-    let found = front.lines().position(|line| line.split(':').next() == Some(key));
-    found.map_or(1, |index| index + 2)
 }
 
 fn tools_here(names: Names, file: &str, line: usize, findings: &mut Vec<Finding>) -> Vec<String> {

@@ -2,10 +2,15 @@
 
 mod approval;
 mod check;
-pub(crate) mod file;
+mod file;
+pub(crate) mod front_matter;
 pub(crate) mod pattern;
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, LazyLock},
+};
 
 use entourage_types::Kind;
 
@@ -42,14 +47,17 @@ impl Kinds {
     /// The kinds that come with the program.
     #[must_use]
     pub fn builtin() -> Self {
-        let mut kinds = Self::none();
-        for (path, text) in BUILTIN {
-            // A test loads each of them; a mistake cannot reach a user.
-            if let (Some(kind), _) = parse(path, text) {
-                kinds.add(kind);
+        static READ: LazyLock<Kinds> = LazyLock::new(|| {
+            let mut kinds = Kinds::none();
+            for (path, text) in BUILTIN {
+                // A test loads each of them; a mistake cannot reach a user.
+                if let (Some(kind), _) = parse(path, text) {
+                    kinds.add(kind);
+                }
             }
-        }
-        kinds
+            kinds
+        });
+        READ.clone()
     }
 
     /// Adds a kind; one of the same name is replaced. One that was not read from a file gets its

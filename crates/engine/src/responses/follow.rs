@@ -9,14 +9,16 @@ use std::{
 use entourage_types::{
     Agent, AgentId, CallId, Event, EventBody, Item, ItemBody, PostId, QuestionStatus, RunId, Task, TaskId,
 };
+use tokio_util::sync::CancellationToken;
 
-use super::{Origin, RunItem, RunResult, StreamEvent, sender_of};
+use super::{Origin, RunItem, RunResult, StreamEvent, hang_up::HangUp, sender_of};
 use crate::{AgentDelta, Client, Piece, Result, Signal, Speech, Spoken, Watch, thread::USER};
 
 /// So many pieces wait for the news of their run at the most; an item brings the whole text in any case.
 const EARLY: usize = 1_000;
 
-/// One message on its way to its answer. Dropping it stops nothing: [`Client::withdraw`] does.
+/// One message on its way to its answer. Dropped before its end, it [withdraws](Client::withdraw) what
+/// was said: nobody waits for it any more.
 pub struct Follow {
     client: Client,
     chat_id: String,
@@ -34,47 +36,68 @@ pub struct Follow {
     early: VecDeque<Arc<AgentDelta>>,
     /// What is to be told before more is read.
     told: VecDeque<StreamEvent>,
-    over: bool,
+    state: State,
+    hang_up: HangUp,
+}
+
+/// How far it has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The run goes on.
+    Open,
+    /// The run has ended; what came of it is still to be read.
+    Ended,
+    /// All is read.
+    Over,
 }
 
 impl Follow {
-    /// Says it, and follows from there. Said again under the same key, it is followed again.
+    /// Says it, and follows from there. Said again under the same key, it is followed again. Once
+    /// `stays` is cancelled, it goes on though nobody waits for it.
     ///
     /// # Errors
     /// As for [`Client::speak`].
-    pub async fn begin(client: &Client, speech: Speech, key: Option<&str>) -> Result<Self> {
+    pub async fn begin(
+        client: &Client,
+        speech: Speech,
+        key: Option<&str>,
+        stays: CancellationToken,
+    ) -> Result<Self> {
         let from = client.last_event(client.chat(&speech.chat)).await?;
         let (chat, caller, to) = (speech.chat.clone(), speech.from.clone(), speech.to.clone());
         let spoken = client.speak(speech, key).await?;
-        Self::of(client, chat, spoken, (to, caller.unwrap_or_else(|| USER.to_owned())), from).await
+        // From here on somebody may stop waiting, also before there is anything to follow.
+        let hang_up = HangUp::new(client, spoken, stays);
+        Self::of(hang_up, chat, (to, caller.unwrap_or_else(|| USER.to_owned())), from).await
     }
 
-    /// Follows what was said before in a thread.
+    /// Follows what was said before in a thread; `stays` as for [`Follow::begin`].
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn again(client: &Client, chat: String, thread: &Agent, post: PostId) -> Result<Self> {
+    pub async fn again(
+        client: &Client,
+        chat: String,
+        thread: &Agent,
+        post: PostId,
+        stays: CancellationToken,
+    ) -> Result<Self> {
         let spoken = Spoken { root: thread.root, agent: thread.id, post, again: true };
         let from = client.last_event(thread.root).await?;
-        Self::of(client, chat, spoken, (thread.kind.clone(), sender_of(thread)), from).await
-    }
-
-    /// What is followed.
-    #[must_use]
-    pub fn spoken(&self) -> Spoken {
-        self.spoken
+        let hang_up = HangUp::new(client, spoken, stays);
+        Self::of(hang_up, chat, (thread.kind.clone(), sender_of(thread)), from).await
     }
 
     async fn of(
-        client: &Client,
+        hang_up: HangUp,
         chat_id: String,
-        spoken: Spoken,
         (agent, caller): (String, String),
         from: u64,
     ) -> Result<Self> {
+        let (client, spoken) = (hang_up.client.clone(), hang_up.spoken);
         let mut follow = Self {
             watch: client.watch(spoken.root, from).await?,
-            client: client.clone(),
+            client,
             chat_id,
             spoken,
             caller,
@@ -85,7 +108,8 @@ impl Follow {
             tasks: HashMap::new(),
             early: VecDeque::new(),
             told: VecDeque::new(),
-            over: false,
+            state: State::Open,
+            hang_up,
         };
         if spoken.again {
             follow.catch_up().await?;
@@ -98,35 +122,35 @@ impl Follow {
         let Some(run) = self.client.run_of(self.spoken.agent, self.spoken.post).await? else { return Ok(()) };
         let run = self.client.run(run).await?;
         self.begins(run.id, self.own(run.id));
-        let below = self.client.runs_below(&run).await?;
+        let items = self.client.items_of(&run).await?;
+        let below = self.client.runs_below(&run, &items).await?;
         for one in &below {
             let origin = self.runs.get(&one.parent).map(|above| above.below(&one.task));
             if let Some(origin) = origin {
                 self.begins(one.run.id, Origin { run: one.run.id, ..origin });
             }
         }
-        for run in below.iter().map(|below| &below.run).chain([&run]) {
-            for item in self.client.items_of(run).await? {
-                self.learn(&item);
-            }
-        }
+        below.iter().flat_map(|below| &below.items).chain(&items).for_each(|item| self.learn(item));
         if run.status.is_terminal() {
-            self.ends().await?;
+            self.state = State::Ended;
         }
         Ok(())
     }
 
-    /// What happens next; none once it is over.
+    /// What happens next; none once it is over. The future may be dropped before it is ready: nothing is
+    /// lost.
     pub async fn next(&mut self) -> Option<Result<StreamEvent>> {
         loop {
             if let Some(event) = self.told.pop_front() {
                 return Some(Ok(event));
             }
-            if self.over {
-                return None;
-            }
-            if let Err(error) = self.read().await {
-                self.over = true;
+            let read = match self.state {
+                State::Open => self.read().await,
+                State::Ended => self.ends().await,
+                State::Over => return None,
+            };
+            if let Err(error) = read {
+                self.is_over();
                 return Some(Err(error));
             }
         }
@@ -134,7 +158,7 @@ impl Follow {
 
     async fn read(&mut self) -> Result<()> {
         match self.watch.next().await? {
-            Signal::Event(event) => self.heard(&event).await,
+            Signal::Event(event) => self.heard(&event),
             Signal::Delta(delta) => {
                 if self.runs.contains_key(&delta.run) {
                     self.piece(&delta);
@@ -142,13 +166,13 @@ impl Follow {
                     self.early.truncate(EARLY - 1);
                     self.early.push_back(delta);
                 }
-                Ok(())
             }
-            Signal::CaughtUp(_) => Ok(()),
+            Signal::CaughtUp(_) => {}
         }
+        Ok(())
     }
 
-    async fn heard(&mut self, event: &Event) -> Result<()> {
+    fn heard(&mut self, event: &Event) {
         match &event.body {
             EventBody::Item { item: Some(item), .. } => {
                 self.learn(item);
@@ -168,11 +192,10 @@ impl Follow {
                 self.told.push_back(StreamEvent::Question(question.clone()));
             }
             EventBody::Run { run, status, .. } if Some(*run) == self.run && status.is_terminal() => {
-                self.ends().await?;
+                self.state = State::Ended;
             }
             _ => {}
         }
-        Ok(())
     }
 
     /// A message begins a run that is to be followed; a turn has calls that others may work for.
@@ -234,14 +257,20 @@ impl Follow {
     }
 
     async fn ends(&mut self) -> Result<()> {
-        let Some(run) = self.run else { return Ok(()) };
-        let origin = self.own(run);
-        let result = Box::new(RunResult::read(&self.client, self.chat_id.clone(), origin).await?);
-        self.told.push_back(match result.error {
-            Some(_) => StreamEvent::Error(result),
-            None => StreamEvent::Done(result),
-        });
-        self.over = true;
+        if let Some(run) = self.run {
+            let origin = self.own(run);
+            let result = Box::new(RunResult::read(&self.client, self.chat_id.clone(), origin).await?);
+            self.told.push_back(match result.error {
+                Some(_) => StreamEvent::Error(result),
+                None => StreamEvent::Done(result),
+            });
+        }
+        self.is_over();
         Ok(())
+    }
+
+    fn is_over(&mut self) {
+        self.state = State::Over;
+        self.hang_up.disarm();
     }
 }

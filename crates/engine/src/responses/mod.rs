@@ -2,6 +2,7 @@
 //! worked for them.
 
 mod follow;
+mod hang_up;
 mod item;
 mod result;
 

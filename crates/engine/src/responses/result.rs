@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use entourage_types::{Item, ItemBody, Run, RunId, Status, StopReason, Tally};
 
 use super::{Origin, RunItem};
-use crate::{Client, Result};
+use crate::{Client, Result, client::said, run::answered};
 
 /// What came of a run.
 #[derive(Debug, Clone)]
@@ -65,7 +65,7 @@ impl RunResult {
         let mut usage = run.tally();
         let mut origins = HashMap::from([(run.id, origin.clone())]);
         let mut nested = Vec::new();
-        for below in client.runs_below(&run).await? {
+        for below in client.runs_below(&run, &items).await? {
             let Some(origin) = origins.get(&below.parent).map(|above| Origin::below(above, &below.task))
             else {
                 continue;
@@ -73,7 +73,7 @@ impl RunResult {
             let origin = Origin { run: below.run.id, ..origin };
             origins.insert(below.run.id, origin.clone());
             usage += below.run.tally();
-            nested.push(NestedRun::of(&below.run, &client.items_of(&below.run).await?, origin));
+            nested.push(NestedRun::of(&below.run, &below.items, origin));
         }
         let (final_output, error) = outcome(&run, &items);
         let agent = origin.agent.clone();
@@ -105,13 +105,28 @@ fn generated(items: &[Item], origin: &Origin) -> Vec<RunItem> {
 /// The answer of a run, or why there is none.
 fn outcome(run: &Run, items: &[Item]) -> (Option<String>, Option<RunError>) {
     if run.status == Status::Succeeded {
-        let last = items.iter().rev().find_map(|item| match &item.body {
-            ItemBody::Turn(turn) => Some(turn.text.clone()),
-            _ => None,
-        });
-        return (Some(last.unwrap_or_default()), None);
+        return (Some(last_words(items)), None);
     }
     let code = run.stop_reason.unwrap_or(StopReason::Error);
     let text = run.error.clone().unwrap_or_else(|| format!("the run is {}", run.status));
     (None, Some(RunError { code, text }))
+}
+
+/// What the last turn answered: by a call of it, or else by its text.
+fn last_words(items: &[Item]) -> String {
+    let Some(at) = items.iter().rposition(|item| matches!(item.body, ItemBody::Turn(_))) else {
+        return String::new();
+    };
+    let outputs = || {
+        items[at..].iter().rev().filter_map(|item| match &item.body {
+            ItemBody::Output(output) => Some(output),
+            _ => None,
+        })
+    };
+    let called = outputs().find_map(answered).or_else(|| outputs().find_map(said));
+    match (called, &items[at].body) {
+        (Some(words), _) => words.to_owned(),
+        (None, ItemBody::Turn(turn)) => turn.text.clone(),
+        (None, _) => String::new(),
+    }
 }

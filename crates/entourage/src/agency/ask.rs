@@ -85,9 +85,12 @@ impl<As> Ask<As> {
 
     async fn follow(self) -> Result<RunStream> {
         let home = self.home?;
-        let follow = Follow::begin(&home.client, self.speech, self.key.as_deref()).await?;
-        let stream = RunStream::new(home, follow);
-        Ok(if self.detached { stream.detached() } else { stream })
+        let stays = home.stays();
+        if self.detached {
+            stays.cancel();
+        }
+        let follow = Follow::begin(&home.client, self.speech, self.key.as_deref(), stays.clone()).await?;
+        Ok(RunStream::new(home, follow, stays))
     }
 }
 

@@ -24,9 +24,9 @@ impl Drop for Home {
 }
 
 impl Home {
-    /// Whether nothing is begun here any more: what is under way goes on when it is opened again.
-    pub(super) fn is_closing(&self) -> bool {
-        self.stop.is_cancelled()
+    /// Cancelled once nothing is begun here any more: what is under way goes on when it is opened again.
+    pub(super) fn stays(&self) -> CancellationToken {
+        self.stop.child_token()
     }
 }
 
@@ -78,8 +78,10 @@ impl Agency {
         for agent in &self.entry {
             let Some(thread) = self.home.client.thread(chat_id, agent.name(), None).await? else { continue };
             if let Some(post) = self.home.client.last_message(thread.id).await? {
-                let follow = Follow::again(&self.home.client, chat_id.to_owned(), &thread, post).await?;
-                return Ok(RunStream::new(Arc::clone(&self.home), follow));
+                let (home, stays) = (Arc::clone(&self.home), self.home.stays());
+                let follow =
+                    Follow::again(&home.client, chat_id.to_owned(), &thread, post, stays.clone()).await?;
+                return Ok(RunStream::new(home, follow, stays));
             }
         }
         Err(Error::Agency(format!("nothing was said to an entry point in chat `{chat_id}` yet")))

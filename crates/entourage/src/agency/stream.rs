@@ -6,11 +6,9 @@ use std::{
     task::{Context, Poll},
 };
 
-use entourage_engine::{
-    Spoken,
-    responses::{Follow, StreamEvent},
-};
+use entourage_engine::responses::{Follow, StreamEvent};
 use futures::{Stream, StreamExt, stream::BoxStream};
+use tokio_util::sync::CancellationToken;
 
 use super::{RunResult, home::Home};
 use crate::{Error, Result};
@@ -23,29 +21,24 @@ use crate::{Error, Result};
 #[must_use = "nothing is told until it is polled"]
 pub struct RunStream {
     events: BoxStream<'static, Result<StreamEvent>>,
-    stops: Stops,
-}
-
-/// Stops what was set off, when dropped.
-struct Stops {
-    home: Arc<Home>,
-    spoken: Spoken,
-    is_armed: bool,
+    stays: CancellationToken,
+    /// The work goes on for as long as somebody waits for it.
+    _home: Arc<Home>,
 }
 
 impl RunStream {
-    pub(super) fn new(home: Arc<Home>, follow: Follow) -> Self {
-        let spoken = follow.spoken();
+    /// What `stays` is cancelled for goes on though the stream is dropped.
+    pub(super) fn new(home: Arc<Home>, follow: Follow, stays: CancellationToken) -> Self {
         let events = futures::stream::unfold(follow, |mut follow| async {
             let event = follow.next().await?;
             Some((event.map_err(Error::from), follow))
         });
-        Self { events: events.boxed(), stops: Stops { home, spoken, is_armed: true } }
+        Self { events: events.boxed(), stays, _home: home }
     }
 
     /// The same stream; what it set off goes on when it is dropped.
-    pub fn detached(mut self) -> Self {
-        self.stops.is_armed = false;
+    pub fn detached(self) -> Self {
+        self.stays.cancel();
         self
     }
 
@@ -67,26 +60,6 @@ impl Stream for RunStream {
     type Item = Result<StreamEvent>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let event = self.events.poll_next_unpin(context);
-        if let Poll::Ready(Some(Ok(StreamEvent::Done(_) | StreamEvent::Error(_))) | None) = &event {
-            self.stops.is_armed = false;
-        }
-        event
-    }
-}
-
-impl Drop for Stops {
-    fn drop(&mut self) {
-        // What is cut off because all of it ends goes on with the next start.
-        if !self.is_armed || self.home.is_closing() {
-            return;
-        }
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (client, Spoken { agent, post, .. }) = (self.home.client.clone(), self.spoken);
-        runtime.spawn(async move {
-            if let Err(error) = client.withdraw(agent, post).await {
-                tracing::warn!(%error, "what nobody waits for any more goes on");
-            }
-        });
+        self.events.poll_next_unpin(context)
     }
 }

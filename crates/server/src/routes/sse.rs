@@ -12,24 +12,28 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
-use entourage_engine::{Result as Told, Signal, Watch};
+use entourage_engine::Result as Told;
 use entourage_types::Time;
 use futures::{FutureExt as _, Stream, StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
-use crate::{Problem, extract::Caller, state::Served};
+use crate::{Problem, state::Served};
 
 /// At about how many bytes a piece of the body is full.
 const PIECE: usize = 32 * 1024;
 
-/// What tells of a tree in its own words.
+/// What follows something and tells of it in its own words.
 pub(crate) trait Teller: Send + 'static {
-    /// What it follows.
-    fn watch(&mut self) -> &mut Watch;
+    /// What it hears.
+    type Heard: Send;
 
-    /// Writes what one signal means, whole.
-    fn tell(&mut self, signal: Signal, frames: &mut Vec<u8>) -> impl Future<Output = Told<()>> + Send;
+    /// What happens next; none once all is told. The future may be dropped before it is ready: nothing
+    /// is lost.
+    fn hear(&mut self) -> impl Future<Output = Told<Option<Self::Heard>>> + Send;
+
+    /// Writes what was heard, whole.
+    fn tell(&mut self, heard: Self::Heard, frames: &mut Vec<u8>) -> impl Future<Output = Told<()>> + Send;
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -61,10 +65,12 @@ impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
     }
 }
 
-/// What is told, as an answer, until the server stops or the caller's token has expired.
-pub(crate) fn streamed(teller: impl Teller, caller: &Caller, served: Served) -> Response {
-    let heartbeat = served.heartbeat;
-    let ended = ended(caller.until, served);
+/// What is told, as an answer, until it has [`ended`].
+pub(crate) fn streamed(
+    teller: impl Teller,
+    heartbeat: Duration,
+    ended: impl Future<Output = ()> + Send + 'static,
+) -> Response {
     let body = Body::from_stream(pieces(teller, heartbeat).take_until(Box::pin(ended)));
     // Proxies of the nginx sort hold answers back unless told not to.
     let buffering = HeaderName::from_static("x-accel-buffering");
@@ -86,8 +92,8 @@ pub(crate) async fn ended(until: Option<Time>, served: Served) {
     }
 }
 
-/// What is told, as pieces of the body; ends when it cannot be watched any more, so that the client
-/// comes back.
+/// What is told, as pieces of the body; ends when all is told, or when it cannot be followed any more, so
+/// that the client comes back.
 ///
 /// What is there at one moment goes out in one piece, written into one buffer: who was away gets
 /// thousands of events.
@@ -95,20 +101,21 @@ fn pieces(teller: impl Teller, heartbeat: Duration) -> impl Stream<Item = Result
     stream::unfold(Some(teller), move |teller| async move {
         let mut teller = teller?;
         let mut frames = Vec::new();
-        let Ok(first) = tokio::time::timeout(heartbeat, teller.watch().next()).await else {
+        let Ok(first) = tokio::time::timeout(heartbeat, teller.hear()).await else {
             return Some((Ok(Bytes::from_static(b":\n\n")), Some(teller)));
         };
         let mut next = Some(first);
-        while let Some(signal) = next {
-            let told = match signal {
-                Ok(signal) => teller.tell(signal, &mut frames).await,
+        while let Some(heard) = next {
+            let told = match heard {
+                Ok(Some(heard)) => teller.tell(heard, &mut frames).await,
+                Ok(None) => return Some((Ok(frames.into()), None)),
                 Err(error) => Err(error),
             };
             if let Err(error) = told {
                 tracing::warn!(%error, "a stream of events ends");
                 return Some((Ok(frames.into()), None));
             }
-            next = if frames.len() < PIECE { teller.watch().next().now_or_never() } else { None };
+            next = if frames.len() < PIECE { teller.hear().now_or_never() } else { None };
         }
         Some((Ok(frames.into()), Some(teller)))
     })

@@ -1,10 +1,15 @@
 //! Telling receivers: one signed POST for each attempt.
 
-use std::{collections::BTreeMap, error::Error as _, time::Duration};
+use std::{
+    collections::BTreeMap,
+    error::Error as _,
+    time::{Duration, SystemTime},
+};
 
 use async_trait::async_trait;
 use entourage_engine::{Courier, Undelivered};
 use entourage_types::{Delivery, Time};
+use jiff::fmt::rfc2822::DateTimeParser;
 use reqwest::{
     Client, Response, Url,
     header::{CONTENT_TYPE, RETRY_AFTER},
@@ -73,7 +78,8 @@ impl Courier for HttpCourier {
         let Some(Address { http, url, secret }) = self.receivers.get(&delivery.receiver) else {
             return Err(Undelivered::because("no receiver of this name is set up"));
         };
-        let (id, body) = (delivery.id.to_string(), document::body(delivery).to_string());
+        let unwritten = |error| Undelivered::because(format!("it cannot be written as JSON: {error}"));
+        let (id, body) = (delivery.id.to_string(), document::body(delivery).map_err(unwritten)?.to_string());
         // The receiver compares it with its own clock: not one that a test moves.
         let seconds = Time::now().micros() / 1_000_000;
         let request = http.post(url.clone()).header(CONTENT_TYPE, "application/json");
@@ -90,14 +96,24 @@ impl Courier for HttpCourier {
 }
 
 fn refused(response: &Response) -> Undelivered {
-    let after = response.headers().get(RETRY_AFTER).and_then(|after| after.to_str().ok()?.parse().ok());
+    let after = response.headers().get(RETRY_AFTER).and_then(|after| after.to_str().ok());
     let status = response.status();
     let redirect =
         if status.is_redirection() { "; a webhook follows no redirects: set its `url`" } else { "" };
     Undelivered {
         why: format!("it answered {status}{redirect}"),
-        retry_after: after.map(Duration::from_secs),
+        retry_after: after.and_then(|after| until(after, SystemTime::now())),
     }
+}
+
+/// How long `Retry-After` asks to wait: so many seconds, or until a date.
+fn until(after: &str, now: SystemTime) -> Option<Duration> {
+    if let Ok(seconds) = after.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let until = DateTimeParser::new().parse_timestamp(after).ok()?;
+    // A moment that has passed asks for no wait.
+    Some(SystemTime::from(until).duration_since(now).unwrap_or_default())
 }
 
 /// The first cause, without the address, which may hold a key.
@@ -112,5 +128,20 @@ fn cause(error: &reqwest::Error) -> String {
     match error.source() {
         Some(_) => deepest.to_string(),
         None => "the request failed".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_asked_for_in_seconds_or_until_a_date() {
+        let now = DateTimeParser::new().parse_timestamp("Wed, 21 Oct 2026 07:28:00 GMT").unwrap().into();
+        let asked = |after| until(after, now).map(|wait| wait.as_secs());
+        assert_eq!(asked("120"), Some(120));
+        assert_eq!(asked("Wed, 21 Oct 2026 07:30:30 GMT"), Some(150));
+        assert_eq!(asked("Wed, 21 Oct 2026 07:00:00 GMT"), Some(0));
+        assert_eq!(asked("soon"), None);
     }
 }

@@ -1,43 +1,29 @@
 //! What receivers are told, as documents of the design with an orchestrator and its sub-agents.
 
-use entourage_types::{Delivery, Occasion, Question, Subject, Task, TaskResult};
+use entourage_types::{Delivery, Occasion, Question, Subject, Task};
 use serde_json::{Value, json};
 
+use crate::views::chats::{ChatTaskView, TaskStatus};
+
 /// The body of a webhook.
-pub(super) fn body(delivery: &Delivery) -> Value {
+pub(super) fn body(delivery: &Delivery) -> serde_json::Result<Value> {
     let data = match &delivery.subject {
-        Subject::Task(task) => of_task(task, delivery.occasion),
+        Subject::Task(task) => of_task(Task::clone(task), delivery.occasion)?,
         Subject::Question(question) if delivery.occasion == Occasion::TaskWaiting => waiting(question),
         Subject::Question(question) => of_question(question),
     };
-    json!({ "type": delivery.occasion, "timestamp": delivery.created, "data": data })
+    Ok(json!({ "type": delivery.occasion, "timestamp": delivery.created, "data": data }))
 }
 
 /// A task as it was then.
-fn of_task(task: &Task, occasion: Occasion) -> Value {
+fn of_task(task: Task, occasion: Occasion) -> serde_json::Result<Value> {
     let status = match occasion {
-        Occasion::TaskCreated => "pending",
-        Occasion::TaskReactivated => "running",
-        Occasion::TaskCompleted => "success",
-        _ => "failed",
+        Occasion::TaskCreated => TaskStatus::Pending,
+        Occasion::TaskReactivated => TaskStatus::Running,
+        Occasion::TaskCompleted => TaskStatus::Success,
+        _ => TaskStatus::Failed,
     };
-    let mut document = json!({
-        "id": task.id,
-        "chatId": task.root,
-        "type": "agent",
-        "name": format!("agent:{}", task.kind),
-        "subAgentId": task.to,
-        "instruction": task.instruction,
-        "status": status,
-        "createdAt": task.created,
-        "updatedAt": task.updated,
-    });
-    match &task.result {
-        Some(TaskResult::Text(text)) => document["result"] = json!(text),
-        Some(TaskResult::Error(text)) => document["error"] = json!(text),
-        None => {}
-    }
-    document
+    serde_json::to_value(ChatTaskView::then(task, status))
 }
 
 /// A task whose agent asks, as far as the question knows of it.
@@ -48,7 +34,7 @@ fn waiting(question: &Question) -> Value {
         "type": "agent",
         "name": format!("agent:{}", question.kind),
         "subAgentId": question.agent,
-        "status": "waiting",
+        "status": TaskStatus::Waiting,
         "questionId": question.id,
         "question": question.text,
         "updatedAt": question.updated,

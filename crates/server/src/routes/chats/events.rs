@@ -15,7 +15,7 @@ use super::{Failures, Gone, chat};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id},
-    routes::sse::{Begin, LastEventId, Teller, frame, streamed},
+    routes::sse::{Begin, LastEventId, Teller, ended, frame, streamed},
     state::Served,
     views::{
         CaughtUpView,
@@ -66,7 +66,7 @@ async fn follow(
     let telling = caller.client.telling(&agent);
     let client = caller.client.clone();
     let chat = Chat { client, id, watch, family, telling, is_told, calls: HashMap::new() };
-    Ok(streamed(chat, &caller, served))
+    Ok(streamed(chat, served.heartbeat, ended(caller.until, served)))
 }
 
 /// One subscriber of one chat.
@@ -89,8 +89,10 @@ const BEFORE: u32 = 64;
 type Document = (&'static str, Value);
 
 impl Teller for Chat {
-    fn watch(&mut self) -> &mut Watch {
-        &mut self.watch
+    type Heard = Signal;
+
+    async fn hear(&mut self) -> Result<Option<Signal>, Error> {
+        self.watch.next().await.map(Some)
     }
 
     async fn tell(&mut self, signal: Signal, frames: &mut Vec<u8>) -> Result<(), Error> {

@@ -1,23 +1,17 @@
 //! Agencies: agents that write to each other along a chart. Something said to one is answered at once
 //! or as a stream.
 
-use std::{convert::Infallible, time::Duration};
-
 use axum::{
     Json,
     http::StatusCode,
-    response::{
-        IntoResponse, Response,
-        sse::{Event as Frame, KeepAlive, Sse},
-    },
+    response::{IntoResponse, Response},
 };
 use entourage_engine::{
-    Client, Speech, Spoken,
-    responses::{Follow, Origin, StreamEvent},
+    Speech,
+    responses::{Follow, Origin, RunResult, StreamEvent},
 };
 use entourage_types::{CallId, Terms};
-use futures::{StreamExt as _, stream};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -27,7 +21,7 @@ use crate::{
     Problem,
     extract::{Body, Caller, Id, IdempotencyKey},
     page::List,
-    routes::sse::ended,
+    routes::sse::{Teller, ended, frame, streamed},
     state::Served,
     views::{AgencyView, QuestionView, ResponseView, RunItemView, RunTextView, ThreadView},
 };
@@ -137,23 +131,25 @@ async fn respond(
             ..Terms::default()
         },
     };
-    let follow = caller.client.respond(&name, speech, key.as_deref()).await?;
-    let detached = said.detached.unwrap_or(key.as_deref().is_some());
-    let hangs_up = (!detached).then(|| (caller.client.clone(), follow.spoken()));
-    let stays = CancellationToken::new();
-    let heard = Heard { hangs_up, follow, stays: stays.clone() };
+    let stays = served.shutdown.child_token();
+    if said.detached.unwrap_or(key.as_deref().is_some()) {
+        stays.cancel();
+    }
+    let follow = caller.client.respond(&name, speech, key.as_deref(), stays.clone()).await?;
+    let heard = Heard { follow, stays: stays.clone(), chat_id };
     let (heartbeat, shutdown) = (served.heartbeat, served.shutdown.clone());
     if said.stream {
         let ended = ended(caller.until, served);
+        // It is the server that hangs up then, and not who waits.
         let ended = async move {
             ended.await;
             stays.cancel();
         };
-        return Ok(streamed(heard, chat_id, heartbeat, ended));
+        return Ok(streamed(heard, heartbeat, ended));
     }
     let answer = tokio::select! {
-        answer = whole(heard, chat_id) => answer?,
-        () = async { shutdown.cancelled().await; stays.cancel() } => {
+        answer = whole(heard) => answer?,
+        () = shutdown.cancelled() => {
             return Err(Problem::unavailable("the server stops; what was said is answered after its next start"));
         }
     };
@@ -168,95 +164,55 @@ async fn respond(
 /// An answer that somebody waits for.
 struct Heard {
     follow: Follow,
-    /// What is withdrawn when nobody waits any more.
-    hangs_up: Option<(Client, Spoken)>,
-    /// Cancelled when it is the server that ends it, and not who waits.
+    /// Cancelled once it goes on though nobody waits.
     stays: CancellationToken,
+    chat_id: String,
 }
 
-impl Heard {
-    async fn next(&mut self) -> Option<entourage_engine::Result<StreamEvent>> {
-        let event = self.follow.next().await;
+impl Teller for Heard {
+    type Heard = StreamEvent;
+
+    async fn hear(&mut self) -> entourage_engine::Result<Option<StreamEvent>> {
+        let event = self.follow.next().await.transpose()?;
         // A question waits for a person, who may take longer than any connection.
-        let goes_on_alone = !matches!(
-            event,
-            Some(Ok(StreamEvent::Item(_) | StreamEvent::Text { .. } | StreamEvent::Void { .. }))
-        );
-        if goes_on_alone {
-            self.hangs_up = None;
+        if let Some(StreamEvent::Question(_)) = event {
+            self.stays.cancel();
         }
-        event
+        Ok(event)
     }
-}
 
-impl Drop for Heard {
-    fn drop(&mut self) {
-        let Some((client, Spoken { agent, post, .. })) = self.hangs_up.take() else { return };
-        if self.stays.is_cancelled() {
-            return;
-        }
-        tokio::spawn(async move {
-            if let Err(error) = client.withdraw(agent, post).await {
-                tracing::warn!(%error, "what nobody waits for any more goes on");
+    async fn tell(&mut self, event: StreamEvent, frames: &mut Vec<u8>) -> entourage_engine::Result<()> {
+        let piece = |origin: Origin, text| RunTextView { origin: origin.into(), text };
+        let ended = |result: Box<RunResult>| ResponseView::ended(self.chat_id.clone(), *result);
+        match event {
+            StreamEvent::Item(item) => frame(frames, None, "item", &RunItemView::from(item))?,
+            StreamEvent::Text { origin, text } => frame(frames, None, "text", &piece(origin, Some(text)))?,
+            StreamEvent::Void { origin } => frame(frames, None, "text", &piece(origin, None))?,
+            StreamEvent::Question(question) => {
+                frame(frames, None, "question", &QuestionView::from(*question))?;
             }
-        });
+            StreamEvent::Done(result) => frame(frames, None, "done", &ended(result))?,
+            StreamEvent::Error(result) => frame(frames, None, "error", &ended(result))?,
+        }
+        Ok(())
     }
 }
 
 /// Waits for the end, or for a question.
-async fn whole(mut heard: Heard, chat_id: String) -> Result<(StatusCode, ResponseView), Problem> {
-    while let Some(event) = heard.next().await {
-        match event? {
+async fn whole(mut heard: Heard) -> Result<(StatusCode, ResponseView), Problem> {
+    while let Some(event) = heard.hear().await? {
+        match event {
             StreamEvent::Done(result) | StreamEvent::Error(result) => {
-                return Ok((StatusCode::OK, ResponseView::ended(chat_id, *result)));
+                return Ok((StatusCode::OK, ResponseView::ended(heard.chat_id, *result)));
             }
             StreamEvent::Question(question) => {
                 let agent = question.kind.clone();
-                return Ok((StatusCode::ACCEPTED, ResponseView::asking(chat_id, agent, *question)));
+                return Ok((StatusCode::ACCEPTED, ResponseView::asking(heard.chat_id, agent, *question)));
             }
             StreamEvent::Item(_) | StreamEvent::Text { .. } | StreamEvent::Void { .. } => {}
         }
     }
     Err(Problem::internal("the answer ended before its end; the server's log may have the cause"))
-}
-
-fn streamed(
-    heard: Heard,
-    chat_id: String,
-    heartbeat: Duration,
-    ended: impl Future<Output = ()> + Send + 'static,
-) -> Response {
-    let frames = stream::unfold((heard, chat_id), |(mut heard, chat_id)| async move {
-        let event = heard.next().await?;
-        let frame = match event {
-            Ok(event) => frame(event, &chat_id),
-            Err(error) => {
-                tracing::warn!(%error, "a stream of an answer ends");
-                return None;
-            }
-        };
-        let frame = frame.inspect_err(|error| tracing::error!(%error, "an event cannot be written")).ok()?;
-        Some((Ok::<_, Infallible>(frame), (heard, chat_id)))
-    });
-    let frames = frames.take_until(Box::pin(ended));
-    let keep_alive = KeepAlive::new().interval(heartbeat);
-    ([("x-accel-buffering", "no")], Sse::new(frames).keep_alive(keep_alive)).into_response()
-}
-
-fn frame(event: StreamEvent, chat_id: &str) -> serde_json::Result<Frame> {
-    let piece = |origin: Origin, text| RunTextView { origin: origin.into(), text };
-    match event {
-        StreamEvent::Item(item) => with_data("item", &RunItemView::from(item)),
-        StreamEvent::Text { origin, text } => with_data("text", &piece(origin, Some(text))),
-        StreamEvent::Void { origin } => with_data("text", &piece(origin, None)),
-        StreamEvent::Question(question) => with_data("question", &QuestionView::from(*question)),
-        StreamEvent::Done(result) => with_data("done", &ResponseView::ended(chat_id.to_owned(), *result)),
-        StreamEvent::Error(result) => with_data("error", &ResponseView::ended(chat_id.to_owned(), *result)),
-    }
-}
-
-fn with_data(name: &str, data: &impl Serialize) -> serde_json::Result<Frame> {
-    Ok(Frame::default().event(name).data(serde_json::to_string(data)?))
 }
 
 /// List the threads of a chat of an agency, oldest first

@@ -12,7 +12,7 @@ use super::{Failures, Gone};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id},
-    routes::sse::{Begin, LastEventId, Teller, frame, streamed},
+    routes::sse::{Begin, LastEventId, Teller, ended, frame, streamed},
     state::Served,
     views::{CaughtUpView, DeltaView, EventView, schema},
 };
@@ -50,15 +50,17 @@ async fn follow(
 ) -> Result<impl IntoResponse, Problem> {
     let root = caller.client.agent(id).await?.root;
     let watch = caller.client.watch(root, last.number.or(begin.after)).await?;
-    Ok(streamed(Tree(watch), &caller, served))
+    Ok(streamed(Tree(watch), served.heartbeat, ended(caller.until, served)))
 }
 
 /// A tree, told as it is.
 struct Tree(Watch);
 
 impl Teller for Tree {
-    fn watch(&mut self) -> &mut Watch {
-        &mut self.0
+    type Heard = Signal;
+
+    async fn hear(&mut self) -> entourage_engine::Result<Option<Signal>> {
+        self.0.next().await.map(Some)
     }
 
     async fn tell(&mut self, signal: Signal, frames: &mut Vec<u8>) -> entourage_engine::Result<()> {

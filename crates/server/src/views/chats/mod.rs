@@ -14,7 +14,7 @@ pub(crate) use family::Family;
 pub(crate) use message::{ChatDeltaView, ChatMessageView};
 pub(crate) use sub_agent::SubAgentView;
 pub(crate) use sub_agent_message::{SubAgentMessageView, documents};
-pub(crate) use task::ChatTaskView;
+pub(crate) use task::{ChatTaskView, TaskStatus};
 pub(crate) use tool_call::{ToolCallDocument, tool_calls};
 
 /// The tool by which a sub-agent asks, and the one by which it ends with an answer: what they say

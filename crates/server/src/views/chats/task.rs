@@ -48,7 +48,7 @@ pub(crate) struct ChatTaskView {
 /// Where a task stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum TaskStatus {
+pub(crate) enum TaskStatus {
     /// Its sub-agent has not begun.
     Pending,
     /// Its sub-agent is at work.
@@ -65,6 +65,11 @@ impl ChatTaskView {
     /// The document of a task of this family.
     pub(crate) fn of(task: Task, family: &Family) -> Self {
         let status = status(&task, family);
+        Self::then(task, status)
+    }
+
+    /// The document of a task that stood there.
+    pub(crate) fn then(task: Task, status: TaskStatus) -> Self {
         let (result, error) = match task.result {
             Some(TaskResult::Text(text)) => (Some(text), None),
             Some(TaskResult::Error(text)) => (None, Some(text)),

@@ -1,0 +1,88 @@
+//! What kinds and agencies have in common as files: YAML front matter between two lines of `---`, then
+//! text.
+
+use serde::{Deserialize, de::DeserializeOwned};
+
+use super::Finding;
+
+/// A file, read.
+pub(crate) struct Read<'a, T> {
+    /// The front matter as written.
+    pub(crate) front: &'a str,
+    /// The same as a value.
+    pub(crate) matter: T,
+    /// What stands below.
+    pub(crate) body: &'a str,
+    /// The line that the body begins at.
+    pub(crate) body_line: usize,
+}
+
+/// Reads one file.
+///
+/// # Errors
+/// What is wrong with it, with its line.
+pub(crate) fn front_matter<'a, T: DeserializeOwned>(
+    file: &str,
+    text: &'a str,
+) -> Result<Read<'a, T>, Finding> {
+    let (front, body, body_line) = split(text).map_err(|(line, why)| Finding::mistake(file, line, why))?;
+    let matter = serde_saphyr::from_str(front).map_err(|error| {
+        let line = error.location().map_or(1, |at| at.line() as usize) + 1;
+        Finding::mistake(file, line, plain(&error))
+    })?;
+    Ok(Read { front, matter, body, body_line })
+}
+
+/// The front matter, the body, and the line the body begins at.
+fn split(text: &str) -> Result<(&str, &str, usize), (usize, String)> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let Some(rest) = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n")) else {
+        return Err((1, "the file must begin with a line of `---`, then `name: …`".into()));
+    };
+    let mut at = 0;
+    for (index, line) in rest.split_inclusive('\n').enumerate() {
+        if line.trim_end() == "---" {
+            return Ok((&rest[..at], &rest[at + line.len()..], index + 3));
+        }
+        at += line.len();
+    }
+    Err((1, "the front matter has no end: close it with a second line of `---`".into()))
+}
+
+/// The first line of a parser's message: the rest draws the file, which we name by line.
+fn plain(error: &serde_saphyr::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or(&text);
+    let line = line.strip_prefix("error: ").unwrap_or(line);
+    line.split_once(": ").filter(|(head, _)| head.contains("line ")).map_or(line, |(_, tail)| tail).to_owned()
+}
+
+/// The line of a key of the front matter; the first where it is not there.
+pub(crate) fn line_of(front: &str, key: &str) -> usize {
+    let found = front.lines().position(|line| line.split(':').next() == Some(key));
+    found.map_or(1, |index| index + 2)
+}
+
+/// Names as a list, or on one line with commas.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Names {
+    List(Vec<String>),
+    Line(String),
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self::List(Vec::new())
+    }
+}
+
+impl Names {
+    pub(crate) fn into_vec(self) -> Vec<String> {
+        let trimmed = |name: &str| name.trim().to_owned();
+        match self {
+            Self::List(names) => names.iter().map(|name| trimmed(name)).collect(),
+            Self::Line(line) => line.split(',').map(trimmed).filter(|name| !name.is_empty()).collect(),
+        }
+    }
+}
