@@ -8,7 +8,8 @@ use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
 use entourage_testkit::{Faults, HeldModel, World, WorldBuilder};
 use entourage_tests::{one_kind, plain, well_formed};
-use entourage_types::{Agent, Checks, Run, Status, StopReason, Terms};
+use entourage_types::{Agent, Checks, Program, Reply, Run, Status, StopReason, Terms};
+use serde_json::json;
 
 /// A check that lets pass what says `please`, and remembers what it was asked.
 #[derive(Clone, Default)]
@@ -116,9 +117,14 @@ async fn a_check_beside_the_model_throws_its_answer_away() {
 
 /// A model that says please when it was told why it was refused.
 fn learns(request: &Request) -> Option<entourage_llm::Result<Script>> {
-    let told =
-        matches!(request.messages.last(), Some(Message::User(text)) if text.contains("it must say please"));
-    Some(Ok(Script::text(if told { "Here you are, please." } else { "Here." })))
+    Some(Ok(Script::text(mended(request))))
+}
+
+fn mended(request: &Request) -> &'static str {
+    let Some(Message::User(text) | Message::Output { text, .. }) = request.messages.last() else {
+        return "Here.";
+    };
+    if text.contains("it must say please") { "Here you are, please." } else { "Here." }
 }
 
 #[tokio::test]
@@ -145,11 +151,8 @@ async fn a_refused_answer_goes_back_to_the_model_once_with_the_reason() {
 
 #[tokio::test]
 async fn an_answer_that_a_call_gives_is_checked_like_any_other() {
-    let answer = |text: &str| Script::call("final_answer", serde_json::json!({ "answer": text }));
-    let model = ScriptedModel::new([
-        answer("Here.").and_call("wait", serde_json::json!({})),
-        answer("Here, please."),
-    ]);
+    let answer = |text: &str| Script::call("final_answer", json!({ "answer": text }));
+    let model = ScriptedModel::new([answer("Here.").and_call("wait", json!({})), answer("Here, please.")]);
     let check = Polite::default();
     let kinds = one_kind(|kind| {
         kind.checks = Checks { output: polite(), ..Checks::default() };
@@ -165,6 +168,55 @@ async fn an_answer_that_a_call_gives_is_checked_like_any_other() {
     let shown: Vec<String> =
         world.client().transcript(root.id).await.unwrap().into_iter().map(|entry| entry.text).collect();
     assert_eq!(shown, ["Do it.", "Here, please."], "nobody sees what was refused");
+}
+
+/// An agent that ends with what it tells the user.
+fn telling(program: Program, attempts: u32) -> Kinds {
+    one_kind(|kind| {
+        kind.checks = Checks { output: polite(), attempts, ..Checks::default() };
+        (kind.program, kind.conversational, kind.reply) = (program, true, Reply::SendMessage);
+        kind.tools = Some(vec!["send_message".into()]);
+    })
+}
+
+fn tell(text: &str) -> Script {
+    Script::call("send_message", json!({ "message": text }))
+}
+
+#[tokio::test]
+async fn what_the_user_would_be_told_by_a_call_is_checked_before() {
+    for program in [Program::React, Program::Orchestrate] {
+        let check = Polite::default();
+        let builder = World::builder(ScriptedModel::new([tell("Here."), tell("Here, please.")]))
+            .tools(entourage_tests::first_tools())
+            .kinds(telling(program, 1))
+            .check("polite", Arc::new(check.clone()));
+        let (world, root, run, lines) = told(builder, "Do it.").await;
+        assert_eq!((run.status, run.model_calls), (Status::Succeeded, 2), "{lines:?}");
+        assert_eq!(check.asked(), ["Here.", "Here, please."]);
+        let why = "`polite` refused this, and nobody was told it: it must say please.";
+        assert!(lines[2].contains(why), "{lines:?}");
+        let shown: Vec<String> =
+            world.client().transcript(root.id).await.unwrap().into_iter().map(|entry| entry.text).collect();
+        assert_eq!(shown, ["Do it.", "Here, please."], "nobody sees what was refused");
+    }
+}
+
+#[tokio::test]
+async fn a_check_that_refuses_whatever_the_user_would_be_told_ends_the_run() {
+    for attempts in [0, 1, 3] {
+        let model = ScriptedModel::deciding(|_| Some(Ok(tell("No."))));
+        let builder = World::builder(model.clone())
+            .tools(entourage_tests::first_tools())
+            .kinds(telling(Program::React, attempts))
+            .check("polite", Arc::new(Polite::default()));
+        let (world, root, run, lines) = told(builder, "Do it.").await;
+        assert_eq!((run.status, run.stop_reason), (Status::Failed, Some(StopReason::ValidationFailed)));
+        assert_eq!(model.requests().len(), 1 + attempts as usize);
+        assert!(lines.last().unwrap().ends_with("it must say please"), "{lines:?}");
+        let shown = world.client().transcript(root.id).await.unwrap();
+        assert!(shown.iter().all(|entry| entry.text != "No."), "{shown:?}");
+    }
 }
 
 #[tokio::test]
@@ -221,13 +273,25 @@ async fn the_speaker_may_name_a_check_for_the_answer() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn verdicts_survive_a_death_at_every_commit() {
-    let run = |faults: Faults| async move {
+    let by_text = || {
         let checks = Checks { input: polite(), output: polite(), ..Checks::default() };
-        let world = World::builder(ScriptedModel::deciding(learns))
-            .kinds(kinds(checks))
-            .check("polite", Arc::new(Polite::default()))
-            .start_with(faults.clone())
-            .await;
+        World::builder(ScriptedModel::deciding(learns)).kinds(kinds(checks))
+    };
+    // Message, verdict, answer, refusal, answer.
+    survives(by_text, 5).await;
+    let by_call = || {
+        let model = ScriptedModel::deciding(|request| Some(Ok(tell(mended(request)))));
+        let builder = World::builder(model).tools(entourage_tests::first_tools());
+        builder.kinds(telling(Program::React, 1))
+    };
+    // Message, call, refusal, call, output.
+    survives(by_call, 5).await;
+}
+
+async fn survives(builder: impl Fn() -> WorldBuilder, items: usize) {
+    let run = async |faults: Faults| {
+        let builder = builder().check("polite", Arc::new(Polite::default()));
+        let world = builder.start_with(faults.clone()).await;
         let root = world.ask("Do it, please.").await;
         let world = tokio::select! {
             _ = world.ended(root.id) => world,
@@ -237,7 +301,7 @@ async fn verdicts_survive_a_death_at_every_commit() {
         (outcome(&world, &root).await.1, faults.commits())
     };
     let (expected, commits) = run(Faults::none()).await;
-    assert_eq!(expected.len(), 5, "{expected:?}");
+    assert_eq!(expected.len(), items, "{expected:?}");
     for at in 1..=commits {
         for fault in [
             entourage_testkit::Fault::DieBefore,

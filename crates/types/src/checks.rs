@@ -13,10 +13,10 @@ pub struct Checks {
     /// when one of them refuses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<String>,
-    /// Its answer must pass these before it is given.
+    /// Its answer, and what it tells the user, must pass these before anybody is told.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<String>,
-    /// How many times in one run a refused answer goes back to the model, with the reason.
+    /// How many times in one run refused words go back to the model, with the reason.
     pub attempts: u32,
 }
 

@@ -78,6 +78,9 @@ impl Client {
         let items = self.items(id, 0, u32::MAX).await?;
         let mut telling = self.telling(&agent);
         let refused = |at: usize| {
+            if !matches!(items[at].body, ItemBody::Turn(_)) {
+                return false;
+            }
             let before_the_next = |item: &&Item| !matches!(item.body, ItemBody::Turn(_));
             items[at + 1..].iter().take_while(before_the_next).any(is_refusal)
         };

@@ -11,16 +11,16 @@ pub async fn converse(run: &mut Run<'_>) -> Result<String, Interrupt> {
     loop {
         run.receive().await?;
         let turn = run.call_model().await?;
-        let words = match turn.calls.is_empty() {
-            true => turn.text,
-            false => match run.call_tools(&turn.calls).await? {
-                Some(Told::Answer(words)) => words,
-                Some(Told::User(words)) if run.kind().conversational => return Ok(words),
-                _ => continue,
-            },
-        };
-        if run.may_answer(&words).await? {
-            return Ok(words);
+        if turn.calls.is_empty() {
+            if run.may_answer(&turn.text).await? {
+                return Ok(turn.text);
+            }
+            continue;
+        }
+        match run.call_tools(&turn.calls).await? {
+            Some(Told::Answer(words)) => return Ok(words),
+            Some(Told::User(words)) if run.kind().conversational => return Ok(words),
+            Some(Told::User(_) | Told::Refused) | None => {}
         }
     }
 }

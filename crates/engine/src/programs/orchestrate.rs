@@ -27,22 +27,23 @@ pub async fn orchestrate(run: &mut Run<'_>) -> Result<String, Interrupt> {
 /// One decision: an answer, or one call. Work that was handed on says nothing yet; its result
 /// arrives by itself.
 async fn decide(run: &mut Run<'_>) -> Result<String, Interrupt> {
-    let turn = loop {
+    let call = loop {
         let turn = run.call_model().await?;
-        if !turn.calls.is_empty() {
-            break turn;
-        }
-        if run.may_answer(&turn.text).await? {
-            return Ok(turn.text);
+        match turn.calls.first() {
+            None if run.may_answer(&turn.text).await? => return Ok(turn.text),
+            None => {}
+            Some(first) => {
+                run.decline(&turn.calls, 1, ONE).await?;
+                match run.call_tools(&turn.calls).await? {
+                    Some(Told::Answer(words) | Told::User(words)) => return Ok(words),
+                    Some(Told::Refused) => {}
+                    None => break first.id,
+                }
+            }
         }
         run.receive_one().await?;
     };
-    let Some(first) = turn.calls.first() else { return Ok(turn.text) };
-    run.decline(&turn.calls, 1, ONE).await?;
-    if let Some(Told::Answer(words) | Told::User(words)) = run.call_tools(&turn.calls).await? {
-        return Ok(words);
-    }
-    Ok(match run.output_of(first.id).cloned() {
+    Ok(match run.output_of(call).cloned() {
         Some(output) if output.error => run.say(format!("I could not do that: {}", output.text)),
         Some(output) if output.details.is_none() => run.say(output.text),
         _ => String::new(),

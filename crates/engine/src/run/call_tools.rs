@@ -185,6 +185,9 @@ impl Run<'_> {
         let call = &calls[index];
         match outcome {
             Ok(Outcome::Done(done)) => {
+                if let Some(refused) = self.refused(call, &done).await? {
+                    return self.finish(calls, index, refused, vec![]).await;
+                }
                 let mut kept = Vec::with_capacity(done.notes.len() + done.learnings.len());
                 for note in &done.notes {
                     kept.push(Write::Entity(note.entity()?));

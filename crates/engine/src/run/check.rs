@@ -1,13 +1,19 @@
-//! What must be let pass before the model reads it, and before it is an answer. A message that is
-//! refused ends the run; a refused answer goes back to the model once, with the reason.
+//! What must be let pass before the model reads it, and before anybody is told it. A message that is
+//! refused ends the run; refused words go back to the model once, with the reason.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use entourage_llm::Reply;
-use entourage_types::{Author, Item, ItemBody, Level, Message, Notice, Status, StopReason};
+use entourage_tools::Done;
+use entourage_types::{Author, Item, ItemBody, Level, Message, Notice, Output, Status, StopReason, ToolCall};
 use futures::{FutureExt, future::BoxFuture};
+use serde_json::json;
 
-use super::{Interrupt, Result, Run};
+use super::{
+    Interrupt, Result, Run,
+    call_tools::output,
+    speak::{REFUSED_BY, refused_by},
+};
 use crate::{
     Clock,
     check::{Check, Checked, Side},
@@ -79,29 +85,15 @@ impl Run<'_> {
         settled
     }
 
-    /// Whether these words of the last turn, or of one of its calls, may be the answer. Those that may
-    /// not go back to the model.
+    /// Whether these words of the last turn may be the answer. Those that may not go back to the model.
     ///
     /// # Errors
     /// An [`Interrupt`] when it was refused as often as the kind allows, or a check cannot be asked.
     pub async fn may_answer(&mut self, words: &str) -> Result<bool> {
-        let validator = self.terms.as_ref().and_then(|terms| terms.validator.clone());
-        let names: Vec<String> = self.kind.checks.output.iter().cloned().chain(validator).collect();
-        if names.is_empty() {
-            return Ok(true);
-        }
         if self.was_refused() {
             return Ok(false);
         }
-        let Err((name, why)) = self.judged(&names, &[words.to_owned()], Side::Output).await? else {
-            return Ok(true);
-        };
-        let own = self.items.iter().filter(|item| item.run == self.record.id);
-        let times = own.filter(|item| is_refusal(item)).count();
-        if times >= self.kind.checks.attempts as usize {
-            let cause = format!("`{name}` refused the answer, the last one that may be tried: {why}");
-            return Err(Interrupt::Stopped(StopReason::ValidationFailed, cause));
-        }
+        let Some((name, why)) = self.refusal(words).await? else { return Ok(true) };
         let text = format!("`{name}` refused the answer: {why}. Answer again, with that mended.");
         let notice = Notice { level: Level::Info, code: REFUSED.into(), text };
         let at = self.house.now();
@@ -110,6 +102,38 @@ impl Run<'_> {
         writes.extend(self.awake(at));
         self.commit(writes).await?;
         Ok(false)
+    }
+
+    /// The output of a call whose words nobody is told, because a check refuses them; none where it
+    /// tells nothing or they pass.
+    pub(super) async fn refused(&self, call: &ToolCall, done: &Done) -> Result<Option<Output>> {
+        let Some(words) = done.answer.as_ref().or(done.said.as_ref()) else { return Ok(None) };
+        let Some((name, why)) = self.refusal(words).await? else { return Ok(None) };
+        let text =
+            format!("`{name}` refused this, and nobody was told it: {why}. Try again, with that mended.");
+        Ok(Some(Output { details: Some(json!({ REFUSED_BY: name })), ..output(call, text, true) }))
+    }
+
+    /// Which check refuses these words, and why; none where they pass.
+    ///
+    /// # Errors
+    /// [`Interrupt::Stopped`] when words were refused as often as the kind allows.
+    async fn refusal(&self, words: &str) -> Result<Option<Refusal>> {
+        let validator = self.terms.as_ref().and_then(|terms| terms.validator.clone());
+        let names: Vec<String> = self.kind.checks.output.iter().cloned().chain(validator).collect();
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let Err((name, why)) = self.judged(&names, &[words.to_owned()], Side::Output).await? else {
+            return Ok(None);
+        };
+        let own = self.items.iter().filter(|item| item.run == self.record.id);
+        let times = own.filter(|item| is_refusal(item)).count();
+        if times >= self.kind.checks.attempts as usize {
+            let cause = format!("`{name}` refused the answer, the last one that may be tried: {why}");
+            return Err(Interrupt::Stopped(StopReason::ValidationFailed, cause));
+        }
+        Ok(Some((name, why)))
     }
 
     /// Whether the turn that the program has just come by was refused before.
@@ -242,5 +266,9 @@ fn is_request(message: &Message) -> bool {
 }
 
 fn is_refusal(item: &Item) -> bool {
-    matches!(&item.body, ItemBody::Notice(notice) if notice.code == REFUSED)
+    match &item.body {
+        ItemBody::Notice(notice) => notice.code == REFUSED,
+        ItemBody::Output(output) => refused_by(output).is_some(),
+        _ => false,
+    }
 }

@@ -16,6 +16,8 @@ pub enum Told {
     User(String),
     /// The run's answer, which ends it.
     Answer(String),
+    /// Words that a check refused: the model is to try again.
+    Refused,
 }
 
 impl Run<'_> {
@@ -53,11 +55,13 @@ impl Run<'_> {
         })
     }
 
-    /// What the outputs of these calls told: an answer before words for the user.
+    /// What the outputs of these calls told: an answer before what is to be tried again, and that before
+    /// words for the user.
     pub(super) fn told(&self, calls: &[ToolCall]) -> Option<Told> {
         let outputs = || calls.iter().rev().filter_map(|call| self.output_of(call.id));
         let answer = outputs().find_map(answered).map(|text| Told::Answer(text.to_owned()));
-        answer.or_else(|| outputs().find_map(said).map(|text| Told::User(text.to_owned())))
+        let refused = || outputs().find_map(refused_by).map(|_| Told::Refused);
+        answer.or_else(refused).or_else(|| outputs().find_map(said).map(|text| Told::User(text.to_owned())))
     }
 }
 
@@ -68,6 +72,14 @@ pub(super) fn kept(said: Option<String>, answer: Option<String>) -> Option<Value
         (Some(words), None) => Some(json!({ "said": words })),
         (None, None) => None,
     }
+}
+
+/// What an output keeps for words that a check refused: the check's name.
+pub(super) const REFUSED_BY: &str = "refused_by";
+
+/// The check that refused what a call was to tell, if one did.
+pub(super) fn refused_by(output: &Output) -> Option<&str> {
+    output.details.as_ref()?.get(REFUSED_BY)?.as_str()
 }
 
 /// The answer that a call gave, if it gave one.
