@@ -298,7 +298,8 @@ async fn what_is_pending_for_a_receiver_that_is_gone_is_given_up() {
     letters.set("gone", Mood::Refuses);
     let world = world(&letters, &[receiver("gone", "local")]).start().await;
     told_to_the_end(&world).await;
-    let other = entourage_engine::Outbox::new([receiver("new", "local")]);
+    // The same name is somebody else's now.
+    let other = entourage_engine::Outbox::new([receiver("new", "local"), receiver("gone", "ada")]);
     let house = entourage_engine::House::builder(Arc::clone(world.store()), Arc::new(story()))
         .clock(Arc::new(world.clock().clone()))
         .outbox(other)

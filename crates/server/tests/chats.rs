@@ -240,6 +240,16 @@ async fn a_failure_is_told_where_the_user_looks_and_where_it_happened() {
     assert_eq!(said(&messages), [says("user", "do break it"), says("assistant", told)]);
     assert_eq!(messages[1]["metadata"]["taskId"], tasks[0]["id"]);
 
+    // Tried again, it is under way until it has failed again.
+    let retry = format!("/v1/agents/{id}/interventions");
+    site.post(&retry, &json!({"action": "retry"})).await.expect(202);
+    advance(&site, &id).await;
+    let task = list(&site, &format!("/api/chats/{chat}/tasks")).await.remove(0);
+    let seen = follow(&site, &chat, 0).await.until(|frame| frame.data == task).await;
+    assert_eq!(statuses(&seen, "task"), ["pending", "running", "failed", "running", "failed"]);
+    assert_eq!(standing(&site, &chat).await.0, "failed");
+    advance(&site, &chat).await;
+
     // The orchestrator's own model fails: one message says so.
     say(&site, &chat, "break").await;
     advance(&site, &chat).await;

@@ -7,7 +7,7 @@ use entourage_store::{Commit, EntityQuery, Error as StoreError, Expect, Page, Wr
 use entourage_types::{Delivery, DeliveryId, DeliveryStatus, EntityKind, Record, Scope, Time};
 use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
 
-use super::{Courier, Hint, Undelivered, lines::Lines, pace};
+use super::{Courier, Hint, Receiver, Undelivered, lines::Lines, pace};
 use crate::{House, Result, measure};
 
 /// How many rows are read at once.
@@ -90,7 +90,10 @@ impl House {
         if delivery.status != DeliveryStatus::Pending || delivery.due > self.now() {
             return Ok(Some(delivery.due).filter(|_| delivery.status == DeliveryStatus::Pending));
         }
-        let known = self.inner.outbox.receivers().iter().any(|receiver| receiver.name == delivery.receiver);
+        // A name that was given to another owner's receiver since is nobody we know.
+        let is_its =
+            |receiver: &Receiver| receiver.name == delivery.receiver && receiver.owner == delivery.owner;
+        let known = self.inner.outbox.receivers().iter().any(is_its);
         let brought = match known {
             true => courier.bring(&delivery).await,
             false => Err(Undelivered::because("no receiver of this name is configured any more")),

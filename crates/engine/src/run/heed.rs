@@ -92,7 +92,12 @@ impl Run<'_> {
         self.hurried = true;
         if !self.opened {
             let failed = self.last_run().await?.filter(|run| run.status == Status::Failed);
-            self.record.tasks = failed.map(|run| run.tasks).unwrap_or_default();
+            let tasks = failed.map(|run| run.tasks).unwrap_or_default();
+            for task in &tasks {
+                let again = self.under_way_again(*task).await?;
+                self.riding.extend(again);
+            }
+            self.record.tasks = tasks;
         }
         Ok(())
     }

@@ -135,6 +135,11 @@ impl Run<'_> {
         if self.record.tasks.contains(&id) || !self.items.iter().any(is_of_it) {
             return Ok(None);
         }
+        self.under_way_again(id).await
+    }
+
+    /// A task that had ended is under way again.
+    pub(super) async fn under_way_again(&mut self, id: TaskId) -> Result<Option<Write>> {
         let scope = Scope::from(&self.agent.owner);
         let found = self.house.inner.store.entity(&scope, EntityKind::Task, &id.to_string()).await?;
         let Some(task) = found.map(|entity| Task::from_entity(&entity)).transpose()? else { return Ok(None) };

@@ -35,15 +35,19 @@ fn show_says_what_a_kind_reads_and_what_becomes_of_what_is_in_doubt() {
         place.write("data/kinds/clerk.md", &file);
         place.entourage(&["kinds", "show", "clerk"]).good().stdout
     };
-    let has = |shown: String, lines: [&str; 3]| {
+    let has = |shown: String, lines: &[&str]| {
         for line in lines {
-            assert!(shown.lines().any(|shown| shown.trim() == line), "`{line}` is not in\n{shown}");
+            assert!(shown.lines().any(|shown| shown.trim() == *line), "`{line}` is not in\n{shown}");
         }
     };
     has(
         shown(""),
-        [
+        &[
+            "reply    final_text",
             "input    steer",
+            "checks   none",
+            "sampling the provider's",
+            "schema   any answer",
             "context  time, learnings; sessions are kept; 5 summaries; summed up from 75 % of the window on",
             "in doubt a person is asked; give up only after a deadline, and none is set",
         ],
@@ -51,9 +55,15 @@ fn show_says_what_a_kind_reads_and_what_becomes_of_what_is_in_doubt() {
     let context = "{sections: [], sessions: idle, idle_minutes: 7, summaries: 2, compact_at: 0.5}";
     has(
         shown(&format!(
-            "input: queue\nin_doubt: {{answer_seconds: 60, otherwise: retry}}\ncontext: {context}\n"
+            "input: queue\nin_doubt: {{answer_seconds: 60, otherwise: retry}}\ncontext: {context}\n\
+             conversational: true\nreply: send_message\ntemperature: 0.2\noutput_schema: {{type: string}}\n\
+             checks: {{input: [polite], output: [short, kind], attempts: 2}}\n"
         )),
-        [
+        &[
+            "reply    send_message; a run ends once it has told the user something",
+            "checks   input: polite; output: short, kind, 2 more attempts",
+            "sampling temperature 0.2",
+            "schema   {\"type\":\"string\"}",
             "input    queue",
             "context  no sections; sessions end after 7 idle minutes; 2 summaries; summed up from 50 % of the window on",
             "in doubt a person is asked; retry after 60 s",

@@ -4,8 +4,9 @@ use entourage_engine::{
     InUse, Reloaded,
     kinds::{Finding, Severity},
 };
-use entourage_types::{Input, Program, Reply};
+use entourage_types::{Checks, Input, Program, Reply};
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::schema;
@@ -36,6 +37,16 @@ pub(crate) struct KindView {
     /// Which of its words are its answer.
     #[schema(value_type = schema::Reply)]
     reply: Reply,
+    /// Whether a run ends once it has told the user something by `send_message`.
+    conversational: bool,
+    /// The checks that what it is told and what it answers must pass.
+    checks: ChecksView,
+    /// The JSON schema of its final answer; null when any will do.
+    #[schema(required, value_type = Option<Object>)]
+    output_schema: Option<Value>,
+    /// The sampling temperature; null for the provider's.
+    #[schema(required)]
+    temperature: Option<f64>,
     /// What becomes of a message that comes while it is at work.
     #[schema(value_type = schema::Input)]
     input: Input,
@@ -72,12 +83,36 @@ impl From<InUse> for KindView {
             program: kind.program,
             peers: kind.peers.clone(),
             reply: kind.reply,
+            conversational: kind.conversational,
+            checks: kind.checks.clone().into(),
+            output_schema: kind.output_schema.clone(),
+            temperature: kind.temperature,
             input: kind.input,
             version: kind.version.clone(),
             open_runs,
             earlier: earlier.collect(),
             gone: is_gone,
         }
+    }
+}
+
+/// What must be let pass, by the names of the house's checks.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = KindChecks)]
+struct ChecksView {
+    /// What it is told, before its model reads it.
+    input: Vec<String>,
+    /// What it is told, while its model is asked.
+    beside: Vec<String>,
+    /// What it tells the user, and what it answers.
+    output: Vec<String>,
+    /// How many times in one run refused words go back to the model.
+    attempts: u32,
+}
+
+impl From<Checks> for ChecksView {
+    fn from(Checks { input, beside, output, attempts }: Checks) -> Self {
+        Self { input, beside, output, attempts }
     }
 }
 

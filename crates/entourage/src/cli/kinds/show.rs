@@ -43,8 +43,14 @@ fn write(kind: &Kind, in_use: Option<&Used>) -> Result<()> {
         ("in doubt", in_doubt(kind)),
         ("peers", names(&kind.peers)),
         ("program", kind.program.to_string()),
-        ("reply", kind.reply.to_string()),
+        ("reply", reply(kind)),
         ("input", kind.input.to_string()),
+        ("checks", checks(kind)),
+        (
+            "sampling",
+            kind.temperature.map_or_else(|| "the provider's".into(), |t| format!("temperature {t}")),
+        ),
+        ("schema", kind.output_schema.as_ref().map_or_else(|| "any answer".into(), ToString::to_string)),
         ("context", context(kind)),
         (
             "limits",
@@ -98,6 +104,25 @@ fn in_doubt(kind: &Kind) -> String {
             "a person is asked; {} only after a deadline, and none is set",
             kind.in_doubt.otherwise.in_words()
         ),
+    }
+}
+
+/// Which of its words are its answer, and whether a run ends with others.
+fn reply(kind: &Kind) -> String {
+    let ends = if kind.conversational { "; a run ends once it has told the user something" } else { "" };
+    format!("{}{ends}", kind.reply)
+}
+
+/// What must be let pass.
+fn checks(kind: &Kind) -> String {
+    let checks = &kind.checks;
+    let lists = [("input", &checks.input), ("beside", &checks.beside), ("output", &checks.output)];
+    let named = lists.iter().filter(|(_, names)| !names.is_empty());
+    let named: Vec<String> = named.map(|(side, names)| format!("{side}: {}", names.join(", "))).collect();
+    match (named.is_empty(), checks.output.is_empty()) {
+        (true, _) => "none".into(),
+        (false, true) => named.join("; "),
+        (false, false) => format!("{}, {} more attempts", named.join("; "), checks.attempts),
     }
 }
 

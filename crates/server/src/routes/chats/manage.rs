@@ -70,7 +70,7 @@ struct Chats {
     cursor: Option<String>,
 }
 
-/// List chats first
+/// List chats, newest first
 #[utoipa::path(
     get, path = "/api/chats", tag = "chats", operation_id = "listChats", params(Chats),
     responses((status = 200, description = "A page of chats.", body = ChatPage), Failures)

@@ -82,7 +82,7 @@ struct Agents {
     cursor: Option<String>,
 }
 
-/// List agents first
+/// List agents, newest first
 #[utoipa::path(
     get, path = "/v1/agents", tag = "agents", operation_id = "listAgents", params(Agents),
     responses((status = 200, description = "A page of agents.", body = AgentPage), Failures)

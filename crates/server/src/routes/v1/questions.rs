@@ -39,7 +39,7 @@ struct Questions {
     cursor: Option<String>,
 }
 
-/// List questions first
+/// List questions, newest first
 #[utoipa::path(
     get, path = "/v1/questions", tag = "questions", operation_id = "listQuestions", params(Questions),
     responses((status = 200, description = "A page of questions.", body = QuestionPage), Failures)

@@ -36,7 +36,7 @@ struct Runs {
     cursor: Option<String>,
 }
 
-/// List the runs of an agent first
+/// List the runs of an agent, newest first
 #[utoipa::path(
     get, path = "/v1/agents/{id}/runs", tag = "runs", operation_id = "listRuns",
     params(("id" = schema::AgentId, Path, description = "The agent."), Runs),

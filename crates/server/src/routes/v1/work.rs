@@ -38,7 +38,7 @@ struct Tasks {
     cursor: Option<String>,
 }
 
-/// List tasks first
+/// List tasks, newest first
 #[utoipa::path(
     get, path = "/v1/tasks", tag = "work", operation_id = "listTasks", params(Tasks),
     responses((status = 200, description = "A page of tasks.", body = TaskPage), Failures)
@@ -73,7 +73,7 @@ struct Notes {
     cursor: Option<String>,
 }
 
-/// List notes first
+/// List notes, newest first
 #[utoipa::path(
     get, path = "/v1/notes", tag = "work", operation_id = "listNotes", params(Notes),
     responses((status = 200, description = "A page of notes.", body = NotePage), Failures)
