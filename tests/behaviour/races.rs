@@ -7,20 +7,20 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
+use entourage_engine::Signal;
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
-use entourage_testkit::World;
+use entourage_testkit::{World, WorldBuilder};
 use entourage_tests::{first_tools, one_kind, well_formed};
 use entourage_tools::{Caller, Context, Effect, Outcome, Tool, Toolbox};
-use entourage_types::{Agent, Answer, EventBody, ItemBody, QuestionStatus, Status, ToolSpec};
+use entourage_types::{Agent, Answer, EventBody, ItemBody, Status, ToolSpec};
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
 use crate::chat::{is_orchestrator, main_chat, told};
 
-/// How many rounds of tools there are in all, an eighth of them with each number from 1 to 8; of
-/// answers, a fifth of that.
+/// How many rounds there are in all, an eighth of them with each number from 1 to 8.
 const ROUNDS: usize = 1_000;
 
 /// A model that asks for so many calls of a tool, and then has done with it.
@@ -47,7 +47,7 @@ async fn asked_once_about_all(world: &World, root: &Agent, count: usize) {
 }
 
 /// A tool that returns when all calls of its turn do.
-struct Meet(Vec<Arc<Barrier>>);
+struct Meet(Arc<Barrier>);
 
 #[async_trait]
 impl Tool for Meet {
@@ -56,7 +56,7 @@ impl Tool for Meet {
     }
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
-        let parameters = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+        let parameters = json!({"type": "object"});
         Some(ToolSpec { name: "meet".into(), description: "Meets the others.".into(), parameters })
     }
 
@@ -64,59 +64,82 @@ impl Tool for Meet {
         Effect::Pure
     }
 
-    async fn call(&self, _: &Context, arguments: Value) -> entourage_tools::Result<Outcome> {
-        let count = usize::try_from(arguments["n"].as_u64().unwrap_or(1)).unwrap_or(1);
-        self.0[count - 1].wait().await;
+    async fn call(&self, _: &Context, _: Value) -> entourage_tools::Result<Outcome> {
+        self.0.wait().await;
         Ok(Outcome::text("met"))
+    }
+}
+
+/// Rounds with each number from 1 to 8, in a world for each: all of them in memory, and a fifth as many
+/// on a database file.
+async fn with_each_number<F: Future<Output = ()> + Send + 'static>(
+    rounds: impl Fn(usize, usize, fn(WorldBuilder) -> WorldBuilder) -> F,
+) {
+    let in_memory = (1..=8).map(|count| rounds(count, ROUNDS / 8, WorldBuilder::in_memory));
+    let on_file = (1..=8).map(|count| rounds(count, ROUNDS / 40, |builder| builder));
+    for lane in join_all(in_memory.chain(on_file).map(tokio::spawn)).await {
+        lane.unwrap();
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tools_that_finish_at_the_same_instant_are_one_model_call() {
-    for count in 1..=8 {
-        let meet = Meet((1..=8).map(|n| Arc::new(Barrier::new(n))).collect());
-        let model = calls("meet", json!({ "n": count }));
+    with_each_number(|count, rounds, stored| async move {
+        let meet = Meet(Arc::new(Barrier::new(count)));
         let kinds = one_kind(|kind| kind.limits.max_same_tool = 100);
-        let world = World::builder(model).tools(Toolbox::new().with(meet)).kinds(kinds).start().await;
-        for _ in 0..ROUNDS / 8 {
+        let world = World::builder(calls("meet", json!({}))).tools(Toolbox::new().with(meet)).kinds(kinds);
+        let world = stored(world).start().await;
+        for _ in 0..rounds {
             let root = world.ask(&count.to_string()).await;
             asked_once_about_all(&world, &root, count).await;
         }
-    }
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_that_come_at_the_same_instant_are_one_model_call() {
-    let model = calls("ask_user", json!({"question": "Which?"}));
-    let kinds = one_kind(|kind| kind.limits.max_same_tool = 100);
-    let world = World::builder(model.clone()).tools(first_tools()).kinds(kinds).start().await;
-    for round in 0..ROUNDS / 5 {
-        let count = round % 8 + 1;
-        let root = world.ask(&count.to_string()).await;
-        let client = world.client();
-        let open = || client.questions(Some(root.id), Some(QuestionStatus::Open), Page::default());
-        let mut watch = world.client().watch(root.id, 0).await.unwrap();
-        while open().await.unwrap().len() < count {
-            watch.next().await.unwrap();
+    with_each_number(|count, rounds, stored| async move {
+        let model = calls("ask_user", json!({"question": "Which?"}));
+        let kinds = one_kind(|kind| kind.limits.max_same_tool = 100);
+        let world = stored(World::builder(model.clone()).tools(first_tools()).kinds(kinds)).start().await;
+        for _ in 0..rounds {
+            let root = world.ask(&count.to_string()).await;
+            let mut watch = world.client().watch(root.id, 0).await.unwrap();
+            let mut open = Vec::new();
+            while open.len() < count {
+                if let Signal::Event(event) = watch.next().await.unwrap()
+                    && let EventBody::Question { question } = &event.body
+                {
+                    open.push(question.id);
+                }
+            }
+            // Each from a house of its own, as from processes that know nothing of each other.
+            let answers = open.into_iter().map(|question| {
+                let client = world.client();
+                tokio::spawn(async move { client.answer(question, Answer::Text("this".into())).await })
+            });
+            assert!(join_all(answers).await.into_iter().all(|answered| answered.unwrap().is_ok()));
+            asked_once_about_all(&world, &root, count).await;
         }
-        // Each from a house of its own, as from processes that know nothing of each other.
-        let answers = open().await.unwrap().into_iter().map(|question| {
-            let client = world.client();
-            tokio::spawn(async move { client.answer(question.id, Answer::Text("this".into())).await })
-        });
-        assert!(join_all(answers).await.into_iter().all(|answered| answered.unwrap().is_ok()));
-        asked_once_about_all(&world, &root, count).await;
-        assert_eq!(model.requests().len(), 2 * (round + 1));
-    }
-    assert_eq!(world.audit().await, []);
+        assert_eq!(model.requests().len(), rounds * 2);
+        assert_eq!(world.audit().await, []);
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_to_a_chat_at_the_same_instant_are_a_decision_each() {
+    decisions(50, |builder| builder).await;
+    decisions(ROUNDS / 5, WorldBuilder::in_memory).await;
+}
+
+/// So many rounds of 1 to 8 messages at once, behind one that begins the chat.
+async fn decisions(rounds: usize, stored: fn(WorldBuilder) -> WorldBuilder) {
     let model =
         ScriptedModel::deciding(|request: &Request| Some(Ok(Script::text(format!("re: {}", told(request))))));
-    let world = World::scripted(&model, first_tools()).await;
-    for round in 0..50 {
+    let world = stored(World::builder(model.clone()).tools(first_tools())).start().await;
+    for round in 0..rounds {
         let chat = world.ask_kind(Some("orchestrator"), "0").await;
         let count = round % 8 + 1;
         let sends = (1..=count).map(|n| {
@@ -139,6 +162,6 @@ async fn messages_to_a_chat_at_the_same_instant_are_a_decision_each() {
         assert_eq!(said.len(), 2 * (count + 1));
     }
     let decided = model.requests().iter().filter(|request| is_orchestrator(request)).count();
-    assert_eq!(decided, (0..50).map(|round| round % 8 + 2).sum::<usize>(), "one call for each message");
+    assert_eq!(decided, (0..rounds).map(|round| round % 8 + 2).sum::<usize>(), "one call for each message");
     assert_eq!(world.audit().await, []);
 }

@@ -9,6 +9,7 @@ use entourage::{
     types::StopReason,
 };
 use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_testkit::HeldModel;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -132,6 +133,88 @@ async fn tools_are_run_by_the_agents_own_loop_beside_messages_and_answered_in_or
     assert_eq!(own.len(), 2);
     assert!(own.iter().all(|request| request.temperature == Some(0.25)));
     assert_eq!(own[1].messages.len(), 7, "each model call reads the history anew");
+}
+
+#[tokio::test]
+async fn the_agency_may_be_gone_while_its_agents_work() {
+    let model = Arc::new(HeldModel::new(ScriptedModel::deciding(|request| Some(Ok(hands_on(request))))));
+    let (builder, agents) = chain();
+    let early = agents[0].get_response("Go.").await.expect_err("nobody prepared it").to_string();
+    assert!(early.contains("Ceo"), "{early}");
+    let agency = builder.model(Arc::clone(&model)).in_memory().open().await.unwrap();
+    let stream = agency.get_response_stream("Go.").await.unwrap();
+    model.begun().await;
+    drop(agency);
+    drop(agents);
+    model.let_go(100);
+    let result = stream.result().await.unwrap();
+    assert_eq!(result.final_output.as_deref(), Some("<<<Go.>>>"));
+    assert_eq!(result.nested().len(), 2, "each agent wrote to the next by itself");
+}
+
+#[tokio::test]
+async fn each_model_call_is_told_of_the_tools_there_are_by_then() {
+    let model = scripted(|request| match request.messages.last() {
+        Some(Message::User(_)) => Script::call("print", json!({"numbers": []})),
+        _ => Script::text("All in."),
+    });
+    let print = function_tool("print", "Prints much.", |_, _: Sum| async { "much ".repeat(20_000) }).pure();
+    let a = Agent::builder("A").instructions("You are A.").tool(print).can_message(["B"]).build().unwrap();
+    let b = agent("B");
+    let agency =
+        Agency::new([&a], []).agents([&b]).model(Arc::clone(&model)).in_memory().open().await.unwrap();
+    agency.get_response("Go.").await.unwrap();
+    let offered: Vec<Vec<String>> = model
+        .requests()
+        .iter()
+        .map(|request| request.tools.iter().map(|tool| tool.name.clone()).collect())
+        .collect();
+    // What was printed is too long to be shown whole, and can be read on from then on.
+    assert_eq!(offered, [vec!["print", "send_message"], vec!["print", "read_output", "send_message"]]);
+}
+
+#[tokio::test]
+async fn an_answer_that_a_call_gives_is_the_final_output() {
+    let model = scripted(|_| Script::call("final_answer", json!({"answer": "It is 3."})));
+    let a = Agent::builder("A").built_in(["final_answer"]).build().unwrap();
+    let agency = Agency::new([&a], []).model(model).in_memory().open().await.unwrap();
+    assert_eq!(agency.get_response("Go.").text_only().await.unwrap(), "It is 3.");
+}
+
+#[tokio::test]
+async fn what_each_model_call_was_told_and_answered_is_in_the_log() {
+    let model = scripted(|request| match (is(request, "B"), request.messages.len()) {
+        (true, _) => Script::text("from B"),
+        (_, 1) => Script::text("I ask B.").and_call("send_message", to("B", "first")),
+        (_, 3) => write("B", "second"),
+        _ => Script::text("All in."),
+    });
+    let (a, b) = (agent("A"), agent("B"));
+    let agency = Agency::new([&a], [(&a, &b)]).model(Arc::clone(&model)).in_memory().open().await.unwrap();
+    agency.get_response("Go.").chat_id("c").await.unwrap();
+    let thread = agency.threads().get_thread("c", "A", None).await.unwrap().unwrap();
+    assert_eq!(
+        lines(&thread.get_full_log().await.unwrap()),
+        [
+            "A is told Go.",
+            "A says I ask B.",
+            "A calls send_message first",
+            "A gets from B",
+            "A calls send_message second",
+            "A gets from B",
+            "A says All in."
+        ]
+    );
+    // Nothing was told, or answered, that does not stand there.
+    let history = thread.get_history_for_model().await.unwrap();
+    let requests = model.requests();
+    let own: Vec<&Request> = requests.iter().filter(|request| is(request, "A")).collect();
+    assert_eq!(own.len(), 3);
+    for request in own {
+        let told = request.messages.len();
+        assert_eq!(history[..told], request.messages);
+        assert!(matches!(history[told], Message::Assistant { .. }), "{:?}", history[told]);
+    }
 }
 
 #[tokio::test]
