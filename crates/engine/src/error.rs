@@ -31,11 +31,11 @@ pub enum Error {
         known: String,
     },
     /// No agency of this name.
-    #[error("there is no agency `{name}`; there are: {known}")]
+    #[error("there is no agency `{name}`; {known}")]
     UnknownAgency {
         /// The name given.
         name: String,
-        /// The names there are.
+        /// Which there are, for people.
         known: String,
     },
     /// The question is not open any more.

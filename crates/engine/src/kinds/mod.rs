@@ -173,9 +173,13 @@ impl Kinds {
     /// # Errors
     /// [`Error::UnknownAgency`].
     pub fn agency(&self, name: &str) -> Result<Arc<Agency>> {
-        self.agencies.get(name).cloned().ok_or_else(|| Error::UnknownAgency {
-            name: name.to_owned(),
-            known: self.agencies.keys().cloned().collect::<Vec<_>>().join(", "),
+        self.agencies.get(name).cloned().ok_or_else(|| {
+            let names = self.agencies.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            let known = match names.as_str() {
+                "" => "none is set up: put NAME.agency.md beside the kinds".into(),
+                names => format!("there are: {names}"),
+            };
+            Error::UnknownAgency { name: name.to_owned(), known }
         })
     }
 

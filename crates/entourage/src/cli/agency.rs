@@ -7,7 +7,7 @@ use entourage::Settings;
 use entourage_engine::{
     Agency as Found,
     agencies::{ENDING, parse},
-    kinds::Severity,
+    kinds::{Finding, Severity},
 };
 
 use super::{
@@ -60,7 +60,10 @@ impl Agency {
 }
 
 fn list(globals: &Globals) -> Result<Exit> {
-    let (kinds, _) = entourage::loaded_kinds(&globals.settings()?)?;
+    let (kinds, findings) = entourage::loaded_kinds(&globals.settings()?)?;
+    if !globals.quiet {
+        mistakes(&findings).for_each(|mistake| out::note(&mistake));
+    }
     let paint = out::stdout();
     for agency in kinds.agencies() {
         if globals.json {
@@ -79,7 +82,7 @@ fn list(globals: &Globals) -> Result<Exit> {
 fn graph(globals: &Globals, given: &str, mermaid: bool) -> Result<Exit> {
     let agency = match file(given) {
         Some(path) => read(&path)?,
-        None => Found::clone(&*entourage::loaded_kinds(&globals.settings()?)?.0.agency(given)?),
+        None => named(&globals.settings()?, given)?,
     };
     if globals.json {
         out::json(&agency)?;
@@ -89,6 +92,15 @@ fn graph(globals: &Globals, given: &str, mermaid: bool) -> Result<Exit> {
         out::result(&format!("{}\n{}", agency.chart.tree(), agency.chart.mermaid().trim_end()))?;
     }
     Ok(Exit::Done)
+}
+
+/// The agency of a name. Where it is not there because its file does not load, that is the error.
+fn named(settings: &Settings, name: &str) -> Result<Found> {
+    let found = entourage::loaded_kinds(settings)?.0.agency(name);
+    if found.is_err() {
+        entourage::kinds(settings)?;
+    }
+    Ok(Found::clone(&*found?))
 }
 
 /// The kind to talk to: the one that was named, or the first entry point of an agency that was.
@@ -130,7 +142,9 @@ fn read(path: &Path) -> Result<Found> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::usage(format!("{shown} cannot be read: {error}")))?;
     let (agency, findings) = parse(&shown, &text);
-    let mistakes = findings.iter().filter(|finding| finding.severity == Severity::Mistake);
-    let mistakes: Vec<String> = mistakes.map(ToString::to_string).collect();
-    agency.ok_or_else(|| Failure::usage(mistakes.join("\n")))
+    agency.ok_or_else(|| Failure::usage(mistakes(&findings).collect::<Vec<_>>().join("\n")))
+}
+
+fn mistakes(findings: &[Finding]) -> impl Iterator<Item = String> {
+    findings.iter().filter(|finding| finding.severity == Severity::Mistake).map(ToString::to_string)
 }

@@ -69,4 +69,13 @@ fn what_is_wrong_with_an_agency_is_said_in_a_line() {
     let ended = place.entourage(&["chat", "--agency", "team/studio.agency.md"]);
     assert_eq!(ended.code, 2);
     assert!(ended.stderr.contains("studio.agency.md:1: error: `eve` is no kind"), "{}", ended.stderr);
+    let place = studio("data/kinds");
+    place.write("data/kinds/studio.agency.md", &STUDIO.replace("ceo > reviewer", "ceo > eve"));
+    for arguments in [&["agency", "graph", "studio"][..], &["agency", "list"]] {
+        let said = place.entourage(arguments).stderr;
+        assert!(
+            said.contains("studio.agency.md:1: error: `eve` is no kind"),
+            "a name hides no cause: {said}"
+        );
+    }
 }
