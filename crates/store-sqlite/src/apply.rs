@@ -30,7 +30,11 @@ pub(crate) fn commit(
             }
             (Write::Item(item), _) => {
                 items::insert(connection, item)?;
-                after = after.map(|agent| Agent { items: item.seq + 1, ..agent });
+                after = after.map(|agent| match agent.id == item.agent {
+                    true => Agent { items: item.seq + 1, ..agent },
+                    // One that this commit makes is counted with its row.
+                    false => agent,
+                });
             }
             (Write::Run(run), _) => runs::upsert(connection, run)?,
             (Write::Step(step), _) => runs::upsert_step(connection, step)?,

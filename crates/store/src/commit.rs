@@ -46,12 +46,12 @@ pub enum Expect {
 /// One change. Rows are written whole; the last write of a row wins.
 #[derive(Debug, Clone)]
 pub enum Write {
-    /// A new agent.
+    /// A new agent. Where its row counts items, those it begins with are in the same commit.
     NewAgent(Agent),
     /// The fenced agent's row: status, session, number of items, time. Its epoch, owner and place
     /// in the tree never change this way.
     Agent(Agent),
-    /// A new item of the fenced agent's transcript.
+    /// A new item of the fenced agent's transcript, or of an agent that the same commit makes.
     Item(Item),
     /// A run of the fenced agent, new or changed.
     Run(Run),

@@ -1,6 +1,6 @@
 //! Who may write what, as far as the commit itself shows it: the same for every store.
 
-use entourage_types::Agent;
+use entourage_types::{Agent, AgentId};
 
 use crate::{Commit, Error, Result, Write};
 
@@ -11,15 +11,34 @@ impl Commit {
     /// # Errors
     /// [`Error::Corrupt`], which says what it would have done.
     pub fn keeps_the_rules(&self, writer: Option<&Agent>) -> Result<()> {
+        let new = begun(&self.writes)?;
         match writer {
-            Some(agent) => by_activation(agent, &self.writes),
-            None => by_outsider(&self.writes),
+            Some(agent) => by_activation(agent, &self.writes, &new),
+            None => by_outsider(&self.writes, &new),
         }
     }
 }
 
-/// An activation writes its own agent only, where it stands, and appends to its transcript.
-fn by_activation(agent: &Agent, writes: &[Write]) -> Result<()> {
+/// The agents that a commit makes: each begins with as many items as it says, in order.
+fn begun(writes: &[Write]) -> Result<Vec<AgentId>> {
+    let mut new = Vec::new();
+    for write in writes {
+        let Write::NewAgent(agent) = write else { continue };
+        let of_agent = |write: &Write| match write {
+            Write::Item(item) if item.agent == agent.id => Some(item.seq),
+            _ => None,
+        };
+        if !writes.iter().filter_map(of_agent).eq(0..agent.items) {
+            refuse(format!("agent {} would not begin with {} items in order", agent.id, agent.items))?;
+        }
+        new.push(agent.id);
+    }
+    Ok(new)
+}
+
+/// An activation writes its own agent only, where it stands, and appends to its transcript; and those
+/// that it makes.
+fn by_activation(agent: &Agent, writes: &[Write], new: &[AgentId]) -> Result<()> {
     let mut items = agent.items;
     let mut claimed = None;
     for write in writes {
@@ -28,6 +47,7 @@ fn by_activation(agent: &Agent, writes: &[Write]) -> Result<()> {
                 return refuse(format!("a commit of agent {} would move agent {}", agent.id, row.id));
             }
             Write::Agent(row) => claimed = Some(row.items),
+            Write::Item(item) if new.contains(&item.agent) => {}
             Write::Item(item) if item.agent != agent.id || item.seq != items => {
                 return refuse(format!(
                     "item {} of agent {} is not the next of agent {}, which is {items}",
@@ -61,18 +81,12 @@ fn same_place(before: &Agent, after: &Agent) -> bool {
         && before.key == after.key
 }
 
-/// An outsider creates, posts and records; a transcript and its runs are not its business.
-fn by_outsider(writes: &[Write]) -> Result<()> {
-    let foreign = writes.iter().find(|write| {
-        matches!(
-            write,
-            Write::Agent(_)
-                | Write::Item(_)
-                | Write::Run(_)
-                | Write::Step(_)
-                | Write::Read(_)
-                | Write::Woken(_)
-        )
+/// An outsider creates, posts and records; a transcript that is there and its runs are not its business.
+fn by_outsider(writes: &[Write], new: &[AgentId]) -> Result<()> {
+    let foreign = writes.iter().find(|write| match write {
+        Write::Item(item) => !new.contains(&item.agent),
+        Write::Agent(_) | Write::Run(_) | Write::Step(_) | Write::Read(_) | Write::Woken(_) => true,
+        _ => false,
     });
     match foreign {
         Some(write) => {

@@ -1,7 +1,7 @@
 //! Events are derived from commits, here and nowhere else, so that no change is told without
 //! having happened and none happens untold.
 
-use entourage_types::{Agent, AgentId, EventBody, Status, Step, StepState, Time};
+use entourage_types::{Agent, AgentId, EventBody, Item, Status, Step, StepState, Time};
 
 use crate::{Commit, Write};
 
@@ -36,9 +36,9 @@ pub fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, AgentId,
                 }
             }
             Write::Item(item) => {
-                if let Some(writer) = writer {
+                if let Some(agent) = author(commit, writer, item) {
                     let body = EventBody::Item { item_seq: item.seq, item: Some(item.clone()) };
-                    events.push((writer.root, item.agent, body));
+                    events.push((agent.root, item.agent, body));
                 }
             }
             // A run that goes on as its agent does shows as the items it writes.
@@ -98,6 +98,16 @@ pub fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, AgentId,
         }
     }
     events
+}
+
+/// Whose transcript an item joins: the writer's own, or that of an agent which the commit makes.
+fn author<'a>(commit: &'a Commit, writer: Option<&'a Agent>, item: &Item) -> Option<&'a Agent> {
+    writer.filter(|writer| writer.id == item.agent).or_else(|| {
+        commit.writes.iter().find_map(|write| match write {
+            Write::NewAgent(agent) if agent.id == item.agent => Some(agent),
+            _ => None,
+        })
+    })
 }
 
 /// What is told of a step: of one to be tried again, also when and why.

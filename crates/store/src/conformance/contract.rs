@@ -1,7 +1,7 @@
 //! Who may write what. A commit that breaks these rules is a fault of its author and is refused
 //! whole, as [`Error::Corrupt`] where no other error names the cause.
 
-use entourage_types::{Agent, AgentId, EntityKind, Owner, RunId, Scope, Status, StepState};
+use entourage_types::{Agent, AgentId, EntityKind, EventBody, Owner, RunId, Scope, Status, StepState};
 
 use super::{
     Place,
@@ -17,6 +17,52 @@ pub async fn an_agent_is_made_once(place: impl Place) -> Result<()> {
     let refused = store.commit(Commit::new(at(1)).write(Write::NewAgent(again))).await;
     assert!(matches!(refused, Err(Error::AgentExists { agent: found }) if found == agent.id), "{refused:?}");
     assert_eq!(store.agent(&Scope::House, agent.id).await?, Some(agent));
+    Ok(())
+}
+
+/// A new agent has the items that its row counts, in the commit that makes it, whoever makes it; they
+/// are told, and its transcript goes on behind them.
+pub async fn an_agent_may_begin_with_items(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let begun = |mut agent: Agent, count: u64| {
+        let items: Vec<_> = (0..count).map(|_| say(&mut agent, RunId::new(), "before")).collect();
+        (agent, items.into_iter().map(Write::Item).collect::<Vec<_>>())
+    };
+    let (root, items) = begun(Agent::root(owner(), "helper", "helps", at(0)), 2);
+    for (count, kept) in [(2, &items[..1]), (1, &items[..]), (1, &items[1..]), (0, &items[..])] {
+        let mut refused = Commit::new(at(1)).write(Write::NewAgent(Agent { items: count, ..root.clone() }));
+        refused.writes.extend_from_slice(kept);
+        let refused = store.commit(refused).await;
+        assert!(matches!(refused, Err(Error::Corrupt(_))), "{count} items: {refused:?}");
+    }
+    let mut commit = Commit::new(at(1)).write(Write::NewAgent(root.clone()));
+    commit.writes.extend(items);
+    store.commit(commit).await?;
+
+    let mut parent = claim(&store, root.id).await?.agent;
+    assert_eq!((parent.items, claim(&store, root.id).await?.items.len()), (2, 2));
+    parent.epoch += 1;
+    let (child, items) = begun(parent.child("digger", "digs", None, at(2)), 3);
+    let own = Write::Item(say(&mut parent, RunId::new(), "behind"));
+    let mut commit = Commit::fenced(&parent, at(2)).write(Write::NewAgent(child.clone())).write(own);
+    commit.writes.extend(items);
+    store.commit(commit).await?;
+    for (agent, count) in [(&root, 3), (&child, 3)] {
+        let row = store.agent(&Scope::House, agent.id).await?;
+        assert_eq!(row.map(|row| row.items), Some(count));
+        let more = claim(&store, agent.id).await?.agent;
+        let next = say(&mut more.clone(), RunId::new(), "the next");
+        store.commit(Commit::fenced(&more, at(3)).write(Write::Item(next))).await?;
+        let told = store.events(&Scope::House, root.id, 0, 100).await?;
+        let told = told.iter().filter(|event| event.agent == agent.id);
+        let told: Vec<u64> = told
+            .filter_map(|event| match &event.body {
+                EventBody::Item { item_seq, .. } => Some(*item_seq),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(told, [0, 1, 2, 3]);
+    }
     Ok(())
 }
 

@@ -74,6 +74,7 @@ macro_rules! conformance {
             ];
             contract: [
                 an_agent_is_made_once,
+                an_agent_may_begin_with_items,
                 a_key_is_unique_in_its_tree,
                 an_agent_never_moves,
                 an_activation_writes_its_own_agent_only,
