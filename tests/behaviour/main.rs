@@ -14,6 +14,7 @@ mod dispatch;
 mod effects;
 mod gate;
 mod interventions;
+mod keepers;
 mod kill;
 mod kill_loop;
 mod limits;

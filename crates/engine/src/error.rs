@@ -1,6 +1,6 @@
 //! What can go wrong at the house's door and inside it.
 
-use entourage_types::{AgentId, Question, QuestionId, QuestionStatus};
+use entourage_types::{AgentId, Question, QuestionId, QuestionStatus, ThreadKey};
 
 /// What can go wrong. Variants say what the caller can do about it.
 #[derive(Debug, thiserror::Error)]
@@ -94,6 +94,17 @@ pub enum Error {
         root: AgentId,
         /// The number given.
         after: u64,
+    },
+    /// What was said before in a thread that is kept elsewhere is not known now.
+    #[error(
+        "what was said before between `{0}` and `{1}` in chat `{2}` could not be loaded: {cause}. Nothing was \
+         changed; say it again later", key.recipient, key.sender, key.chat
+    )]
+    NotLoaded {
+        /// Which thread.
+        key: Box<ThreadKey>,
+        /// What its keeper said.
+        cause: String,
     },
     /// The store failed.
     #[error(transparent)]

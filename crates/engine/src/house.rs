@@ -10,9 +10,10 @@ use entourage_types::{Agent, Owner, Time};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Check, Client, Clock, Kinds, SystemClock, Tracer,
+    Check, Client, Clock, Kinds, SystemClock, ThreadKeeper, Tracer,
     check::Checks,
     feed::Feed,
+    keeper::Keeping,
     live::Live,
     memory::Memory,
     notes::TreeNotes,
@@ -38,6 +39,7 @@ pub(crate) struct Inner {
     pub(crate) recent: Recent,
     pub(crate) live: Live,
     pub(crate) outbox: Outbox,
+    pub(crate) keeping: Option<Keeping>,
     pub(crate) tracer: Option<Arc<dyn Tracer>>,
     pub(crate) checks: Checks,
     /// Held by whoever does a round of upkeep.
@@ -57,6 +59,7 @@ pub struct Builder {
     clock: Arc<dyn Clock>,
     tracer: Option<Arc<dyn Tracer>>,
     outbox: Outbox,
+    keeping: Option<Keeping>,
     checks: Checks,
     stopping: CancellationToken,
 }
@@ -73,6 +76,7 @@ impl House {
             clock: Arc::new(SystemClock),
             tracer: None,
             outbox: Outbox::default(),
+            keeping: None,
             checks: Checks::default(),
             stopping: CancellationToken::new(),
         }
@@ -164,6 +168,13 @@ impl Builder {
         self
     }
 
+    /// Who keeps threads elsewhere, too; nobody unless set.
+    /// [`save_threads`](House::save_threads) is what saves them.
+    pub fn thread_keeper(mut self, keeper: Arc<dyn ThreadKeeper>) -> Self {
+        self.keeping = Some(Keeping(keeper));
+        self
+    }
+
     /// A check, by the name that kinds give it; one of the same name is replaced.
     pub fn check(mut self, name: impl Into<String>, check: Arc<dyn Check>) -> Self {
         self.checks.insert(name.into(), check);
@@ -183,6 +194,10 @@ impl Builder {
             [] => self.store,
             _ => Arc::new(Through::new(self.store, self.outbox.clone())),
         };
+        let store: Arc<dyn Store> = match &self.keeping {
+            Some(keeping) => Arc::new(Through::new(store, keeping.clone())),
+            None => store,
+        };
         House {
             inner: Arc::new(Inner {
                 feed: Feed::new(Arc::clone(&store)),
@@ -193,6 +208,7 @@ impl Builder {
                 checks: self.checks,
                 rounds: tokio::sync::Mutex::default(),
                 outbox: self.outbox,
+                keeping: self.keeping,
                 store,
                 model: self.model,
                 versions: Versions::new(self.kinds, self.source),

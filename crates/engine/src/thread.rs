@@ -14,6 +14,21 @@ pub(crate) fn key(recipient: &str, sender: &str) -> String {
     format!("{recipient}<{sender}")
 }
 
+/// What the thread of an agent is named by.
+pub(crate) struct Named<'a> {
+    pub(crate) recipient: &'a str,
+    pub(crate) sender: &'a str,
+    /// Whether it is the first of this name in its chat, and not in the place of one that was deleted.
+    pub(crate) is_first: bool,
+}
+
+/// The names in an agent's key; none of one that is found by its id alone.
+pub(crate) fn named(agent: &Agent) -> Option<Named<'_>> {
+    let (recipient, sender) = agent.key.as_deref()?.split_once('<')?;
+    let place = sender.split_once('#');
+    Some(Named { recipient, sender: place.map_or(sender, |(sender, _)| sender), is_first: place.is_none() })
+}
+
 /// The agent of a thread in the tree of this root, or the key under which it is to be made: where the
 /// last one was deleted, another takes its place under a key of its own.
 pub(crate) async fn find(

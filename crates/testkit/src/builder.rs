@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use entourage_engine::{Check, Courier, Kinds, Outbox, Receiver, Tracer, dispatch::Settings};
+use entourage_engine::{Check, Courier, Kinds, Outbox, Receiver, ThreadKeeper, Tracer, dispatch::Settings};
 use entourage_llm::Model;
 use entourage_store::{Between, MemoryStore, Store, Through};
 use entourage_store_sqlite::{Durability, Settings as StoreSettings, SqliteStore};
@@ -28,6 +28,7 @@ pub struct WorldBuilder {
     checks: Vec<(String, Arc<dyn Check>)>,
     outbox: Outbox,
     courier: Option<Arc<dyn Courier>>,
+    keeper: Option<Arc<dyn ThreadKeeper>>,
     witness: Witness,
     over: Option<Over>,
 }
@@ -50,6 +51,7 @@ impl WorldBuilder {
             checks: Vec::new(),
             outbox: Outbox::default(),
             courier: None,
+            keeper: None,
             witness: Witness::default(),
             over: None,
         }
@@ -94,6 +96,12 @@ impl WorldBuilder {
     /// Who is told of tasks and questions, and who brings it to them, in each life.
     pub fn receivers(mut self, receivers: Vec<Receiver>, courier: Arc<dyn Courier>) -> Self {
         (self.outbox, self.courier) = (Outbox::new(receivers), Some(courier));
+        self
+    }
+
+    /// Who keeps threads elsewhere, in each life.
+    pub fn thread_keeper(mut self, keeper: Arc<dyn ThreadKeeper>) -> Self {
+        self.keeper = Some(keeper);
         self
     }
 
@@ -162,6 +170,7 @@ impl WorldBuilder {
             checks: self.checks,
             outbox: self.outbox,
             courier: self.courier,
+            keeper: self.keeper,
             directory,
         };
         live(store, self.clock, parts, faults, self.witness)

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use entourage_engine::{
-    Builder, Check, Client, Clock, Courier, House, Kinds, NewAgent, Outbox, Signal, Tracer,
+    Builder, Check, Client, Clock, Courier, House, Kinds, NewAgent, Outbox, Signal, ThreadKeeper, Tracer,
     dispatch::{Dispatcher, Embedded, Settings},
 };
 use entourage_llm::{Model, ScriptedModel};
@@ -41,6 +41,7 @@ pub(crate) struct Parts {
     pub(crate) checks: Vec<(String, Arc<dyn Check>)>,
     pub(crate) outbox: Outbox,
     pub(crate) courier: Option<Arc<dyn Courier>>,
+    pub(crate) keeper: Option<Arc<dyn ThreadKeeper>>,
     pub(crate) directory: Option<tempfile::TempDir>,
 }
 
@@ -52,6 +53,10 @@ impl Parts {
     fn house(&self, store: &Arc<dyn Store>) -> Builder {
         let house = House::builder(Arc::clone(store), Arc::clone(&self.model)).outbox(self.outbox.clone());
         let house = self.checks.iter().fold(house, |house, (name, check)| house.check(name, check.clone()));
+        let house = match &self.keeper {
+            Some(keeper) => house.thread_keeper(Arc::clone(keeper)),
+            None => house,
+        };
         let Some(directory) = self.kinds_in.clone() else { return house.kinds(self.kinds.clone()) };
         let read = move || {
             let mut kinds = Kinds::none();
@@ -293,6 +298,13 @@ pub(crate) fn live(
         let house = house.clone();
         workers.spawn(async move {
             house.deliver(courier).await;
+            Ok(())
+        });
+    }
+    if builder.keeper.is_some() {
+        let house = house.clone();
+        workers.spawn(async move {
+            house.save_threads().await;
             Ok(())
         });
     }

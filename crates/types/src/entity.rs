@@ -29,6 +29,10 @@ words! {
         Round => "round",
         /// What a receiver outside the house is to be told.
         Delivery => "delivery",
+        /// A thread that is kept elsewhere, too.
+        Thread => "thread",
+        /// That items of such a thread are still to be saved there.
+        Unsaved => "unsaved",
     }
 }
 

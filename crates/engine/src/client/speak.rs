@@ -9,7 +9,7 @@ use entourage_types::{
 use serde::Serialize;
 
 use super::{Client, checked_text, title_of};
-use crate::{Error, Result, thread};
+use crate::{Error, Result, keeper::NotLoaded, thread};
 
 /// Something said to an agent of a chat.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -92,8 +92,8 @@ impl Client {
         let key = thread::key(&speech.to, speech.from.as_deref().unwrap_or(thread::USER));
         let mut commit = Commit::new(now);
         let title = title_of(&speech.text);
-        let agent = match thread::find(&**store, &self.scope, root, key).await? {
-            Ok(found) => found,
+        let (mut agent, is_new) = match thread::find(&**store, &self.scope, root, key).await? {
+            Ok(found) => (found, false),
             Err(key) => {
                 let made = match store.agent(&self.scope, root).await? {
                     Some(top) if top.status == Status::Cancelled => return Err(Error::Gone(root)),
@@ -108,10 +108,18 @@ impl Client {
                         ..Agent::root(self.owner.clone(), &speech.to, title, now)
                     },
                 };
-                commit.push(Write::NewAgent(made.clone()));
-                made
+                (made, true)
             }
         };
+        let kept = self.house.keep_thread(&mut agent, is_new, Some(&speech.chat)).await?;
+        let kept = kept.map_err(|NotLoaded { key, cause }| {
+            let (key, cause) = (Box::new(key), cause.to_string());
+            Error::NotLoaded { key, cause }
+        })?;
+        if is_new {
+            commit.push(Write::NewAgent(agent.clone()));
+        }
+        commit.writes.extend(kept);
         let post = Post {
             id: PostId::new(),
             agent: agent.id,

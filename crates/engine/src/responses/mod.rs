@@ -14,7 +14,7 @@ pub use item::{
 };
 pub use result::{NestedRun, RunError, RunResult};
 
-use crate::thread::USER;
+use crate::thread::{USER, named};
 
 /// Something that happened on the way to an answer.
 #[derive(Debug, Clone)]
@@ -45,7 +45,6 @@ pub enum StreamEvent {
 /// was made for a piece of work is its maker's.
 #[must_use]
 pub fn sender_of(thread: &Agent) -> String {
-    let sender = thread.key.as_ref().and_then(|key| key.split_once('<'));
-    let sender = sender.map(|(_, sender)| sender.split('#').next().unwrap_or(sender).to_owned());
+    let sender = named(thread).map(|named| named.sender.to_owned());
     sender.or_else(|| thread.parent.map(|parent| parent.to_string())).unwrap_or_else(|| USER.to_owned())
 }

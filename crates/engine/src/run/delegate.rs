@@ -13,7 +13,7 @@ use super::{
     call_tools::{handed_over, output},
     circle,
 };
-use crate::{client::title_of, thread};
+use crate::{client::title_of, keeper::NotLoaded, thread};
 
 impl Run<'_> {
     /// Gives work to another agent. What is not allowed becomes the call's output, and the agent
@@ -28,9 +28,20 @@ impl Run<'_> {
             }
             Target::New { kind, title } => (kind, title, None),
         };
-        let (child, is_new) = match self.worker(&kind, title, thread).await? {
+        let (mut child, is_new) = match self.worker(&kind, title, thread).await? {
             Ok(found) => found,
             Err(refusal) => return self.finish(calls, index, output(call, refusal, true), vec![]).await,
+        };
+        let kept = match self.house.keep_thread(&mut child, is_new, None).await? {
+            Ok(kept) => kept,
+            Err(NotLoaded { key, .. }) => {
+                let why = format!(
+                    "what was said with `{}` before could not be loaded, and it was not asked; try again later, or \
+                     go on without",
+                    key.recipient
+                );
+                return self.finish(calls, index, output(call, why, true), vec![]).await;
+            }
         };
         let (at, post) = (self.house.now(), PostId::new());
         let task = Task {
@@ -71,6 +82,7 @@ impl Run<'_> {
             commit.expect.push(Expect::TreeBelow(self.agent.root, self.kind.limits.max_tree));
             commit.push(Write::NewAgent(child.clone()));
         }
+        commit.writes.extend(kept);
         commit.post(post, &child.owner);
         commit.push(Write::Task(task.clone()));
         let worker = format!("{} {}", child.kind, child.id);

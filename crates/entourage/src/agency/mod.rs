@@ -31,12 +31,13 @@ pub use agent::{Agent, AgentBuilder};
 pub use ask::{Ask, Streamed, Text, Whole};
 pub use casting::ModelChoice;
 pub use entourage_engine::{
-    Check, Checked, Side,
+    Check, Checked, KeeperError, Side, ThreadKeeper,
     responses::{
         MessageInputItem, MessageOutputItem, NestedRun, NoticeItem, Origin, RunError, RunItem, RunResult,
         StreamEvent, ToolCallItem, ToolCallOutputItem,
     },
 };
+pub use entourage_types::ThreadKey;
 pub use function_tool::{FunctionTool, IntoOutcome, Json, function_tool};
 pub use guardrail::Guardrail;
 pub use home::Agency;

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use entourage_engine::{
-    Agency as Definition, Clock, House, Kinds, SystemClock,
+    Agency as Definition, Clock, House, Kinds, SystemClock, ThreadKeeper,
     dispatch::{self, Dispatcher, Embedded},
 };
 use entourage_llm::Model;
@@ -38,6 +38,7 @@ pub struct AgencyBuilder {
     clock: Arc<dyn Clock>,
     tools: ToolSettings,
     guardrails: Vec<Guardrail>,
+    keeper: Option<Arc<dyn ThreadKeeper>>,
 }
 
 /// Where threads are kept.
@@ -59,6 +60,7 @@ impl AgencyBuilder {
             clock: Arc::new(SystemClock),
             tools: ToolSettings::default(),
             guardrails: Vec::new(),
+            keeper: None,
         }
     }
 
@@ -103,6 +105,13 @@ impl AgencyBuilder {
     /// A guardrail that [`Ask::response_validator`](super::Ask::response_validator) can name.
     pub fn guardrail(mut self, guardrail: Guardrail) -> Self {
         self.guardrails.push(guardrail);
+        self
+    }
+
+    /// Keeps threads in a place of your own as well, and begins a thread that is new here with what was
+    /// said in it there: the hooks to load and save them.
+    pub fn thread_keeper(mut self, keeper: Arc<dyn ThreadKeeper>) -> Self {
+        self.keeper = Some(keeper);
         self
     }
 
@@ -178,6 +187,9 @@ impl AgencyBuilder {
             .tools(tools)
             .clock(Arc::clone(&self.clock))
             .stopping(stop.clone());
+        if let Some(keeper) = self.keeper {
+            house = house.thread_keeper(keeper);
+        }
         for (at, Guardrail { name, check, .. }) in guardrails.iter().enumerate() {
             let is_other = |other: &Guardrail| other.name == *name && !Arc::ptr_eq(&other.check, check);
             if guardrails[..at].iter().any(is_other) {
@@ -202,14 +214,19 @@ async fn work(house: House, store: Arc<dyn Store>, clock: Arc<dyn Clock>, stop: 
     let advance = Arc::new(house.clone());
     let settings = dispatch::Settings::default();
     let deliver = async { Embedded::new(settings).run(advance, store, clock, stop.clone()).await };
-    tokio::select! {
-        ended = deliver => {
-            if let Err(error) = ended {
-                tracing::error!(%error, "the agents' work cannot go on");
+    let agents = async {
+        tokio::select! {
+            ended = deliver => {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "the agents' work cannot go on");
+                }
             }
+            () = house.keep_up() => {}
         }
-        () = house.keep_up() => {}
-    }
+    };
+    tokio::join!(agents, house.save_threads());
+    // Of what is kept in memory alone there is no later.
+    house.save_rest().await;
 }
 
 /// What sort of agent it is in this agency.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends by panicking")]
 
 mod building;
+mod keeping;
 mod responses;
 mod restarts;
 mod streams;

@@ -27,7 +27,7 @@ impl From<Error> for Problem {
                 tracing::error!(error = %text, "the store holds what it should not");
                 Self::internal("the server's log has the cause, under this answer's x-request-id")
             }
-            Error::Store(_) => {
+            Error::Store(_) | Error::NotLoaded { .. } => {
                 tracing::error!(error = %text, "the store failed");
                 Self::unavailable("nothing was changed; try again. The server's log has the cause")
             }

@@ -94,9 +94,9 @@ fn is_message(body: &PostBody) -> bool {
     matches!(body, PostBody::Message { .. } | PostBody::Intervention { action: Action::Modify, .. })
 }
 
-/// The messages in a transcript, without results that came too late for their call.
+/// The messages that joined a transcript, without results that came too late for their call.
 fn messages(whole: &Whole, agent: AgentId) -> usize {
     let is_result = |task| whole.tasks.iter().any(|row| Some(row.id) == task && row.from == agent);
-    let items = whole.items(agent).iter();
+    let items = whole.written(agent);
     items.filter(|item| matches!(&item.body, ItemBody::Message(message) if !is_result(message.task))).count()
 }

@@ -17,7 +17,7 @@ pub(super) fn check(whole: &Whole, found: &mut Found) {
         });
     }
     for agent in &whole.agents {
-        for item in whole.items(agent.id) {
+        for item in whole.written(agent.id) {
             match &item.body {
                 ItemBody::Message(message) => {
                     let Author::Agent { id, .. } = &message.from else { continue };

@@ -1,6 +1,6 @@
 //! All that a store keeps, read once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Page, Result, RunQuery, Store};
 use entourage_types::{
@@ -59,6 +59,12 @@ impl Whole {
 
     pub(super) fn items(&self, agent: AgentId) -> &[Item] {
         self.items.get(&agent).map_or(&[], Vec::as_slice)
+    }
+
+    /// The items that runs of this house wrote: a transcript may begin with what was said elsewhere.
+    pub(super) fn written(&self, agent: AgentId) -> impl Iterator<Item = &Item> {
+        let runs: BTreeSet<_> = self.runs.iter().filter(|run| run.agent == agent).map(|run| run.id).collect();
+        self.items(agent).iter().filter(move |item| runs.contains(&item.run))
     }
 
     pub(super) fn steps(&self, run: RunId) -> &[Step] {

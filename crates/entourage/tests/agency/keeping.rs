@@ -1,0 +1,261 @@
+//! Threads that are kept elsewhere, too.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use entourage::{
+    agency::{Agency, AgencyBuilder, KeeperError, RunItem, ThreadKeeper, ThreadKey},
+    types::{Author, Item, ItemBody, Message as Said, Turn},
+};
+use entourage_llm::{Message, ScriptedModel};
+use entourage_testkit::FakeClock;
+
+use crate::{agent, chain, hands_on, is, lines, scripted};
+
+/// What becomes of a request to the keeper.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    Fails,
+    Crashes,
+    Hangs,
+}
+
+/// A database of somebody's own.
+#[derive(Default)]
+struct Elsewhere {
+    threads: Mutex<BTreeMap<ThreadKey, Vec<Item>>>,
+    /// What becomes of the next requests about threads with these recipients.
+    loads: Mutex<Vec<(&'static str, Fate)>>,
+    saves: Mutex<Vec<(&'static str, Fate)>>,
+}
+
+impl Elsewhere {
+    fn lines(&self) -> BTreeMap<String, Vec<String>> {
+        let threads = self.threads.lock().unwrap();
+        let thread = |(key, items): (&ThreadKey, &Vec<Item>)| {
+            let texts = items.iter().map(|item| match &item.body {
+                ItemBody::Message(message) => format!("> {}", message.text),
+                ItemBody::Turn(turn) => format!("< {}{}", turn.text, turn.calls.len()),
+                ItemBody::Output(output) => format!("= {}", output.text),
+                other => format!("{other:?}"),
+            });
+            (format!("{} {}<{}", key.chat, key.recipient, key.sender), texts.collect())
+        };
+        threads.iter().map(thread).collect()
+    }
+}
+
+/// Nothing, or what is to become of this request.
+async fn meets(fates: &Mutex<Vec<(&'static str, Fate)>>, key: &ThreadKey) -> Result<(), KeeperError> {
+    let fate = {
+        let mut fates = fates.lock().unwrap();
+        let at = fates.iter().position(|(recipient, _)| *recipient == key.recipient);
+        at.map(|at| fates.remove(at).1)
+    };
+    match fate {
+        None => Ok(()),
+        Some(Fate::Fails) => Err("the disk is full".into()),
+        Some(Fate::Crashes) => panic!("a keeper with a mistake"),
+        Some(Fate::Hangs) => std::future::pending().await,
+    }
+}
+
+#[async_trait]
+impl ThreadKeeper for Elsewhere {
+    async fn load(&self, thread: &ThreadKey) -> Result<Vec<ItemBody>, KeeperError> {
+        meets(&self.loads, thread).await?;
+        let threads = self.threads.lock().unwrap();
+        Ok(threads.get(thread).into_iter().flatten().map(|item| item.body.clone()).collect())
+    }
+
+    async fn save(&self, thread: &ThreadKey, items: &[Item]) -> Result<(), KeeperError> {
+        meets(&self.saves, thread).await?;
+        let mut threads = self.threads.lock().unwrap();
+        let kept = threads.entry(thread.clone()).or_default();
+        for item in items {
+            if !kept.iter().any(|other| (other.run, other.seq) == (item.run, item.seq)) {
+                assert_eq!(item.seq, kept.len() as u64, "in order and without gaps");
+                kept.push(item.clone());
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn open(builder: AgencyBuilder, keeper: &Arc<Elsewhere>, model: &Arc<ScriptedModel>) -> Agency {
+    let keeper: Arc<dyn ThreadKeeper> = Arc::<Elsewhere>::clone(keeper);
+    builder.in_memory().thread_keeper(keeper).model(Arc::clone(model)).open().await.unwrap()
+}
+
+async fn logs(agency: &Agency) -> BTreeSet<Vec<String>> {
+    let mut all = BTreeSet::new();
+    for thread in agency.threads().threads("c").await.unwrap() {
+        all.insert(lines(&thread.get_full_log().await.unwrap()));
+    }
+    all
+}
+
+async fn say(agency: &Agency, text: &str) -> String {
+    agency.get_response(text).chat_id("c").await.unwrap().final_output.unwrap()
+}
+
+#[tokio::test]
+async fn a_chat_goes_on_in_an_empty_database_with_what_was_said_before_in_each_thread() {
+    let model = || scripted(hands_on);
+    let undisturbed = {
+        let agency = open(chain().0, &Arc::default(), &model()).await;
+        say(&agency, "Go.").await;
+        say(&agency, "More.").await;
+        logs(&agency).await
+    };
+    let elsewhere = Arc::<Elsewhere>::default();
+    let agency = open(chain().0, &elsewhere, &model()).await;
+    say(&agency, "Go.").await;
+    agency.close().await;
+    assert_eq!(elsewhere.lines()["c Reviewer<Developer"], ["> Go.", "< <Go.>0"]);
+    assert_eq!(elsewhere.lines().len(), 3, "{:?}", elsewhere.lines());
+
+    let asked = model();
+    let agency = open(chain().0, &elsewhere, &asked).await;
+    assert_eq!(say(&agency, "More.").await, "<<<More.>>>");
+    let requests = asked.requests();
+    let reviewer = requests.iter().find(|request| is(request, "Reviewer")).unwrap();
+    let said = |text: &str| Message::Assistant { text: text.into(), calls: vec![] };
+    let expected = [Message::User("Go.".into()), said("<Go.>"), Message::User("More.".into())];
+    assert_eq!(reviewer.messages, expected);
+    assert_eq!(logs(&agency).await, undisturbed);
+    // Another chat begins with nothing.
+    agency.get_response("Else.").chat_id("d").await.unwrap();
+    agency.close().await;
+    let lines = elsewhere.lines();
+    assert_eq!(lines["c Reviewer<Developer"], ["> Go.", "< <Go.>0", "> More.", "< <More.>0"]);
+    assert_eq!(lines["d Ceo<user"].len(), 4, "{lines:?}");
+}
+
+#[tokio::test]
+async fn what_was_kept_in_the_middle_of_a_call_or_by_other_means_is_taken_up() {
+    let elsewhere = Arc::<Elsewhere>::default();
+    let agency = open(chain().0, &elsewhere, &scripted(hands_on)).await;
+    say(&agency, "Go.").await;
+    agency.close().await;
+    // The Ceo had asked the Developer, and that is the last that is known.
+    elsewhere.threads.lock().unwrap().values_mut().for_each(|items| items.truncate(2));
+    let agency = open(chain().0, &elsewhere, &scripted(hands_on)).await;
+    assert_eq!(say(&agency, "More.").await, "<<<More.>>>");
+    let thread = agency.threads().get_thread("c", "Ceo", None).await.unwrap().unwrap();
+    let log = lines(&thread.get_full_log().await.unwrap());
+    assert!(log[2].starts_with("Ceo gets! not answered: what came of it was not kept"), "{log:?}");
+    assert_eq!(log[3], "Ceo is told More.");
+    agency.close().await;
+    assert_eq!(elsewhere.lines()["c Ceo<user"].len(), log.len());
+
+    /// Keeps nothing, and knows what was said in a program before this one.
+    struct Others;
+    #[async_trait]
+    impl ThreadKeeper for Others {
+        async fn load(&self, _: &ThreadKey) -> Result<Vec<ItemBody>, KeeperError> {
+            Ok(vec![
+                ItemBody::Message(Said::new(Author::User, "Hello.", None)),
+                ItemBody::Turn(Turn { text: "Good day.".into(), ..Turn::default() }),
+            ])
+        }
+
+        async fn save(&self, _: &ThreadKey, _: &[Item]) -> Result<(), KeeperError> {
+            Ok(())
+        }
+    }
+    let (a, asked) =
+        (agent("A"), scripted(|request| entourage_llm::Script::text(request.messages.len().to_string())));
+    let builder = Agency::new([&a], []).in_memory().thread_keeper(Arc::new(Others));
+    let agency = builder.model(Arc::clone(&asked)).open().await.unwrap();
+    assert_eq!(say(&agency, "Again.").await, "3");
+    let said = Message::Assistant { text: "Good day.".into(), calls: vec![] };
+    assert_eq!(asked.requests()[0].messages[1], said);
+    assert!(agency.resume("d").await.is_err());
+}
+
+#[tokio::test]
+async fn a_thread_that_cannot_be_loaded_is_an_error_that_changes_nothing() {
+    let elsewhere = Arc::<Elsewhere>::default();
+    let agency = open(chain().0, &elsewhere, &scripted(hands_on)).await;
+    for (fate, why) in [(Fate::Fails, "the disk is full"), (Fate::Crashes, "it crashed")] {
+        elsewhere.loads.lock().unwrap().push(("Ceo", fate));
+        let refused = agency.get_response("Go.").chat_id("c").await.unwrap_err().to_string();
+        assert!(
+            refused.contains("between `Ceo` and `user` in chat `c`") && refused.contains(why),
+            "{refused}"
+        );
+        assert!(agency.client().agents(false, None, entourage::Page::default()).await.unwrap().is_empty());
+    }
+    // The Ceo is told so of the Developer, and may ask again.
+    elsewhere.loads.lock().unwrap().push(("Developer", Fate::Fails));
+    let result = agency.get_response("Go.").chat_id("c").await.unwrap();
+    let told = result.generated_items.iter().find_map(|item| match item {
+        RunItem::ToolCallOutput(item) => Some((item.is_error, item.output.clone())),
+        _ => None,
+    });
+    let (failed, told) = told.unwrap();
+    assert!(
+        failed && told.starts_with("what was said with `Developer` before could not be loaded"),
+        "{told}"
+    );
+    assert!(!told.contains("disk"), "the cause is for the log: {told}");
+    assert!(agency.threads().get_thread("c", "Developer", Some("Ceo")).await.unwrap().is_none());
+    assert_eq!(say(&agency, "Again.").await, "<<<Again.>>>");
+}
+
+#[tokio::test]
+async fn a_save_that_fails_or_hangs_is_tried_again_and_keeps_nobody_waiting() {
+    let (elsewhere, clock) = (Arc::<Elsewhere>::default(), FakeClock::default());
+    elsewhere.saves.lock().unwrap().extend([
+        ("Developer", Fate::Hangs),
+        ("Reviewer", Fate::Fails),
+        ("Reviewer", Fate::Crashes),
+    ]);
+    let agency = open(chain().0.clock(Arc::new(clock.clone())), &elsewhere, &scripted(hands_on)).await;
+    assert_eq!(say(&agency, "Go.").await, "<<<Go.>>>");
+    let mut waited = Duration::ZERO;
+    let is_saved = |thread: &str| elsewhere.lines().contains_key(thread);
+    while !is_saved("c Ceo<user")
+        || !elsewhere.saves.lock().unwrap().is_empty()
+        || !is_saved("c Developer<Ceo")
+    {
+        // Not so fast that whoever reads from the disk seems to be late.
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        clock.advance(Duration::from_millis(100));
+        waited += Duration::from_millis(100);
+        assert!(waited < Duration::from_secs(300), "{:?}", elsewhere.lines());
+    }
+    assert!(waited >= Duration::from_secs(30), "one that hangs is given {waited:?}");
+    agency.close().await;
+    let lines = elsewhere.lines();
+    assert_eq!((lines["c Developer<Ceo"].len(), lines["c Reviewer<Developer"].len()), (4, 2), "{lines:?}");
+}
+
+#[tokio::test]
+async fn threads_that_were_there_before_are_saved_whole_with_their_next_message() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("agency.db");
+    let builder = || {
+        let a = agent("A");
+        Agency::new([&a], []).database(&path).model(scripted(|_| entourage_llm::Script::text("Yes.")))
+    };
+    let agency = builder().open().await.unwrap();
+    for number in 0..110 {
+        say(&agency, &format!("{number}?")).await;
+    }
+    agency.close().await;
+    let elsewhere = Arc::<Elsewhere>::default();
+    let keeper: Arc<dyn ThreadKeeper> = Arc::<Elsewhere>::clone(&elsewhere);
+    let agency = builder().thread_keeper(keeper).open().await.unwrap();
+    say(&agency, "The last?").await;
+    agency.close().await;
+    // More than one step saves.
+    let lines = elsewhere.lines();
+    assert_eq!(lines["c A<user"].len(), 222);
+    assert_eq!(lines["c A<user"][220..], ["> The last?", "< Yes.0"]);
+}

@@ -1,0 +1,151 @@
+//! Threads that are kept elsewhere, too: whatever dies on the way, all of each is saved, in its order.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+use async_trait::async_trait;
+use entourage_engine::{Client, KeeperError, Kinds, Speech, Spoken, ThreadKeeper};
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_store::EntityQuery;
+use entourage_testkit::{Fault, Faults, World, WorldBuilder};
+use entourage_tests::first_tools;
+use entourage_types::{EntityKind, Item, ItemBody, Kind, Owner, Scope, ThreadKey, Time};
+use serde_json::json;
+
+use crate::crash::stride;
+
+/// What was saved of each thread, as it came.
+#[derive(Default)]
+struct Elsewhere {
+    saved: Mutex<BTreeMap<ThreadKey, Vec<Item>>>,
+}
+
+#[async_trait]
+impl ThreadKeeper for Elsewhere {
+    async fn load(&self, thread: &ThreadKey) -> Result<Vec<ItemBody>, KeeperError> {
+        let saved = self.saved.lock().unwrap();
+        Ok(saved.get(thread).into_iter().flatten().map(|item| item.body.clone()).collect())
+    }
+
+    async fn save(&self, thread: &ThreadKey, items: &[Item]) -> Result<(), KeeperError> {
+        self.saved.lock().unwrap().entry(thread.clone()).or_default().extend_from_slice(items);
+        Ok(())
+    }
+}
+
+/// a asks b, and each says what it was told.
+fn world(keeper: &Arc<Elsewhere>) -> WorldBuilder {
+    let model = ScriptedModel::deciding(|request: &Request| {
+        let is_a = request.system.starts_with("You are a.");
+        Some(Ok(match (is_a, request.messages.last()) {
+            (true, Some(Message::User(text))) => {
+                Script::call("send_message", json!({"recipient": "b", "message": text}))
+            }
+            (_, Some(Message::User(text) | Message::Output { text, .. })) => {
+                Script::text(format!("<{text}>"))
+            }
+            (_, other) => Script::text(format!("unexpected {other:?}")),
+        }))
+    });
+    let kind = |name: &str, peers: &[&str]| Kind {
+        instructions: format!("You are {name}."),
+        peers: peers.iter().map(ToString::to_string).collect(),
+        ..Kind::bare(name)
+    };
+    let keeper: Arc<dyn ThreadKeeper> = Arc::<Elsewhere>::clone(keeper);
+    let kinds = Kinds::none().with(kind("a", &["b"])).with(kind("b", &[]));
+    World::builder(model).tools(first_tools()).kinds(kinds).thread_keeper(keeper)
+}
+
+async fn say(client: &Client, text: &str) -> Spoken {
+    let speech = Speech { chat: "c".into(), to: "a".into(), text: text.into(), ..Speech::default() };
+    client.speak(speech, None).await.unwrap()
+}
+
+/// Returns once nobody has anything to do and nothing is left to be saved.
+async fn over(world: &World) {
+    let mut news = world.witness().news();
+    loop {
+        news.mark_unchanged();
+        let due = world.store().due(Time::from_micros(i64::MAX), None, 1).await.unwrap();
+        let unsaved = EntityQuery::of(EntityKind::Unsaved);
+        if due.is_empty() && world.store().entities(&Scope::House, unsaved).await.unwrap().is_empty() {
+            return;
+        }
+        let _ = news.changed().await;
+    }
+}
+
+/// Asserts that all items of all threads were saved, each for the first time in its turn.
+async fn assert_saved(world: &World, keeper: &Elsewhere, owner: &Owner, context: &str) {
+    let client = world.client_of(owner.clone());
+    for (recipient, sender) in [("a", "user"), ("b", "a")] {
+        let thread = client.thread("c", recipient, Some(sender)).await.unwrap().unwrap();
+        let items = client.items(thread.id, 0, 100).await.unwrap();
+        let (chat, owner) = ("c".to_owned(), owner.clone());
+        let key = ThreadKey { owner, chat, recipient: recipient.to_owned(), sender: sender.to_owned() };
+        let came = keeper.saved.lock().unwrap()[&key].clone();
+        let mut first: Vec<Item> = Vec::new();
+        for item in came {
+            assert!(item.seq <= first.len() as u64, "{context}: {key:?} has a gap before {}", item.seq);
+            if item.seq == first.len() as u64 {
+                first.push(item);
+            }
+        }
+        assert_eq!(first, items, "{context}");
+    }
+    assert_eq!(world.audit().await, [], "{context}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_item_is_saved_in_its_turn_whatever_dies_at_whatever_commit() {
+    let mut points = 0;
+    for (first, fault) in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch].into_iter().enumerate() {
+        for at in (1 + first as u64..).step_by(stride().min(3)) {
+            let keeper = Arc::<Elsewhere>::default();
+            let mut world = world(&keeper).start_with(Faults::at_any(at, fault)).await;
+            for text in ["Go.", "More."] {
+                say(&world.client(), text).await;
+            }
+            let faults = world.faults().clone();
+            let has_died = tokio::select! {
+                biased;
+                () = faults.died() => true,
+                () = over(&world) => false,
+            };
+            if has_died {
+                world = world.reborn(Faults::none()).await;
+                over(&world).await;
+            }
+            assert_saved(&world, &keeper, &Owner::local(), &format!("{fault:?} at {at}")).await;
+            points += 1;
+            if faults.commits() < at {
+                break;
+            }
+        }
+    }
+    println!("{points} crash points");
+    assert!(points > 20);
+}
+
+#[tokio::test]
+async fn what_is_kept_of_one_owner_is_another_owners_in_no_chat_of_the_same_name() {
+    let keeper = Arc::<Elsewhere>::default();
+    let [ada, bob] = ["ada", "bob"].map(Owner::new);
+    let before = world(&keeper).start().await;
+    say(&before.client_of(ada.clone()), "I am Ada.").await;
+    over(&before).await;
+    let after = world(&keeper).start().await;
+    for owner in [&ada, &bob] {
+        say(&after.client_of(owner.clone()), "Go.").await;
+    }
+    over(&after).await;
+    let count = async |owner: &Owner| {
+        let client = after.client_of(owner.clone());
+        client.thread("c", "b", Some("a")).await.unwrap().unwrap().items
+    };
+    assert_eq!((count(&ada).await, count(&bob).await), (4, 2));
+    assert_saved(&after, &keeper, &bob, "of bob").await;
+}
