@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::{
-    PartialSchema, ToSchema,
+    IntoParams, PartialSchema, ToSchema,
     openapi::{
         Ref, RefOr,
         schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type},
@@ -20,6 +20,25 @@ const VERSION: &str = "1";
 const USUAL: u32 = 50;
 /// How many entries a page has at most.
 const MOST: u32 = 200;
+
+/// What a request says about its page.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PageQuery {
+    /// How many; 50 unless given.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+impl PageQuery {
+    /// The same, checked.
+    pub(crate) fn paging(&self) -> Result<Paging, Problem> {
+        Paging::new(self.limit, self.cursor.as_deref())
+    }
+}
 
 /// What a request says about its page, checked.
 #[derive(Debug)]
@@ -42,6 +61,13 @@ impl Paging {
         entourage_engine::Page { after: self.after.clone(), limit: self.limit + 1, newest_first: true }
     }
 
+    /// What to ask of a transcript that is told from its end: the number of the item before which to go
+    /// on, and how many items.
+    pub(crate) fn items(&self) -> Result<(Option<u64>, u32), Problem> {
+        let before = self.after.as_deref().map(|before| before.parse().map_err(|_| bad_cursor()));
+        Ok((before.transpose()?, self.limit))
+    }
+
     /// The page, from the entries that were asked for.
     pub(crate) fn page<T, V: From<T>>(&self, mut found: Vec<T>, id: impl Fn(&T) -> String) -> Page<V> {
         let shown = self.limit as usize;
@@ -60,7 +86,7 @@ pub(crate) fn checked_limit(limit: Option<u32>) -> Result<u32, Problem> {
     }
 }
 
-/// A part of a list, newest first.
+/// A part of a list: of rows, newest first; of what a transcript tells, the last of it, oldest first.
 #[derive(Debug, Serialize)]
 pub(crate) struct Page<T> {
     /// The entries.
@@ -70,6 +96,12 @@ pub(crate) struct Page<T> {
 }
 
 impl<T> Page<T> {
+    /// A part of what a transcript tells, and the number of the item before which it goes on.
+    pub(crate) fn of_items(told: impl IntoIterator<Item = T>, before: Option<u64>) -> Self {
+        let next_cursor = before.map(|before| encode(&before.to_string()));
+        Self { data: told.into_iter().collect(), next_cursor }
+    }
+
     /// The same page of documents of its entries.
     pub(crate) fn map<V>(self, document: impl FnMut(T) -> V) -> Page<V> {
         Page { data: self.data.into_iter().map(document).collect(), next_cursor: self.next_cursor }

@@ -22,6 +22,19 @@ async fn list(site: &Site, path: &str) -> Vec<Value> {
     site.get(path).await.expect(200)["data"].as_array().expect("a list").clone()
 }
 
+/// The same from pages of one item each, which lead from the end to the beginning.
+async fn walked(site: &Site, path: &str) -> Vec<Value> {
+    let (mut all, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = site.get(&format!("{path}?limit=1{cursor}")).await.expect(200);
+        all.splice(0..0, page["data"].as_array().expect("a list").clone());
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return all,
+        }
+    }
+}
+
 /// A chat that was begun with a message, and decided on it.
 async fn begun(site: &Site, message: &str) -> String {
     let chat = site.post("/api/chats", &json!({ "message": message })).await.expect(201);
@@ -176,6 +189,10 @@ async fn a_task_goes_from_pending_through_a_question_to_success_and_begins_again
         said(&list(&site, &history).await)[5..],
         [says("user", "hello"), says("assistant", "You said: hello")]
     );
+    for path in [history, format!("/api/chats/{chat}/messages")] {
+        assert_eq!(walked(&site, &path).await, list(&site, &path).await);
+        site.get(&format!("{path}?cursor=MTphYmM")).await.problem(400, "invalid-cursor");
+    }
 }
 
 #[tokio::test]
@@ -195,6 +212,8 @@ async fn calls_of_tools_are_documents_of_their_own() {
     assert_eq!(messages[2]["tool_calls"][0]["function"]["name"], "create_note");
     assert_eq!((&messages[3]["tool_call_id"], &messages[3]["content"]), (&call["id"], &call["result"]));
     assert!(messages[4].get("tool_calls").is_none());
+
+    assert_eq!(walked(&site, &format!("/api/sub-agents/{id}/tool-calls")).await, calls);
 
     // As it went: the call was pending, and its sub-agent at work.
     let is_done = |frame: &Frame| frame.event == "task" && frame.data["status"] == "success";

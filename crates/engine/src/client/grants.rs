@@ -23,8 +23,7 @@ impl Client {
     ) -> Result<Vec<Grant>> {
         let status = status.map(|status| status.as_str().into());
         let query = EntityQuery { root, parent: agent, status, page, ..EntityQuery::of(EntityKind::Grant) };
-        let found = self.house.store().entities(&self.scope, query).await?;
-        Ok(found.iter().map(Grant::from_entity).collect::<serde_json::Result<_>>()?)
+        self.select(query).await
     }
 
     /// Takes a grant back: the next call that its rule holds back is asked about again. Doing so
@@ -56,8 +55,7 @@ impl Client {
             page: Page { limit: u32::MAX, ..Page::default() },
             ..EntityQuery::of(EntityKind::Question)
         };
-        let found = self.house.store().entities(&self.scope, query).await?;
-        let mut open = found.iter().map(Question::from_entity).collect::<serde_json::Result<Vec<_>>>()?;
+        let mut open: Vec<Question> = self.select(query).await?;
         let is_covered = |other: &Proposal| (&other.tool, &other.rule) == (&granted.tool, &granted.rule);
         open.retain(|other| other.id != question.id && other.about == About::Approval);
         open.retain(|other| other.proposal.as_deref().is_some_and(is_covered));

@@ -3,7 +3,7 @@
 use entourage_store::{Commit, EntityQuery, Expect, Page, Write};
 use entourage_types::{
     Action, Agent, AgentId, Author, EntityKind, Intervention, InterventionId, InterventionStatus, Post,
-    PostBody, PostId, Record, Status, WaitingOn, WakeupId,
+    PostBody, PostId, Status, WaitingOn, WakeupId,
 };
 
 use super::{Client, checked_text};
@@ -85,8 +85,7 @@ impl Client {
     pub async fn interventions(&self, id: AgentId, page: Page) -> Result<Vec<Intervention>> {
         let agent = self.agent(id).await?;
         let query = EntityQuery { parent: Some(agent.id), page, ..EntityQuery::of(EntityKind::Intervention) };
-        let found = self.house.store().entities(&self.scope, query).await?;
-        Ok(found.iter().map(Intervention::from_entity).collect::<serde_json::Result<_>>()?)
+        self.select(query).await
     }
 
     async fn is_possible(&self, agent: &Agent, action: Action) -> Result<()> {

@@ -23,8 +23,7 @@ impl Client {
     pub async fn sessions(&self, agent: AgentId, page: Page) -> Result<Vec<Session>> {
         let agent = self.agent(agent).await?;
         let query = EntityQuery { parent: Some(agent.id), page, ..EntityQuery::of(Session::KIND) };
-        let found = self.house.store().entities(&self.scope, query).await?;
-        Ok(found.iter().map(Session::from_entity).collect::<serde_json::Result<_>>()?)
+        self.select(query).await
     }
 
     /// Asks for an agent's session to be closed: summed up and archived, once the agent rests. The

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use entourage_store::{EntityQuery, ItemQuery, Page, RunQuery};
-use entourage_types::{CallId, EntityKind, Item, ItemBody, Record, Run, RunId, Status, Task, TaskId};
+use entourage_types::{CallId, EntityKind, Item, ItemBody, Run, RunId, Status, Task, TaskId};
 
 use super::Client;
 use crate::{Error, Result};
@@ -77,8 +77,7 @@ impl Client {
         let status = Some(Status::Queued.as_str().to_owned());
         let query =
             EntityQuery { parent: Some(run.agent), status, page, ..EntityQuery::of(EntityKind::Task) };
-        for entity in self.house.store().entities(&self.scope, query).await? {
-            let task = Task::from_entity(&entity)?;
+        for task in self.select::<Task>(query).await? {
             if calls.contains(&task.call) && !tasks.iter().any(|other| other.id == task.id) {
                 tasks.push(task);
             }

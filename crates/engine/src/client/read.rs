@@ -2,8 +2,8 @@
 
 use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Page, RunQuery};
 use entourage_types::{
-    Agent, AgentId, Event, Item, Note, Question, QuestionId, QuestionStatus, Record, Run, RunId, Status,
-    Task, TaskId,
+    Agent, AgentId, EntityKind, Event, Item, Note, Question, QuestionId, QuestionStatus, Record, Run, RunId,
+    Status, Task, TaskId,
 };
 
 use super::Client;
@@ -60,6 +60,19 @@ impl Client {
         Ok(self.house.store().items(&self.scope, ItemQuery::of(agent, from, limit)).await?)
     }
 
+    /// Items of an agent's transcript before number `before`, or the last ones, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn items_before(&self, agent: AgentId, before: Option<u64>, limit: u32) -> Result<Vec<Item>> {
+        let end = self.agent(agent).await?.items;
+        let end = before.map_or(end, |before| before.min(end));
+        let from = end.saturating_sub(limit.into());
+        // The last ones with what has joined them meanwhile.
+        let count = before.map_or(u32::MAX, |_| u32::try_from(end - from).unwrap_or(u32::MAX));
+        Ok(self.house.store().items(&self.scope, ItemQuery::of(agent, from, count)).await?)
+    }
+
     /// Runs of an agent.
     ///
     /// # Errors
@@ -112,6 +125,16 @@ impl Client {
         page: Page,
     ) -> Result<Vec<Question>> {
         self.records(root, status.map(QuestionStatus::as_str), page).await
+    }
+
+    /// All questions that one agent has asked.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn questions_of(&self, agent: AgentId) -> Result<Vec<Question>> {
+        let page = Page { limit: u32::MAX, ..Page::default() };
+        let query = EntityQuery { parent: Some(agent), page, ..EntityQuery::of(EntityKind::Question) };
+        self.select(query).await
     }
 
     /// One task.
@@ -197,6 +220,11 @@ impl Client {
         page: Page,
     ) -> Result<Vec<R>> {
         let query = EntityQuery { root, status: status.map(Into::into), page, ..EntityQuery::of(R::KIND) };
+        self.select(query).await
+    }
+
+    /// What was asked for, as records.
+    pub(super) async fn select<R: Record>(&self, query: EntityQuery) -> Result<Vec<R>> {
         let found = self.house.store().entities(&self.scope, query).await?;
         Ok(found.iter().map(R::from_entity).collect::<Result<_, _>>()?)
     }

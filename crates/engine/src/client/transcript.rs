@@ -13,6 +13,11 @@ use serde::Serialize;
 use super::Client;
 use crate::{Result, prompt::REFUSED, run::answered};
 
+/// How many items are read to know what an item is about that goes on with them.
+const LEAD: u64 = 64;
+/// How many questions are read at once.
+const QUESTIONS: u32 = 200;
+
 /// One visible entry of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
@@ -72,29 +77,70 @@ impl Client {
     /// # Errors
     /// [`crate::Error::NotFound`].
     pub async fn transcript(&self, id: AgentId) -> Result<Vec<Entry>> {
+        Ok(self.transcript_before(id, None, u32::MAX).await?.0)
+    }
+
+    /// The part of it that `limit` items of the transcript tell, those before number `before` or the last
+    /// ones; and the number before which it goes on, none at the beginning.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`].
+    pub async fn transcript_before(
+        &self,
+        id: AgentId,
+        before: Option<u64>,
+        limit: u32,
+    ) -> Result<(Vec<Entry>, Option<u64>)> {
         let agent = self.agent(id).await?;
         // In this order: what is read meanwhile is there twice, and never missing.
-        let unread = self.house.store().inbox(id).await?;
-        let items = self.items(id, 0, u32::MAX).await?;
+        let unread = if before.is_none() { self.house.store().inbox(id).await? } else { Vec::new() };
+        let end = before.map_or(agent.items, |before| before.min(agent.items));
+        let from = end.saturating_sub(limit.into());
+        let lead = from.saturating_sub(LEAD);
+        // The one behind the part says when the next part begins, and whether its last turn was refused.
+        let count = before.map_or(u32::MAX, |_| u32::try_from(end - lead + 1).unwrap_or(u32::MAX));
+        let items = self.items(id, lead, count).await?;
+        let told = |item: &Item| item.seq >= from && before.is_none_or(|before| item.seq < before);
         let mut telling = self.telling(&agent);
-        let refused = |at: usize| {
-            if !matches!(items[at].body, ItemBody::Turn(_)) {
-                return false;
+        let mut entries = Vec::new();
+        for (at, item) in items.iter().enumerate() {
+            if !was_refused(&items[at..]) {
+                entries.extend(telling.item(item).filter(|_| told(item)));
             }
-            let before_the_next = |item: &&Item| !matches!(item.body, ItemBody::Turn(_));
-            items[at + 1..].iter().take_while(before_the_next).any(is_refusal)
-        };
-        let shown = items.iter().enumerate().filter(|(at, _)| !refused(*at));
-        let mut entries: Vec<Entry> = shown.filter_map(|(_, item)| telling.item(item)).collect();
+        }
         if agent.root == agent.id {
-            let page = Page { limit: u32::MAX, ..Page::default() };
-            let questions = self.questions(Some(id), None, page).await?;
+            let at = |seq: u64| items.iter().find(|item| item.seq == seq).map(|item| item.at);
+            let since = if from > 0 { at(from) } else { None };
+            let questions = self.questions_between(id, since, before.and_then(at)).await?;
             entries.extend(questions.into_iter().map(Telling::question));
             entries.sort_by_key(|entry| entry.at);
         }
         let read: HashSet<PostId> = entries.iter().filter_map(|entry| entry.post).collect();
         entries.extend(unread.iter().filter(|post| !read.contains(&post.id)).filter_map(Telling::unread));
-        Ok(entries)
+        Ok((entries, (from > 0).then_some(from)))
+    }
+
+    /// The questions of a tree that were asked from one moment on and before another, oldest first.
+    async fn questions_between(
+        &self,
+        root: AgentId,
+        since: Option<Time>,
+        until: Option<Time>,
+    ) -> Result<Vec<Question>> {
+        let mut page = Page { limit: QUESTIONS, newest_first: true, ..Page::default() };
+        let mut between = Vec::new();
+        loop {
+            let found = self.questions(Some(root), None, page.clone()).await?;
+            let is_later = |question: &Question| since.is_none_or(|since| question.created >= since);
+            let oldest = found.last().filter(|oldest| found.len() == QUESTIONS as usize && is_later(oldest));
+            page.after = oldest.map(|oldest| oldest.id.to_string());
+            let is_earlier = |question: &Question| until.is_none_or(|until| question.created < until);
+            between.extend(found.into_iter().filter(|question| is_later(question) && is_earlier(question)));
+            if page.after.is_none() {
+                between.reverse();
+                return Ok(between);
+            }
+        }
     }
 
     /// Tells what the conversation with an agent consists of.
@@ -105,10 +151,13 @@ impl Client {
     }
 }
 
-/// Whether the answer before was refused, so that nobody gets to see it.
-fn is_refusal(item: &Item) -> bool {
+/// Whether the first of these is an answer that was refused, so that nobody gets to see it.
+fn was_refused(items: &[Item]) -> bool {
     let refused = [REFUSED, StopReason::ValidationFailed.as_str()];
-    matches!(&item.body, ItemBody::Notice(notice) if refused.contains(&notice.code.as_str()))
+    let is_refusal = |item: &Item| matches!(&item.body, ItemBody::Notice(notice) if refused.contains(&notice.code.as_str()));
+    let is_turn = |item: &Item| matches!(item.body, ItemBody::Turn(_));
+    let [first, after @ ..] = items else { return false };
+    is_turn(first) && after.iter().take_while(|item| !is_turn(item)).any(is_refusal)
 }
 
 impl Telling {

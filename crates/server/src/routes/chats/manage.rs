@@ -8,14 +8,14 @@ use axum::{
 use entourage_engine::NewAgent;
 use entourage_types::{Action, AgentId};
 use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures, ORCHESTRATOR, chat};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
-    page::{Page, Paging},
+    page::{Page, PageQuery},
     state::Served,
     views::{chats::ChatView, schema},
 };
@@ -59,24 +59,13 @@ async fn create(
     Ok((StatusCode::CREATED, AppendHeaders([(LOCATION, location)]), Json(ChatView::from(agent))))
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct Chats {
-    /// How many; 50 unless given.
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u32>,
-    /// `next_cursor` of the page before.
-    cursor: Option<String>,
-}
-
 /// List chats, newest first
 #[utoipa::path(
-    get, path = "/api/chats", tag = "chats", operation_id = "listChats", params(Chats),
+    get, path = "/api/chats", tag = "chats", operation_id = "listChats", params(PageQuery),
     responses((status = 200, description = "A page of chats.", body = ChatPage), Failures)
 )]
-async fn list(caller: Caller, Filter(query): Filter<Chats>) -> Answer<ChatPage> {
-    let paging = Paging::new(query.limit, query.cursor.as_deref())?;
+async fn list(caller: Caller, Filter(query): Filter<PageQuery>) -> Answer<ChatPage> {
+    let paging = query.paging()?;
     let found = caller.client.roots_of(ORCHESTRATOR, paging.query()).await?;
     Ok(Json(paging.page(found, |chat| chat.id.to_string())))
 }

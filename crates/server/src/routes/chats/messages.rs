@@ -9,8 +9,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Answer, Conflict, Failures, chat};
 use crate::{
     Problem,
-    extract::{Body, Caller, Id, IdempotencyKey},
-    page::List,
+    extract::{Body, Caller, Filter, Id, IdempotencyKey},
+    page::{Page, PageQuery},
     state::Served,
     views::{
         chats::{ChatMessageView, Family},
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-type ChatMessageList = List<ChatMessageView>;
+type ChatMessagePage = Page<ChatMessageView>;
 
 pub(super) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new().routes(routes!(send, list))
@@ -56,16 +56,23 @@ async fn send(
     Ok((StatusCode::ACCEPTED, Json(view)))
 }
 
-/// Read the main chat, oldest first
+/// Read the main chat: the last of it, oldest first
+///
+/// A page tells of `limit` items; what was said before is on the next one.
 #[utoipa::path(
     get, path = "/api/chats/{id}/messages", tag = "chats", operation_id = "listChatMessages",
-    params(("id" = schema::ChatId, Path, description = "The chat.")),
-    responses((status = 200, description = "All that was said.", body = ChatMessageList), Failures)
+    params(("id" = schema::ChatId, Path, description = "The chat."), PageQuery),
+    responses((status = 200, description = "A page of what was said.", body = ChatMessagePage), Failures)
 )]
-async fn list(caller: Caller, Id(id): Id<AgentId>) -> Answer<ChatMessageList> {
+async fn list(
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    Filter(query): Filter<PageQuery>,
+) -> Answer<ChatMessagePage> {
     chat(&caller.client, id).await?;
-    let entries = caller.client.transcript(id).await?;
+    let (before, limit) = query.paging()?.items()?;
+    let (entries, next) = caller.client.transcript_before(id, before, limit).await?;
     let family = Family::read(&caller.client, id).await?;
     let documents = entries.into_iter().map(|entry| ChatMessageView::of(id, entry, &family));
-    Ok(Json(List::of(documents)))
+    Ok(Json(Page::of_items(documents, next)))
 }

@@ -2,14 +2,14 @@
 
 use axum::Json;
 use entourage_engine::{Client, Page as Rows};
-use entourage_types::{Agent, AgentId};
+use entourage_types::{Agent, AgentId, Item, ItemBody};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, chat};
 use crate::{
     Problem,
-    extract::{Caller, Id},
-    page::List,
+    extract::{Caller, Filter, Id},
+    page::{List, Page, PageQuery},
     state::Served,
     views::{
         chats::{Family, SubAgentMessageView, SubAgentView, ToolCallDocument, documents, tool_calls},
@@ -18,8 +18,11 @@ use crate::{
 };
 
 type SubAgentList = List<SubAgentView>;
-type SubAgentMessageList = List<SubAgentMessageView>;
-type ToolCallList = List<ToolCallDocument>;
+type SubAgentMessagePage = Page<SubAgentMessageView>;
+type ToolCallPage = Page<ToolCallDocument>;
+
+/// More items than lie between a turn and the last output of its calls.
+const OUTPUTS: u32 = 256;
 
 pub(super) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new()
@@ -62,42 +65,67 @@ async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<SubAgentView> {
     Ok(Json(SubAgentView::of(family.get(id).unwrap_or(&agent), &family)))
 }
 
-/// Read a sub-agent's own history (`sub_agent_messages`), oldest first
+/// Read a sub-agent's own history (`sub_agent_messages`): the last of it, oldest first
+///
+/// A page tells of `limit` items; what was before is on the next one, and the system message on the last.
 #[utoipa::path(
     get, path = "/api/sub-agents/{id}/messages", tag = "chats", operation_id = "listSubAgentMessages",
-    params(("id" = schema::SubAgentId, Path, description = "The sub-agent.")),
-    responses((status = 200, description = "The whole history.", body = SubAgentMessageList), Failures)
+    params(("id" = schema::SubAgentId, Path, description = "The sub-agent."), PageQuery),
+    responses((status = 200, description = "A page of the history.", body = SubAgentMessagePage), Failures)
 )]
-async fn messages(caller: Caller, Id(id): Id<AgentId>) -> Answer<SubAgentMessageList> {
+async fn messages(
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    Filter(query): Filter<PageQuery>,
+) -> Answer<SubAgentMessagePage> {
     let client = &caller.client;
     let agent = sub_agent(client, id).await?;
+    let (before, limit) = query.paging()?.items()?;
     // Items first: a question that an answer is of is there by then.
-    let items = client.items(id, 0, u32::MAX).await?;
-    let mut questions = client.questions(Some(agent.root), None, all()).await?;
-    questions.retain(|question| question.agent == id);
-    let kind = client.kind_of(&agent).await?;
-    Ok(Json(List::of(documents(&agent, &kind.instructions, &items, &questions))))
+    let items = client.items_before(id, before, limit).await?;
+    let questions = client.questions_of(id).await?;
+    let next = beginning(&items);
+    let mut told = documents(&items, &questions);
+    if next.is_none() {
+        let kind = client.kind_of(&agent).await?;
+        told.insert(0, SubAgentMessageView::system(&agent, &kind.instructions));
+    }
+    Ok(Json(Page::of_items(told, next)))
 }
 
-/// List a sub-agent's calls of tools (`sub_agent_tool_calls`), oldest first
+/// List a sub-agent's calls of tools (`sub_agent_tool_calls`): the last of them, oldest first
+///
+/// A page tells of `limit` items; what was asked for before is on the next one.
 #[utoipa::path(
     get, path = "/api/sub-agents/{id}/tool-calls", tag = "chats", operation_id = "listToolCalls",
-    params(("id" = schema::SubAgentId, Path, description = "The sub-agent.")),
-    responses((status = 200, description = "All of them.", body = ToolCallList), Failures)
+    params(("id" = schema::SubAgentId, Path, description = "The sub-agent."), PageQuery),
+    responses((status = 200, description = "A page of calls.", body = ToolCallPage), Failures)
 )]
-async fn calls(caller: Caller, Id(id): Id<AgentId>) -> Answer<ToolCallList> {
+async fn calls(
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    Filter(query): Filter<PageQuery>,
+) -> Answer<ToolCallPage> {
     let client = &caller.client;
     sub_agent(client, id).await?;
+    let (before, limit) = query.paging()?.items()?;
     let last = client.runs(id, Rows { limit: 1, newest_first: true, ..Rows::default() }).await?;
     let steps = match last.first() {
         Some(run) if !run.status.is_terminal() => client.steps(run.id).await?,
         _ => Vec::new(),
     };
     // Items after steps: what has joined the transcript meanwhile is there.
-    let items = client.items(id, 0, u32::MAX).await?;
-    Ok(Json(List::of(tool_calls(&items, &steps))))
+    let mut items = client.items_before(id, before, limit).await?;
+    let next = beginning(&items);
+    if let Some(before) = before {
+        // The calls of the last turn may have their outputs on the page after this.
+        let behind = client.items(id, before, OUTPUTS).await?;
+        items.extend(behind.into_iter().take_while(|item| !matches!(item.body, ItemBody::Turn(_))));
+    }
+    Ok(Json(Page::of_items(tool_calls(&items, &steps), next)))
 }
 
-fn all() -> Rows {
-    Rows { limit: u32::MAX, ..Rows::default() }
+/// The number of the first of these items, where others stand before it.
+fn beginning(items: &[Item]) -> Option<u64> {
+    items.first().map(|first| first.seq).filter(|first| *first > 0)
 }

@@ -2,14 +2,12 @@
 
 use axum::Json;
 use entourage_types::{AgentId, TaskId};
-use serde::Deserialize;
-use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, chat};
 use crate::{
     extract::{Caller, Filter, Id},
-    page::{Page, Paging},
+    page::{Page, PageQuery},
     state::Served,
     views::{
         chats::{ChatTaskView, Family},
@@ -23,26 +21,15 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(get))
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct ChatTasks {
-    /// How many; 50 unless given.
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u32>,
-    /// `next_cursor` of the page before.
-    cursor: Option<String>,
-}
-
 /// List the tasks of a chat, newest first
 #[utoipa::path(
     get, path = "/api/chats/{id}/tasks", tag = "chats", operation_id = "listChatTasks",
-    params(("id" = schema::ChatId, Path, description = "The chat."), ChatTasks),
+    params(("id" = schema::ChatId, Path, description = "The chat."), PageQuery),
     responses((status = 200, description = "A page of tasks.", body = ChatTaskPage), Failures)
 )]
-async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<ChatTasks>) -> Answer<ChatTaskPage> {
+async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQuery>) -> Answer<ChatTaskPage> {
     chat(&caller.client, id).await?;
-    let paging = Paging::new(query.limit, query.cursor.as_deref())?;
+    let paging = query.paging()?;
     let found = caller.client.tasks(Some(id), None, paging.query()).await?;
     let family = Family::read(&caller.client, id).await?;
     let page = paging.page(found, |task| task.id.to_string());

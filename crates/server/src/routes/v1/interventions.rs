@@ -3,14 +3,14 @@
 use axum::{Json, http::StatusCode};
 use entourage_types::{Action, AgentId};
 use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id},
-    page::{Page, Paging},
+    page::{Page, PageQuery},
     state::Served,
     views::{InterventionView, schema},
 };
@@ -58,29 +58,18 @@ async fn intervene(
     Ok((StatusCode::ACCEPTED, Json(done.into())))
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct Interventions {
-    /// How many; 50 unless given.
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u32>,
-    /// `next_cursor` of the page before.
-    cursor: Option<String>,
-}
-
 /// List what was done to an agent, newest first
 #[utoipa::path(
     get, path = "/v1/agents/{id}/interventions", tag = "agents", operation_id = "listInterventions",
-    params(("id" = schema::AgentId, Path, description = "The agent."), Interventions),
+    params(("id" = schema::AgentId, Path, description = "The agent."), PageQuery),
     responses((status = 200, description = "A page of interventions.", body = InterventionPage), Failures)
 )]
 async fn list(
     caller: Caller,
     Id(id): Id<AgentId>,
-    Filter(query): Filter<Interventions>,
+    Filter(query): Filter<PageQuery>,
 ) -> Answer<InterventionPage> {
-    let paging = Paging::new(query.limit, query.cursor.as_deref())?;
+    let paging = query.paging()?;
     let found = caller.client.interventions(id, paging.query()).await?;
     Ok(Json(paging.page(found, |done| done.id.to_string())))
 }

@@ -2,14 +2,12 @@
 
 use axum::Json;
 use entourage_types::AgentId;
-use serde::Deserialize;
-use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter, Id},
-    page::{List, Page, Paging},
+    page::{List, Page, PageQuery},
     state::Served,
     views::{ContextView, LearningView, SessionView, schema},
 };
@@ -31,29 +29,18 @@ async fn learnings(caller: Caller, Id(id): Id<AgentId>) -> Answer<LearningList> 
     Ok(Json(List::of(caller.client.learnings(id).await?)))
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct Sessions {
-    /// How many; 50 unless given.
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u32>,
-    /// `next_cursor` of the page before.
-    cursor: Option<String>,
-}
-
 /// List the closed sessions of an agent, newest first
 #[utoipa::path(
     get, path = "/v1/agents/{id}/sessions", tag = "memory", operation_id = "listSessions",
-    params(("id" = schema::AgentId, Path, description = "The agent."), Sessions),
+    params(("id" = schema::AgentId, Path, description = "The agent."), PageQuery),
     responses((status = 200, description = "A page of sessions.", body = SessionPage), Failures)
 )]
 async fn sessions(
     caller: Caller,
     Id(id): Id<AgentId>,
-    Filter(query): Filter<Sessions>,
+    Filter(query): Filter<PageQuery>,
 ) -> Answer<SessionPage> {
-    let paging = Paging::new(query.limit, query.cursor.as_deref())?;
+    let paging = query.paging()?;
     let found = caller.client.sessions(id, paging.query()).await?;
     Ok(Json(paging.page(found, |session| session.id.to_string())))
 }

@@ -2,14 +2,12 @@
 
 use axum::Json;
 use entourage_types::{AgentId, RunId};
-use serde::Deserialize;
-use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter, Id},
-    page::{List, Page, Paging},
+    page::{List, Page, PageQuery},
     state::Served,
     views::{RunView, StepView, TreeUsageView, schema},
 };
@@ -25,25 +23,14 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
         .routes(routes!(usage))
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct Runs {
-    /// How many; 50 unless given.
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u32>,
-    /// `next_cursor` of the page before.
-    cursor: Option<String>,
-}
-
 /// List the runs of an agent, newest first
 #[utoipa::path(
     get, path = "/v1/agents/{id}/runs", tag = "runs", operation_id = "listRuns",
-    params(("id" = schema::AgentId, Path, description = "The agent."), Runs),
+    params(("id" = schema::AgentId, Path, description = "The agent."), PageQuery),
     responses((status = 200, description = "A page of runs.", body = RunPage), Failures)
 )]
-async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<Runs>) -> Answer<RunPage> {
-    let paging = Paging::new(query.limit, query.cursor.as_deref())?;
+async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQuery>) -> Answer<RunPage> {
+    let paging = query.paging()?;
     let found = caller.client.runs(id, paging.query()).await?;
     Ok(Json(paging.page(found, |run| run.id.to_string())))
 }

@@ -76,18 +76,18 @@ struct Function {
     arguments: String,
 }
 
-/// The history of an agent with these instructions, oldest first.
-pub(crate) fn documents(
-    agent: &Agent,
-    instructions: &str,
-    items: &[Item],
-    questions: &[Question],
-) -> Vec<SubAgentMessageView> {
+impl SubAgentMessageView {
+    /// The first of an agent with these instructions.
+    pub(crate) fn system(agent: &Agent, instructions: &str) -> Self {
+        Draft::new(SubAgentRole::System, instructions).at(agent.id, "system".into(), agent.created)
+    }
+}
+
+/// What these items of a history tell, oldest first.
+pub(crate) fn documents(items: &[Item], questions: &[Question]) -> Vec<SubAgentMessageView> {
     let asked: HashMap<CallId, &Question> =
         questions.iter().map(|question| (question.call, question)).collect();
-    let system = Draft::new(SubAgentRole::System, instructions).at(agent.id, "system".into(), agent.created);
-    let told = items.iter().flat_map(|item| told(item, &asked));
-    std::iter::once(system).chain(told).collect()
+    items.iter().flat_map(|item| told(item, &asked)).collect()
 }
 
 struct Draft {
