@@ -1,6 +1,6 @@
 //! The Store seam: reads, one `claim`, one `commit`, one `changed` hint.
 //!
-//! A store is what passes [`mod@conformance`]. What holds once a call returned stands with the call.
+//! A store is what passes the suite in `conformance`. What holds once a call returned stands with the call.
 
 mod between;
 mod changed;

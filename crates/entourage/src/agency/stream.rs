@@ -15,7 +15,7 @@ use crate::{Error, Result};
 
 /// A stream of what happens on the way to an answer. The items of agents that work for it stand
 /// between the call and its output; those of agents that work side by side are interleaved, each with
-/// its [`Origin`].
+/// its [`Origin`](super::Origin).
 ///
 /// Dropped before its end, it stops what it set off, unless it is [detached](RunStream::detached).
 #[must_use = "nothing is told until it is polled"]
