@@ -7,8 +7,8 @@ use entourage_testkit::{Effects, Fault, Faults, HeldModel, TestTool, World};
 use entourage_tests::{first_tools, one_kind, plain, well_formed};
 use entourage_tools::{Effect, Toolbox};
 use entourage_types::{
-    Action, Agent, AgentId, Answer, Author, EventBody, Input, InterventionStatus, Owner, Post, PostBody,
-    PostId, QuestionStatus, Status, Time, WaitingOn, WakeupId,
+    Action, Agent, AgentId, Answer, Author, Event, EventBody, Input, InterventionStatus, Owner, Post,
+    PostBody, PostId, QuestionStatus, Status, Time, WaitingOn, WakeupId,
 };
 use serde_json::json;
 
@@ -224,6 +224,46 @@ async fn work_given_away_is_dropped_with_the_work_it_was_for() {
         .until(root.id, |event| matches!(event.body, EventBody::AgentCreated { .. }) && event.seq > 20)
         .await;
     assert_eq!(world.client().tree(root.id).await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn whoever_was_there_before_the_dropped_work_is_stopped_and_remembers() {
+    let model = ScriptedModel::deciding(|request: &Request| {
+        let researcher = request.system.contains("You are the Researcher");
+        let write =
+            |message| Script::call("send_message", json!({"recipient": "researcher", "message": message}));
+        Some(Ok(match (researcher, request.messages.last()) {
+            (true, Some(Message::User(text))) if text.contains("look") => {
+                Script::call("ask_user", json!({"question": "Which?"}))
+            }
+            (true, _) => Script::text("I remember."),
+            (false, Some(Message::User(text))) if text.contains("Greet") => write("hello"),
+            (false, Some(Message::User(text))) if text.contains("Find") => write("look"),
+            (false, Some(Message::User(text))) if text.contains("Part") => write("goodbye"),
+            _ => Script::text("Done."),
+        }))
+    });
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Greet it.").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    world.client().send(root.id, "Find it.", None).await.unwrap();
+    let question = world.question(root.id).await;
+    world.asleep(&root).await;
+    let before = world.client().last_event(root.id).await.unwrap();
+    person(&world).intervene(root.id, Action::Modify, Some("Part instead.")).await.unwrap();
+    let over =
+        |event: &Event| matches!(event.body, EventBody::AgentStatus { status, .. } if status.is_terminal());
+    world.until(root.id, |event| event.agent == root.id && event.seq > before && over(event)).await;
+    let question = world.client().question(question.id).await.unwrap();
+    assert_eq!(question.status, QuestionStatus::Expired);
+    let tree = world.client().tree(root.id).await.unwrap();
+    assert_eq!(tree.len(), 2, "nobody was made anew: {tree:?}");
+    let heard: Vec<_> = lines(&world, tree[1].id).await;
+    let [hello, look, goodbye] = ["message: hello", "message: look", "message: goodbye"].map(|text| {
+        heard.iter().position(|line| line == text).unwrap_or_else(|| panic!("{text}: {heard:?}"))
+    });
+    assert!(hello < look && look < goodbye, "{heard:?}");
+    assert_eq!(heard.last().map(String::as_str), Some("turn: I remember.[]"));
 }
 
 #[tokio::test]

@@ -7,13 +7,13 @@ use std::collections::HashSet;
 
 use entourage_store::{EntityQuery, Page};
 use entourage_types::{
-    Action, Agent, AgentId, EntityKind, Output, Record, Scope, Status, StepState, Task, ToolCall,
+    Action, Agent, AgentId, CallId, EntityKind, Output, Record, Scope, Status, StepState, Task, ToolCall,
 };
 use serde_json::{Value, json};
 
 use super::{
     Result, Run,
-    call_tools::{key, output},
+    call_tools::{call_key, key, output},
 };
 
 /// More than one agent can wait for at once.
@@ -27,6 +27,11 @@ pub(super) fn met(value: &mut Value, agent: AgentId) {
 }
 
 impl Run<'_> {
+    /// Whether a call under way waits for an agent that was there before.
+    pub(super) fn was_met(&self, call: CallId) -> bool {
+        self.steps.get(&call_key(call)).is_some_and(|step| !step.value[MET].is_null())
+    }
+
     /// Why an agent cannot answer this one, if so: it waits for an answer of this one, be it by way of
     /// others. What merely is busy answers later.
     pub(super) async fn cannot_answer(&self, agent: &Agent) -> Result<Option<String>> {

@@ -22,7 +22,8 @@ pub(super) struct Dropped {
 }
 
 impl Dropped {
-    /// A new instruction takes its place.
+    /// A new instruction takes its place: whoever was made for it goes, and whoever was there before is
+    /// stopped and keeps what it remembers.
     pub(super) const BY_NEW_WORK: Self =
         Self { cause: "the user changed the work", action: Action::Delete, all: false };
     /// It is stopped; everybody may be written to again.
@@ -60,15 +61,22 @@ impl Run<'_> {
     pub(super) async fn drop_work(&mut self, how: &Dropped) -> Result<()> {
         let mut writes = Vec::new();
         let tasks = self.tasks_of_calls(how.all).await?;
-        for task in &tasks {
-            self.drop_task(task.clone(), how.action, &mut writes);
+        let tasks: Vec<(Task, Action)> = tasks
+            .into_iter()
+            .map(|task| {
+                let action = if self.was_met(task.call) { Action::Stop } else { how.action };
+                (task, action)
+            })
+            .collect();
+        for (task, action) in &tasks {
+            self.drop_task(task.clone(), *action, &mut writes);
         }
         self.answer_for_open_calls(how.cause, &mut writes).await?;
         if !writes.is_empty() {
             self.commit(writes).await?;
         }
-        for task in tasks {
-            self.cut_dropped(&task, how.action);
+        for (task, action) in tasks {
+            self.cut_dropped(&task, action);
         }
         Ok(())
     }
