@@ -13,10 +13,11 @@ use entourage_store::Page;
 use entourage_testkit::{World, WorldBuilder};
 use entourage_tests::{first_tools, one_kind, well_formed};
 use entourage_tools::{Caller, Context, Effect, Outcome, Tool, Toolbox};
-use entourage_types::{Agent, Answer, EventBody, ItemBody, Status, ToolSpec};
+use entourage_types::{Agent, EventBody, ItemBody, Status, ToolSpec};
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
+use tokio_util::sync::CancellationToken;
 
 use crate::chat::{is_orchestrator, main_chat, told};
 
@@ -70,12 +71,11 @@ impl Tool for Meet {
     }
 }
 
-/// Rounds with each number from 1 to 8, in a world for each: all of them in memory, and a fifth as many
-/// on a database file.
+/// Rounds with each number from 1 to 8: most of them in memory, a fifth on a database file.
 async fn with_each_number<F: Future<Output = ()> + Send + 'static>(
     rounds: impl Fn(usize, usize, fn(WorldBuilder) -> WorldBuilder) -> F,
 ) {
-    let in_memory = (1..=8).map(|count| rounds(count, ROUNDS / 8, WorldBuilder::in_memory));
+    let in_memory = (1..=8).map(|count| rounds(count, ROUNDS / 10, WorldBuilder::in_memory));
     let on_file = (1..=8).map(|count| rounds(count, ROUNDS / 40, |builder| builder));
     for lane in join_all(in_memory.chain(on_file).map(tokio::spawn)).await {
         lane.unwrap();
@@ -97,12 +97,24 @@ async fn tools_that_finish_at_the_same_instant_are_one_model_call() {
     .await;
 }
 
+/// The world over HTTP, and who makes a connection for each request.
+async fn served(world: &World) -> (reqwest::Client, String) {
+    entourage_llm::install_tls();
+    let settings = entourage_server::Settings::default();
+    let routes = entourage_server::router(world.beside(), &settings, CancellationToken::new()).unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    (reqwest::Client::builder().pool_max_idle_per_host(0).build().unwrap(), url)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_that_come_at_the_same_instant_are_one_model_call() {
     with_each_number(|count, rounds, stored| async move {
         let model = calls("ask_user", json!({"question": "Which?"}));
         let kinds = one_kind(|kind| kind.limits.max_same_tool = 100);
         let world = stored(World::builder(model.clone()).tools(first_tools()).kinds(kinds)).start().await;
+        let (http, url) = served(&world).await;
         for _ in 0..rounds {
             let root = world.ask(&count.to_string()).await;
             let mut watch = world.client().watch(root.id, 0).await.unwrap();
@@ -114,12 +126,13 @@ async fn answers_that_come_at_the_same_instant_are_one_model_call() {
                     open.push(question.id);
                 }
             }
-            // Each from a house of its own, as from processes that know nothing of each other.
             let answers = open.into_iter().map(|question| {
-                let client = world.client();
-                tokio::spawn(async move { client.answer(question, Answer::Text("this".into())).await })
+                let url = format!("{url}/v1/questions/{question}/answer");
+                tokio::spawn(http.post(url).json(&json!({"answer": "this"})).send())
             });
-            assert!(join_all(answers).await.into_iter().all(|answered| answered.unwrap().is_ok()));
+            for answered in join_all(answers).await {
+                answered.unwrap().unwrap().error_for_status().unwrap();
+            }
             asked_once_about_all(&world, &root, count).await;
         }
         assert_eq!(model.requests().len(), rounds * 2);
