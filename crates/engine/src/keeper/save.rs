@@ -11,7 +11,7 @@ use entourage_store::{Commit, EntityQuery, ItemQuery, Page, Write};
 use entourage_types::{AgentId, EntityKind, EventBody, Record, Scope, Time, Unsaved};
 use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
 
-use super::{KeeperError, ThreadKeeper, in_time, kept};
+use super::{KeeperError, PATIENCE, ThreadKeeper, in_time, kept};
 use crate::House;
 
 /// So many threads are saved at once.
@@ -114,16 +114,27 @@ impl House {
         }
     }
 
-    /// Saves what is still to be saved now: each thread until there is no more of it, or until it fails.
+    /// Saves what is still to be saved now: each thread until there is no more of it or it fails, and all
+    /// of them within 30 seconds.
     pub async fn save_rest(&self) {
         let Some(keeper) = self.keeper() else { return };
         let mut waiting = Waiting::default();
         self.look_for_unsaved(&mut waiting).await;
         let mut under_way = JoinSet::new();
+        let end = self.now() + PATIENCE;
         loop {
             self.begin_to_save(keeper, &mut waiting, &mut under_way);
-            let Some(Ok((agent, saved))) = under_way.join_next().await else { return };
+            let ended = tokio::select! {
+                biased;
+                ended = under_way.join_next() => ended,
+                () = self.clock().sleep_until(end) => return,
+            };
+            let Some(Ok((agent, saved))) = ended else { return };
+            let has_failed = saved.is_err();
             waiting.ended(agent, saved, self.now());
+            if has_failed {
+                waiting.due.remove(&agent);
+            }
         }
     }
 

@@ -231,9 +231,22 @@ async fn a_save_that_fails_or_hangs_is_tried_again_and_keeps_nobody_waiting() {
         assert!(waited < Duration::from_secs(300), "{:?}", elsewhere.lines());
     }
     assert!(waited >= Duration::from_secs(30), "one that hangs is given {waited:?}");
-    agency.close().await;
+    // Nor does one that hangs keep the program from ending, or the other threads from being saved.
+    elsewhere.saves.lock().unwrap().extend([("Developer", Fate::Hangs), ("Developer", Fate::Hangs)]);
+    say(&agency, "More.").await;
+    let time_goes_by = async {
+        loop {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            clock.advance(Duration::from_millis(100));
+        }
+    };
+    tokio::select! {
+        () = agency.close() => {}
+        () = time_goes_by => {}
+    }
     let lines = elsewhere.lines();
-    assert_eq!((lines["c Developer<Ceo"].len(), lines["c Reviewer<Developer"].len()), (4, 2), "{lines:?}");
+    assert_eq!(lines["c Ceo<user"].len(), 8, "{lines:?}");
+    assert_eq!((lines["c Developer<Ceo"].len(), lines["c Reviewer<Developer"].len()), (4, 4), "{lines:?}");
 }
 
 #[tokio::test]
