@@ -1,8 +1,10 @@
 //! Chats over HTTP: the documents of an orchestrator and its sub-agents, and how they change.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use entourage_engine::{Kinds, kinds::parse};
+use async_trait::async_trait;
+use entourage_engine::{Check, Checked, House, Kinds, kinds::parse};
+use entourage_llm::{Script, ScriptedModel};
 use entourage_server::Settings;
 use entourage_store_sqlite::SqliteStore;
 use serde_json::{Value, json};
@@ -14,7 +16,7 @@ use crate::{
 
 /// A house in which nobody works but who is told to.
 async fn site() -> Site {
-    let store = std::sync::Arc::new(SqliteStore::in_memory().expect("a store"));
+    let store = Arc::new(SqliteStore::in_memory().expect("a store"));
     Site::at_rest(store, Settings::default()).await
 }
 
@@ -368,6 +370,37 @@ async fn a_stream_tells_documents_as_they_change_and_resumes_anywhere() {
             assert_eq!(last, told[&document], "after {after}");
         }
     }
+}
+
+/// Lets pass what says `please`.
+struct Polite;
+
+#[async_trait]
+impl Check for Polite {
+    async fn check(&self, checked: &Checked) -> Result<(), String> {
+        if checked.text.contains("please") { Ok(()) } else { Err("it must say please".into()) }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_a_check_refuses_is_taken_back() {
+    const ORCHESTRATOR: &str =
+        "---\nname: orchestrator\nprogram: orchestrate\nchecks: { output: [polite] }\n---\nAnswer.";
+    let kinds = Kinds::none().with(parse("orchestrator.md", ORCHESTRATOR).0.unwrap());
+    let model = ScriptedModel::new([Script::text("Here."), Script::text("Here, please.")]);
+    let house = House::builder(Arc::new(SqliteStore::in_memory().unwrap()), Arc::new(model));
+    let house = house.kinds(kinds).check("polite", Arc::new(Polite)).build();
+    let site = Site::serving(house, Settings::default()).await;
+    let chat = begun(&site, "hello").await;
+    let is_last = |frame: &Frame| frame.data["content"] == "Here, please.";
+    let seen = follow(&site, &chat, 0).await.until(is_last).await;
+    let messages: Vec<&Value> =
+        seen.iter().filter(|frame| frame.event == "message").map(|frame| &frame.data).collect();
+    let [_, told, taken_back, _] = &messages[..] else { panic!("{messages:?}") };
+    assert_eq!((&told["content"], &told["id"]), (&json!("Here."), &taken_back["id"]));
+    assert_eq!((&taken_back["content"], &taken_back["metadata"]["type"]), (&json!(""), &json!("refused")));
+    let there = list(&site, &format!("/api/chats/{chat}/messages")).await;
+    assert_eq!(said(&there), [says("user", "hello"), says("assistant", "Here, please.")]);
 }
 
 #[tokio::test]

@@ -153,14 +153,19 @@ impl Client {
 
 /// Whether the first of these is an answer that was refused, so that nobody gets to see it.
 fn was_refused(items: &[Item]) -> bool {
-    let refused = [REFUSED, StopReason::ValidationFailed.as_str()];
-    let is_refusal = |item: &Item| matches!(&item.body, ItemBody::Notice(notice) if refused.contains(&notice.code.as_str()));
     let is_turn = |item: &Item| matches!(item.body, ItemBody::Turn(_));
     let [first, after @ ..] = items else { return false };
-    is_turn(first) && after.iter().take_while(|item| !is_turn(item)).any(is_refusal)
+    is_turn(first) && after.iter().take_while(|item| !is_turn(item)).any(Telling::refuses)
 }
 
 impl Telling {
+    /// Whether an item says that the answer before it was refused.
+    #[must_use]
+    pub fn refuses(item: &Item) -> bool {
+        let refused = [REFUSED, StopReason::ValidationFailed.as_str()];
+        matches!(&item.body, ItemBody::Notice(notice) if refused.contains(&notice.code.as_str()))
+    }
+
     /// What a person sees of the next item of the agent's transcript.
     pub fn item(&mut self, item: &Item) -> Option<Entry> {
         let (role, text) = match &item.body {

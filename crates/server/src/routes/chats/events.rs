@@ -35,7 +35,8 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 /// Server-sent events: `message`, `task`, `sub_agent` and `tool_call`, each with the whole document as
 /// it stands then, in the order in which they changed. The last document of a change has the number
 /// of the change as its `id`: come back with it as `Last-Event-ID` and nothing is missed; a document
-/// may then come twice, so put it in the place of the one with its id. `caught_up` says that all that
+/// may then come twice, so put it in the place of the one with its id. An answer that a check refuses
+/// comes again as a `message` without content, of the type `refused`: show nothing of it. `caught_up` says that all that
 /// was has been told. `delta` is a piece of a message under way, with a `ChatDelta` as its data.
 #[utoipa::path(
     get, path = "/api/chats/{id}/events", tag = "chats", operation_id = "followChat",
@@ -156,6 +157,9 @@ impl Chat {
                         self.telling.item(&before);
                     }
                 }
+                if Telling::refuses(&item) {
+                    out.extend(self.taken_back(&item).await?);
+                }
                 if let Some(entry) = self.telling.item(&item) {
                     out.push(self.message(entry)?);
                 }
@@ -171,6 +175,16 @@ impl Chat {
         let from = item.seq.saturating_sub(BEFORE.into());
         let count = u32::try_from(item.seq - from).unwrap_or(BEFORE);
         self.client.items(item.agent, from, count).await
+    }
+
+    /// The answer that an item refuses, told again without its words.
+    async fn taken_back(&self, refusal: &Item) -> Result<Option<Document>, Error> {
+        let before = self.before(refusal).await?;
+        let answer = before.iter().rev().find(|item| matches!(item.body, ItemBody::Turn(_)));
+        let answer = answer.filter(|answer| answer.run == refusal.run);
+        let told = answer.and_then(|answer| self.telling.clone().item(answer));
+        let document = told.map(|entry| ChatMessageView::taken_back(self.id, entry, &self.family));
+        Ok(document.map(serde_json::to_value).transpose()?.map(|document| ("message", document)))
     }
 
     fn message(&self, entry: Entry) -> Result<Document, Error> {

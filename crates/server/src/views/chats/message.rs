@@ -69,6 +69,8 @@ enum MessageSort {
     Question,
     /// Something failed.
     Error,
+    /// A check refused it after it was told: there is nothing to show.
+    Refused,
 }
 
 impl ChatMessageView {
@@ -91,6 +93,14 @@ impl ChatMessageView {
             Metadata { task_id: task.or(entry.task), sub_agent_id: own, question_id: entry.question, sort };
         let role = if entry.role == Role::User { ChatRole::User } else { ChatRole::Assistant };
         Self { id, chat_id: chat, role, content: entry.text, metadata, created_at: entry.at }
+    }
+
+    /// The document of an answer that was told before a check refused it.
+    pub(crate) fn taken_back(chat: AgentId, entry: Entry, family: &Family) -> Self {
+        let mut document = Self::of(chat, entry, family);
+        document.content.clear();
+        document.metadata.sort = Some(MessageSort::Refused);
+        document
     }
 
     /// The document of a message that was just taken.
