@@ -1,7 +1,7 @@
 //! Threads that are kept elsewhere, too: whatever dies on the way, all of each is saved, in its order.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex},
 };
 
@@ -26,7 +26,9 @@ struct Elsewhere {
 impl ThreadKeeper for Elsewhere {
     async fn load(&self, thread: &ThreadKey) -> Result<Vec<ItemBody>, KeeperError> {
         let saved = self.saved.lock().unwrap();
-        Ok(saved.get(thread).into_iter().flatten().map(|item| item.body.clone()).collect())
+        let mut seen = BTreeSet::new();
+        let first = saved.get(thread).into_iter().flatten().filter(|item| seen.insert((item.run, item.seq)));
+        Ok(first.map(|item| item.body.clone()).collect())
     }
 
     async fn save(&self, thread: &ThreadKey, items: &[Item]) -> Result<(), KeeperError> {

@@ -53,10 +53,10 @@ pub enum TaskResult {
 }
 
 impl Task {
-    /// The task as it is when its agent takes it up again.
+    /// The task as it is when its agent takes it up again: the call that waited for it has its output.
     #[must_use]
     pub fn again(self, at: Time) -> Self {
-        Self { status: Status::Queued, result: None, updated: at, ..self }
+        Self { status: Status::Queued, wait: false, result: None, updated: at, ..self }
     }
 }
 

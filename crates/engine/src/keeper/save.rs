@@ -173,13 +173,11 @@ impl House {
     /// Saves the next items of a thread. Returns whether there are more.
     async fn save_next(&self, keeper: &dyn ThreadKeeper, agent: AgentId) -> Result<bool, KeeperError> {
         let store = self.store();
-        let page = Page { limit: ROWS, ..Page::default() };
-        let query = EntityQuery { parent: Some(agent), page, ..EntityQuery::of(EntityKind::Unsaved) };
-        let rows = store.entities(&Scope::House, query).await?;
-        let rows = rows.iter().map(Unsaved::from_entity).collect::<serde_json::Result<Vec<_>>>()?;
-        let Some(first) = rows.first() else { return Ok(false) };
+        let Some(first) = self.unsaved(agent, 1).await?.into_iter().next() else { return Ok(false) };
         let query = ItemQuery::of(agent, first.from, ITEMS);
         let items = store.items(&Scope::from(&first.owner), query).await?;
+        // Read after the items, so that what joined between the two is saved once.
+        let rows = self.unsaved(agent, ROWS).await?;
         let mut done = Commit::new(self.now());
         // Of a tree that was forgotten meanwhile there is nothing to save.
         let mut last = u64::MAX;
@@ -201,5 +199,13 @@ impl House {
         }
         store.commit(done).await?;
         Ok(more || rows.iter().any(|row| row.first > last))
+    }
+
+    /// What is still to be saved of a thread, in its order.
+    async fn unsaved(&self, agent: AgentId, limit: u32) -> Result<Vec<Unsaved>, KeeperError> {
+        let page = Page { limit, ..Page::default() };
+        let query = EntityQuery { parent: Some(agent), page, ..EntityQuery::of(EntityKind::Unsaved) };
+        let rows = self.store().entities(&Scope::House, query).await?;
+        Ok(rows.iter().map(Unsaved::from_entity).collect::<serde_json::Result<_>>()?)
     }
 }

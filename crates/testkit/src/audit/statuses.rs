@@ -48,25 +48,38 @@ pub(super) fn check(whole: &Whole, found: &mut Found) {
 }
 
 /// A task is under way, for the first time or again, from the commit on that posts the words it is
-/// about, or in which its agent reads them.
+/// about, or in which its agent reads them, or that it is to try again.
 pub(super) fn tasks(facts: &[Fact], found: &mut Found) {
     let mut posts: BTreeMap<PostId, TaskId> = BTreeMap::new();
+    let mut retries: BTreeMap<PostId, AgentId> = BTreeMap::new();
     for fact in facts {
         let Fact::Committed(commit) = fact else { continue };
         let mut about: BTreeSet<TaskId> = BTreeSet::new();
+        let mut trying: BTreeSet<AgentId> = BTreeSet::new();
         for write in &commit.writes {
             match write {
                 Write::Post(Post { id, body: PostBody::Message { task: Some(task), .. }, .. }) => {
                     posts.insert(*id, *task);
                     about.insert(*task);
                 }
-                Write::Read(id) => about.extend(posts.get(id)),
+                Write::Post(Post {
+                    id,
+                    agent,
+                    body: PostBody::Intervention { action: Action::Retry, .. },
+                    ..
+                }) => {
+                    retries.insert(*id, *agent);
+                }
+                Write::Read(id) => {
+                    about.extend(posts.get(id));
+                    trying.extend(retries.get(id));
+                }
                 _ => {}
             }
         }
         for write in &commit.writes {
             let Write::Task(task) = write else { continue };
-            let begun = task.status.is_terminal() || about.contains(&task.id);
+            let begun = task.status.is_terminal() || about.contains(&task.id) || trying.contains(&task.to);
             found.must(begun, Ended, task.to, || format!("{} is under way, and nobody said why", task.id));
         }
     }
