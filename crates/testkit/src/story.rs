@@ -14,6 +14,11 @@ use crate::{Between, Effects, Fact, Fault, Faults, Violation, Witness, World, Wo
 /// How long a telling may take at most.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// A house at work has news within this time, however slow the machine.
+const STILL: Duration = Duration::from_secs(2);
+/// The longest that whoever failed once or twice waits before the next attempt.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
 /// What a person does about a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Act {
@@ -277,8 +282,12 @@ impl Story {
                 }
                 _ => {}
             }
-            // The witness is there as long as the world is.
-            let _ = news.changed().await;
+            // The witness is there as long as the world is. Where nothing comes, somebody who failed may
+            // wait for the moment to try again.
+            let is_still = tokio::time::timeout(STILL, news.changed()).await.is_err();
+            if is_still && !world.faults().dead() {
+                world.clock().advance(TRY_AGAIN);
+            }
         }
     }
 }
