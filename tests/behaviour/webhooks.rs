@@ -205,8 +205,6 @@ async fn everything_is_told_under_one_id_whatever_dies_at_whatever_commit() {
                     Err(other) => panic!("{other}"),
                 }
                 assert_eq!(world.ended(root.id).await.status, Status::Succeeded, "{fault:?} at {at}");
-                // A commit that was under way at the death is found when the outbox is next read through.
-                world.clock().advance(Duration::from_secs(6 * 60));
             }
             assert_eq!(letters.told("ours", 5).await, TOLD, "{fault:?} at {at}");
             all_are(&world, DeliveryStatus::Delivered).await;

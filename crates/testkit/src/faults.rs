@@ -40,6 +40,9 @@ struct Inner {
     lost: Mutex<Option<AgentId>>,
     taken: Notify,
     plan: Option<(u64, Fault)>,
+    /// Commits that have begun and neither returned nor been given up.
+    under_way: AtomicU64,
+    idle: Notify,
     /// Whether commits without a fence count too.
     any: bool,
 }
@@ -103,9 +106,40 @@ impl Faults {
         self.inner.died.notify_waiters();
     }
 
+    /// Returns once no commit is under way: what a process began has happened, or never will.
+    pub(crate) async fn settled(&self) {
+        loop {
+            let idle = self.inner.idle.notified();
+            tokio::pin!(idle);
+            idle.as_mut().enable();
+            if self.inner.under_way.load(Ordering::SeqCst) == 0 {
+                return;
+            }
+            idle.await;
+        }
+    }
+
     fn die<T>(&self) -> Result<T> {
         self.kill();
         Err(Error::Closed)
+    }
+}
+
+/// A commit under way.
+struct UnderWay<'f>(&'f Faults);
+
+impl<'f> UnderWay<'f> {
+    fn new(faults: &'f Faults) -> Self {
+        faults.inner.under_way.fetch_add(1, Ordering::SeqCst);
+        Self(faults)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        if self.0.inner.under_way.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.0.inner.idle.notify_waiters();
+        }
     }
 }
 
@@ -119,16 +153,21 @@ impl Between for Faults {
     }
 
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
+        let under_way = UnderWay::new(self);
         if commit.fence.is_none() && !self.inner.any {
             return store.commit(commit).await;
         }
         let number = self.inner.commits.fetch_add(1, Ordering::SeqCst) + 1;
         match self.inner.plan.filter(|(at, _)| *at == number).map(|(_, fault)| fault) {
             None => store.commit(commit).await,
-            Some(Fault::Hang) => std::future::pending().await,
+            Some(Fault::Hang) => {
+                drop(under_way);
+                std::future::pending().await
+            }
             Some(Fault::DieBefore) => self.die(),
             Some(Fault::DieAfter) => {
-                store.commit(commit).await?;
+                // Refused or not: nobody hears of it.
+                let _ = store.commit(commit).await;
                 self.die()
             }
             Some(Fault::LoseEpoch) => {

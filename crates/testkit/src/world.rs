@@ -7,7 +7,7 @@ use entourage_engine::{
     dispatch::{Dispatcher, Embedded, Settings},
 };
 use entourage_llm::{Model, ScriptedModel};
-use entourage_store::Store;
+use entourage_store::{Commit, Store};
 use entourage_tools::Toolbox;
 use entourage_types::{Agent, AgentId, Event, EventBody, Owner, Question, QuestionStatus, Status};
 use tokio::task::JoinSet;
@@ -249,10 +249,14 @@ impl World {
     /// # Panics
     /// When a worker panicked.
     pub async fn reborn(self, faults: Faults) -> Self {
-        let Self { store, clock, builder, stop, mut workers, witness, .. } = self;
+        let Self { store, clock, builder, stop, mut workers, witness, faults: last, .. } = self;
         stop.cancel();
         workers.abort_all();
         while workers.join_next().await.is_some() {}
+        // A process writes nothing once it is dead: what it has handed to the store is there by now, and
+        // what nobody waits for any more goes with the next commit.
+        last.settled().await;
+        must(store.commit(Commit::new(clock.now())).await, "the store answers");
         live(store, clock, builder, faults, witness)
     }
 
