@@ -73,8 +73,11 @@ impl Writer {
         let (author, answer) = oneshot::channel();
         locked(&self.shared.waiting).push(Job { work, author });
         if self.at_once {
-            // Whoever else is about to commit comes first, and joins the group.
+            // Whoever else is about to commit comes first, and joins the group. An author who gives up
+            // here leaves the job to the thread.
+            let mut left = Left(Some(self));
             tokio::task::yield_now().await;
+            left.0 = None;
             self.shared.work_unless_busy();
         }
         if !self.at_once || self.shared.long.load(Ordering::Relaxed) {
@@ -86,6 +89,17 @@ impl Writer {
     fn wake(&self) {
         if let Some(thread) = &self.thread {
             thread.thread().unpark();
+        }
+    }
+}
+
+/// A job that waits and that nobody writes unless somebody comes along.
+struct Left<'w>(Option<&'w Writer>);
+
+impl Drop for Left<'_> {
+    fn drop(&mut self) {
+        if let Some(writer) = self.0 {
+            writer.wake();
         }
     }
 }

@@ -7,10 +7,11 @@ use std::{
     path::Path,
     process::{Command, Stdio},
     sync::Arc,
+    time::Duration,
 };
 
-use entourage_store::Error;
-use entourage_store_sqlite::{Settings, SqliteStore};
+use entourage_store::{Error, Store};
+use entourage_store_sqlite::{Durability, Settings, SqliteStore};
 use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -141,4 +142,20 @@ async fn the_victim() {
         author.say(&store, "still here").await.unwrap();
         println!("said {number}");
     }
+}
+
+#[tokio::test]
+async fn what_its_author_gives_up_is_written_without_anybody_else_coming_along() {
+    let directory = TempDir::new().unwrap();
+    let settings = Settings { durability: Durability::Normal, ..Settings::default() };
+    let store = SqliteStore::open(directory.path().join("house.db"), settings).unwrap();
+    let mut author = Author::begin(&store).await.unwrap();
+    let mut changed = store.changed();
+    tokio::select! {
+        biased;
+        said = author.say(&store, "Never mind.") => panic!("it did not wait for others: {said:?}"),
+        () = std::future::ready(()) => {}
+    }
+    tokio::time::timeout(Duration::from_secs(30), changed.recv()).await.expect("it is written").unwrap();
+    assert_eq!(assert_whole(&store).await.unwrap(), 1);
 }
