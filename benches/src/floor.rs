@@ -55,6 +55,13 @@ impl Log {
         Ok(Self { connection: RefCell::new(connection) })
     }
 
+    /// The same with every commit on disk when it returns.
+    pub(crate) fn open_durable(path: &Path) -> Result<Self> {
+        let log = Self::open(path)?;
+        log.connection.borrow().pragma_update(None, "synchronous", "FULL")?;
+        Ok(log)
+    }
+
     /// Appends rows of these sizes in one commit.
     pub(crate) fn append(&self, rows: &[usize]) -> Result<()> {
         let mut connection = self.connection.borrow_mut();
@@ -77,8 +84,7 @@ pub(crate) struct Grouped {
 
 impl Grouped {
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let log = Log::open(path)?;
-        log.connection.borrow().pragma_update(None, "synchronous", "FULL")?;
+        let log = Log::open_durable(path)?;
         let (jobs, queue) = mpsc::channel::<(Rows, oneshot::Sender<()>)>();
         std::thread::spawn(move || {
             while let Ok(first) = queue.recv() {

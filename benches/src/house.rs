@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Result, bail, ensure};
 use async_trait::async_trait;
 use entourage_engine::{
-    Client, House, Kinds, NewAgent,
+    Client, Clock, House, Kinds, NewAgent, SystemClock,
     dispatch::{self, Dispatcher as _, Embedded},
 };
 use entourage_llm::{Connection, Provider, Router, Settings as ModelSettings};
@@ -64,9 +64,23 @@ impl Bed {
         tools: Toolbox,
         (durability, at_once): (Durability, usize),
     ) -> Result<Self> {
-        let directory = tempfile::tempdir()?;
         let settings = Settings { durability, ..Settings::default() };
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(database(directory.path()), settings)?);
+        let layer = |store| -> Arc<dyn Store> { Arc::new(store) };
+        Self::placed(server, script, (kinds, tools), (settings, at_once), layer, Arc::new(SystemClock))
+    }
+
+    /// Starts a house with these kinds and tools, on a store with these settings behind `layer`, with so
+    /// many agents at work at once, by this clock.
+    pub(crate) fn placed(
+        server: &Server,
+        script: Script,
+        (kinds, tools): (Kinds, Toolbox),
+        (settings, at_once): (Settings, usize),
+        layer: impl FnOnce(SqliteStore) -> Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self> {
+        let directory = tempfile::tempdir()?;
+        let store = layer(SqliteStore::open(database(directory.path()), settings)?);
         let connection = Connection {
             base_url: Some(server.base(script)),
             key: Some("none".into()),
@@ -80,6 +94,7 @@ impl Bed {
         let house = House::builder(Arc::clone(&store), Arc::new(model))
             .kinds(kinds)
             .tools(tools)
+            .clock(clock)
             .stopping(stop.clone())
             .build();
         let (advance, clock, stopped) = (Arc::new(house.clone()), Arc::clone(house.clock()), stop.clone());

@@ -96,14 +96,19 @@ impl Server {
         format!("{}/chat/completions", self.base(script))
     }
 
+    /// How many requests it got so far.
+    pub(crate) async fn asked(&self) -> Result<u64> {
+        Ok(serde_json::from_slice(&self.get("asked").await?)?)
+    }
+
+    async fn get(&self, what: &str) -> Result<Bytes> {
+        let url = format!("http://{}/{what}", self.address);
+        Ok(crate::floor::client()?.get(url).send().await?.bytes().await?)
+    }
+
     /// The last `count` requests that it got, oldest first.
     pub(crate) async fn sent(&self, count: usize) -> Result<Vec<Bytes>> {
-        let list = crate::floor::client()?
-            .get(format!("http://{}/sent", self.address))
-            .send()
-            .await?
-            .bytes()
-            .await?;
+        let list = self.get("sent").await?;
         let bodies: Vec<Box<RawValue>> = serde_json::from_slice(&list)?;
         let skipped = bodies.len().checked_sub(count).context("the model server was asked less often")?;
         Ok(bodies.into_iter().skip(skipped).map(|body| Bytes::from(body.get().to_owned())).collect())
@@ -118,7 +123,14 @@ impl Drop for Server {
     }
 }
 
-type Sent = Arc<Mutex<VecDeque<Bytes>>>;
+type Sent = Arc<Mutex<Requests>>;
+
+/// What it was asked.
+#[derive(Debug, Default)]
+struct Requests {
+    count: u64,
+    last: VecDeque<Bytes>,
+}
 
 /// The pieces of an answer.
 type Chunks = Arc<[Bytes]>;
@@ -143,6 +155,7 @@ pub(crate) async fn serve() -> Result<()> {
     let app = Router::new()
         .route("/{script}/v1/chat/completions", post(complete))
         .route("/sent", get(sent))
+        .route("/asked", get(asked))
         .layer(DefaultBodyLimit::disable())
         .with_state((Sent::default(), Answers::made()));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
@@ -156,9 +169,13 @@ pub(crate) async fn serve() -> Result<()> {
     Ok(())
 }
 
+async fn asked(State((sent, _)): State<(Sent, Answers)>) -> String {
+    sent.lock().unwrap_or_else(PoisonError::into_inner).count.to_string()
+}
+
 async fn sent(State((sent, _)): State<(Sent, Answers)>) -> Vec<u8> {
     let sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
-    let bodies: Vec<&[u8]> = sent.iter().map(|body| &body[..]).collect();
+    let bodies: Vec<&[u8]> = sent.last.iter().map(|body| &body[..]).collect();
     [b"[".as_slice(), &bodies.join(&b','), b"]"].concat()
 }
 
@@ -183,10 +200,11 @@ async fn complete(
     };
     {
         let mut sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
-        if sent.len() == KEPT {
-            sent.pop_front();
+        sent.count += 1;
+        if sent.last.len() == KEPT {
+            sent.last.pop_front();
         }
-        sent.push_back(request);
+        sent.last.push_back(request);
     }
     let stream = stream::unfold((chunks, 0), move |(chunks, at)| async move {
         let chunk = chunks.get(at)?.clone();

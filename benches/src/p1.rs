@@ -17,7 +17,7 @@ use crate::{
 /// Rounds; in each, every side has its turn.
 const ROUNDS: usize = 12;
 /// Commits of one run that nobody can do without: the message, and one for each of seven steps.
-const COMMITS: usize = 8;
+pub(crate) const COMMITS: usize = 8;
 
 /// The floor's run: these requests, these rows.
 struct Floor {

@@ -16,9 +16,8 @@ use tokio::{
     net::TcpListener,
     sync::{Barrier, watch},
 };
-use tokio_util::sync::CancellationToken;
 
-use crate::{Benches, house::Bed, model::Script, report::Report, seed};
+use crate::{Benches, house::Bed, model::Script, report::Report, seed, served::Served};
 
 /// Events that were missed.
 const MISSED: u64 = 10_000;
@@ -37,17 +36,11 @@ const TAIL: usize = 128;
 
 pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
     let bed = Arc::new(benches.house.block_on(async { Bed::start(&benches.model, Script::Text) })?);
-    let stop = CancellationToken::new();
-    let address = benches.house.block_on(async {
-        let listener = entourage_server::bind(([127, 0, 0, 1], 0).into()).await?;
-        let address = listener.local_addr()?;
-        let settings = entourage_server::Settings::default();
-        tokio::spawn(entourage_server::serve(listener, bed.house.clone(), settings, stop.clone()));
-        anyhow::Ok(address)
-    })?;
+    let served = benches.house.block_on(Served::start(&bed))?;
+    let address = served.address;
     caught_up(benches, &bed, address, report)?;
     followed(benches, &bed, address, report)?;
-    stop.cancel();
+    served.stop();
     benches.house.block_on(async { Arc::into_inner(bed).context("the house is still in use")?.end().await })
 }
 

@@ -31,7 +31,11 @@ mod select;
 mod usage;
 mod writer;
 
-use std::{path::Path, sync::Arc, time::Instant};
+use std::{
+    path::Path,
+    sync::{Arc, atomic::AtomicU64},
+    time::Instant,
+};
 
 use async_trait::async_trait;
 use entourage_store::{
@@ -68,7 +72,7 @@ pub enum Durability {
 }
 
 /// How a database is opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     /// What a commit that returned has survived.
     pub durability: Durability,
@@ -76,11 +80,13 @@ pub struct Settings {
     pub readers: usize,
     /// Whether a database of an older version is brought to this program's; otherwise it is refused.
     pub migrate: bool,
+    /// Where every statement that begins is counted, for measurements; nothing is counted without.
+    pub statements: Option<Arc<AtomicU64>>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { durability: Durability::Full, readers: 4, migrate: true }
+        Self { durability: Durability::Full, readers: 4, migrate: true, statements: None }
     }
 }
 
@@ -103,8 +109,7 @@ impl SqliteStore {
     /// [`Error::InUse`] when a process has it open; [`Error::Unusable`] when the file is not a
     /// database of this program, is of a newer version, or cannot be written.
     pub fn open(path: impl AsRef<Path>, settings: Settings) -> Result<Self> {
-        let Settings { durability, readers, migrate } = settings;
-        Self::start(path.as_ref(), Some(durability), readers, migrate, None)
+        Self::start(path.as_ref(), Some(settings.durability), &settings, None)
     }
 
     /// The version of the database at `path`: how many of this program's migrations it has had.
@@ -127,14 +132,13 @@ impl SqliteStore {
             why: format!("no directory can be made in it: {error}"),
         })?;
         let path = directory.path().join("entourage.db");
-        Self::start(&path, None, 2, true, Some(directory))
+        Self::start(&path, None, &Settings { readers: 2, ..Settings::default() }, Some(directory))
     }
 
     fn start(
         path: &Path,
         durability: Option<Durability>,
-        readers: usize,
-        migrate: bool,
+        settings: &Settings,
         temporary: Option<TempDir>,
     ) -> Result<Self> {
         // However the path was put and wherever the process goes, it is the same file and lock.
@@ -148,8 +152,14 @@ impl SqliteStore {
                 .map_err(|error| unusable(error, "its directory cannot be made"))?;
         }
         let lock = lock::take(path)?;
-        let writer = open::writer(path, durability, migrate)?;
-        let readers = (0..readers.max(1)).map(|_| open::reader(path)).collect::<Result<Vec<_>>>()?;
+        let mut writer = open::writer(path, durability, settings.migrate)?;
+        let mut readers =
+            (0..settings.readers.max(1)).map(|_| open::reader(path)).collect::<Result<Vec<_>>>()?;
+        if let Some(count) = &settings.statements {
+            std::iter::once(&mut writer)
+                .chain(&mut readers)
+                .try_for_each(|on| open::count_statements(on, count))?;
+        }
         let hints = Hints::new(HINTS);
         let no_thread = |error| unusable(error, "a thread cannot be started");
         Ok(Self {

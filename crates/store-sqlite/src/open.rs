@@ -1,9 +1,19 @@
 //! Opening: is it ours, is it of a version we know, may we write; and only then the settings.
 
-use std::path::Path;
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use entourage_store::{Error, Result};
-use rusqlite::{Connection, OpenFlags, config::DbConfig};
+use rusqlite::{
+    Connection, OpenFlags,
+    config::DbConfig,
+    trace::{TraceEvent, TraceEventCodes},
+};
 
 use crate::{Durability, fault::Fault, migrate};
 
@@ -95,6 +105,15 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(Fault::from)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(connection)
+}
+
+/// Counts each statement that begins on this connection.
+pub(crate) fn count_statements(connection: &mut Connection, count: &Arc<AtomicU64>) -> Result<()> {
+    let count = Arc::clone(count);
+    let counted = move |_: TraceEvent<'_>| {
+        count.fetch_add(1, Ordering::Relaxed);
+    };
+    Ok(connection.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(counted)).map_err(Fault::from)?)
 }
 
 /// How many migrations a database of ours has had; none when it is still empty. Only reads: a

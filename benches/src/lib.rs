@@ -1,0 +1,147 @@
+//! Benchmarks as ratios to a floor, in one program.
+//!
+//! The floors do only the unavoidable: the same requests over HTTP, the same rows into SQLite. Both
+//! sides are measured in turns, in one process, against a model server in another. What must be
+//! reached is a ratio, so that it holds on any machine.
+
+pub mod counts;
+mod cpu;
+mod floor;
+mod house;
+mod model;
+mod p1;
+mod p1s;
+mod p2;
+mod p3;
+mod p4;
+mod p5;
+mod p6;
+mod p7;
+mod p8;
+mod report;
+mod seed;
+mod served;
+
+use std::{io::Write as _, path::PathBuf, process::ExitCode};
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use tokio::runtime::{Builder, Runtime};
+
+use model::Server;
+use report::Report;
+
+/// Benchmarks of the house, as ratios to programs that do only the unavoidable.
+#[derive(Debug, Parser)]
+#[command(disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// End with an error when something that must be reached is missed
+    #[arg(long, global = true)]
+    check: bool,
+    /// JSON instead of a table
+    #[arg(long, global = true)]
+    json: bool,
+    /// Runs in each round of P1 and P3; there are twelve rounds
+    #[arg(long, global = true, default_value_t = 60, value_name = "N")]
+    runs: usize,
+    /// Suspended agents in the database of P5
+    #[arg(long, global = true, default_value_t = 100_000, value_name = "N")]
+    agents: usize,
+    /// Runs in the large database of P8; a million take 2.5 GB
+    #[arg(long, global = true, default_value_t = 1_000_000, value_name = "N")]
+    history: usize,
+    /// The program of P5
+    #[arg(long, global = true, default_value = "target/release/entourage", value_name = "FILE")]
+    binary: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, Subcommand)]
+enum What {
+    /// CPU of a durable run: four model calls, three tool calls
+    P1,
+    /// CPU of the same run over HTTP, followed to its end, every commit on disk
+    P1s,
+    /// A thousand runs in flight with a model that takes its time: throughput, latency, memory
+    P2,
+    /// One delegation and back, and how the cost grows with depth
+    P3,
+    /// One more turn on a long transcript: CPU, and bytes written
+    P4,
+    /// Start to listening and idle memory, with and without suspended agents
+    P5,
+    /// Streaming: CPU per token, time to the first
+    P6,
+    /// Events over HTTP: catching up with ten thousand, a thousand followers
+    P7,
+    /// CPU of a run with few and with many runs in the database
+    P8,
+    /// Everything (the default)
+    All,
+    /// The runs of P1 by the house alone, for a profiler
+    Profile,
+    /// The turns of P4 by the house alone, for a profiler
+    ProfileTurns,
+    #[command(hide = true)]
+    Model,
+}
+
+/// Where the sides run: the floors on one thread, the house as its program runs it.
+struct Benches {
+    floor: Runtime,
+    house: Runtime,
+    model: Server,
+}
+
+impl Benches {
+    fn start() -> Result<Self> {
+        Ok(Self {
+            floor: Builder::new_current_thread().enable_all().build()?,
+            house: entourage::runtime()?,
+            model: Server::start()?,
+        })
+    }
+}
+
+/// The benchmarks' program.
+///
+/// # Errors
+/// When something that is measured fails.
+pub fn run() -> Result<ExitCode> {
+    let cli = Cli::parse();
+    let what = cli.what.unwrap_or(What::All);
+    if let What::Model = what {
+        Builder::new_multi_thread().enable_all().build()?.block_on(model::serve())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let benches = Benches::start()?;
+    let mut report = Report::default();
+    match what {
+        What::P1 => p1::measure(&benches, cli.runs, &mut report)?,
+        What::P1s => p1s::measure(&benches, cli.runs, &mut report)?,
+        What::P2 => p2::measure(&benches, &mut report)?,
+        What::P3 => p3::measure(&benches, cli.runs, &mut report)?,
+        What::P4 => p4::measure(&benches, &mut report)?,
+        What::P5 => p5::measure(&benches, &cli.binary, cli.agents, &mut report)?,
+        What::P6 => p6::measure(&benches, &mut report)?,
+        What::P7 => p7::measure(&benches, &mut report)?,
+        What::P8 => p8::measure(&benches, cli.history, &mut report)?,
+        What::Profile => p1::house_alone(&benches, cli.runs)?,
+        What::ProfileTurns => p4::house_alone(&benches)?,
+        What::All | What::Model => {
+            p1::measure(&benches, cli.runs, &mut report)?;
+            p1s::measure(&benches, cli.runs, &mut report)?;
+            p2::measure(&benches, &mut report)?;
+            p3::measure(&benches, cli.runs, &mut report)?;
+            p4::measure(&benches, &mut report)?;
+            p6::measure(&benches, &mut report)?;
+            p7::measure(&benches, &mut report)?;
+            p8::measure(&benches, cli.history, &mut report)?;
+            p5::measure(&benches, &cli.binary, cli.agents, &mut report)?;
+        }
+    }
+    let shown = if cli.json { report.json()? } else { report.table() };
+    std::io::stdout().write_all(shown.as_bytes())?;
+    Ok(if cli.check && report.missed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
