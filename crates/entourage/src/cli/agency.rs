@@ -15,6 +15,7 @@ use super::{
     failure::{Exit, Failure},
     globals::Globals,
     out,
+    text::text,
 };
 
 const AFTER_HELP: &str = "\
@@ -62,7 +63,7 @@ impl Agency {
 fn list(globals: &Globals) -> Result<Exit> {
     let (kinds, findings) = entourage::loaded_kinds(&globals.settings()?)?;
     if !globals.quiet {
-        mistakes(&findings).for_each(|mistake| out::note(&mistake));
+        mistakes(&findings).for_each(out::note);
     }
     let paint = out::stdout();
     for agency in kinds.agencies() {
@@ -70,7 +71,7 @@ fn list(globals: &Globals) -> Result<Exit> {
             out::json(&**agency)?;
         } else {
             let agents = agency.chart.agents().join(", ");
-            out::result(&format!("{}  {} ({agents})", paint.bold(&agency.name), agency.description))?;
+            out::result(text![paint.bold(&agency.name), "  ", &agency.description, " (", agents, ")"])?;
         }
     }
     if kinds.agencies().next().is_none() && !globals.quiet {
@@ -89,7 +90,7 @@ fn graph(globals: &Globals, given: &str, mermaid: bool) -> Result<Exit> {
     } else if mermaid {
         out::result(agency.chart.mermaid().trim_end())?;
     } else {
-        out::result(&format!("{}\n{}", agency.chart.tree(), agency.chart.mermaid().trim_end()))?;
+        out::result(format!("{}\n{}", agency.chart.tree(), agency.chart.mermaid().trim_end()))?;
     }
     Ok(Exit::Done)
 }

@@ -6,7 +6,9 @@ use super::{
     backend::{self, Purpose, Result},
     failure::Exit,
     globals::Globals,
-    out, words,
+    out,
+    text::text,
+    words,
 };
 
 const AFTER_HELP: &str = "\
@@ -35,10 +37,10 @@ impl Agents {
                 continue;
             }
             let status = words::status(agent.status, agent.waiting_on);
-            let (sign, status) = (words::sign(agent.status), paint.status(agent.status, &status));
-            let (id, kind) = (paint.dim(&agent.id.to_string()), paint.bold(&agent.kind));
+            let (sign, status) = (words::sign(agent.status), paint.status(agent.status, status));
+            let (id, kind) = (paint.dim(agent.id), paint.bold(&agent.kind));
             let sign = paint.status(agent.status, sign);
-            out::result(&format!("{sign} {id} {kind} {status} {}", words::cut(&agent.title, 60)))?;
+            out::result(text![sign, " ", id, " ", kind, " ", status, " ", words::cut(&agent.title, 60)])?;
         }
         if agents.is_empty() && !globals.json && !globals.quiet {
             out::note("no agents yet; `entourage run \"…\"` makes one");

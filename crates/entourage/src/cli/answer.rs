@@ -97,7 +97,7 @@ impl Answer {
                 true => "the agent goes on".to_owned(),
                 false => format!("go on with: entourage run --resume {}{}", question.root, globals.again()),
             };
-            out::note(&format!("{}; {next}", question.status));
+            out::note(format!("{}; {next}", question.status));
         }
         Ok(Exit::Done)
     }

@@ -45,7 +45,7 @@ impl Backup {
         let tell = move |copied: Copied| {
             if tells && last.elapsed() >= TOLD {
                 last = Instant::now();
-                out::note(&format!("{} of about {}", size(copied.bytes), size(copied.of)));
+                out::note(format!("{} of about {}", size(copied.bytes), size(copied.of)));
             }
         };
         let copied = tokio::task::spawn_blocking(move || copy(from, to, tell)).await;
@@ -53,7 +53,7 @@ impl Backup {
         if globals.json {
             out::json(&json!({ "file": self.file, "bytes": bytes }))?;
         } else {
-            out::result(&format!("{} holds a copy of {}", self.file.display(), size(bytes)))?;
+            out::result(format!("{} holds a copy of {}", self.file.display(), size(bytes)))?;
         }
         Ok(Exit::Done)
     }

@@ -1,6 +1,7 @@
 //! `entourage chat`: a conversation on the terminal.
 
 use clap::Args;
+use entourage_engine::Role;
 use entourage_types::{AgentId, Reply};
 use tokio_util::sync::CancellationToken;
 
@@ -12,8 +13,10 @@ use super::{
     input::{self, Lines},
     interrupt, out,
     progress::Rest,
+    question,
     run::answer,
     session::{Begun, End, Session, Typed},
+    text::text,
     tree,
     view::View,
     words,
@@ -84,7 +87,7 @@ impl Chat {
             }
             match talk.wish(&mut lines).await {
                 Wish::Quit => break Exit::Done,
-                Wish::Help => out::note(&out::stderr().dim(COMMANDS)),
+                Wish::Help => out::note(out::stderr().dim(COMMANDS)),
                 Wish::Tree => talk.tree().await?,
                 Wish::Say(text) => match &mut talk.session {
                     Some(session) => session.tell(&text).await?,
@@ -122,11 +125,11 @@ impl Talk<'_> {
         let paint = out::stdout();
         for entry in self.backend.transcript(root).await? {
             let text = match entry.role {
-                entourage_engine::Role::User => format!("{} {}", paint.cyan(">"), entry.text),
-                entourage_engine::Role::Assistant => entry.text,
-                _ => paint.dim(&entry.text),
+                Role::User => text![paint.cyan(">"), " ", entry.text],
+                Role::Assistant => entry.text.into(),
+                _ => paint.dim(entry.text),
             };
-            out::result(&text)?;
+            out::result(text)?;
         }
         Ok(())
     }
@@ -149,13 +152,7 @@ impl Talk<'_> {
             End::Interrupted => return Ok(false),
             End::Rest(Rest::Asks(questions)) => {
                 for question in questions {
-                    out::note(&format!(
-                        "{} {} asks: {} ({})",
-                        paint.yellow("?"),
-                        question.kind,
-                        question.text,
-                        question.id
-                    ));
+                    out::note(text![question::in_short(&question, paint), " (", question.id, ")"]);
                 }
             }
             End::Rest(Rest::Ended(_)) => {
@@ -163,14 +160,14 @@ impl Talk<'_> {
                 let spoken = session.view.said();
                 let last = entries.iter().rev().find_map(|entry| entry.item_seq);
                 if let Some(answer) = answer(&entries).filter(|_| spoken.is_none() || spoken != last) {
-                    out::result(&answer)?;
+                    out::result(answer)?;
                 }
                 if let Some(error) = &session.progress.error {
-                    out::note(&format!("{} {error}", paint.red("error:")));
+                    out::note(text![paint.red("error:"), " ", error]);
                 }
                 if !self.globals.quiet {
                     let (usage, cost) = session.progress.spent();
-                    out::note(&paint.dim(&words::spent(usage, cost)));
+                    out::note(paint.dim(words::spent(usage, cost)));
                 }
             }
         }
@@ -180,7 +177,7 @@ impl Talk<'_> {
     async fn wish(&self, lines: &mut Lines) -> Wish {
         loop {
             if input::is_interactive() {
-                out::aside(&out::stderr().cyan("> "));
+                out::aside(out::stderr().cyan("> "));
             }
             let line = tokio::select! {
                 line = lines.next() => line,
@@ -211,7 +208,7 @@ impl Talk<'_> {
             let goes_on = if left == Left::AtWork { "it stays in the server" } else { "everything is kept" };
             let (root, again) = (session.root(), self.globals.again());
             out::note(
-                &out::stderr().dim(&format!("\n{goes_on}; come back with: entourage chat {root}{again}")),
+                out::stderr().dim(format!("\n{goes_on}; come back with: entourage chat {root}{again}")),
             );
         }
     }

@@ -23,7 +23,7 @@ impl Completions {
     pub(crate) fn obey(self) -> Result<Exit> {
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "entourage", &mut text);
-        out::piece(&String::from_utf8_lossy(&text))?;
+        out::piece(String::from_utf8_lossy(&text))?;
         Ok(Exit::Done)
     }
 }

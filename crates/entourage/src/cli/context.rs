@@ -40,9 +40,9 @@ impl Context {
                 Some((first, last)) => format!("{} {first} to {last}", block.name),
                 None => block.name.clone(),
             };
-            out::result(&line(&name, block.tokens, block.cached, block.cost))?;
+            out::result(line(&name, block.tokens, block.cached, block.cost))?;
         }
-        out::result(&line(&format!("of {} tokens", seen.window), seen.tokens, seen.cached, seen.cost))?;
+        out::result(line(&format!("of {} tokens", seen.window), seen.tokens, seen.cached, seen.cost))?;
         Ok(Exit::Done)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::out;
+use super::{out, text::text};
 
 /// How a command ended, as other programs read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Failure {
     /// Tells it on stderr.
     pub(crate) fn tell(self) -> Exit {
         for line in self.text.lines().filter(|line| !line.trim().is_empty()) {
-            out::note(&format!("{} {}", out::stderr().red("error:"), ended(line)));
+            out::note(text![out::stderr().red("error:"), " ", ended(line)]);
         }
         self.exit
     }

@@ -8,6 +8,8 @@ use super::{
     failure::Exit,
     globals::Globals,
     out,
+    text::text,
+    words,
 };
 
 const AFTER_HELP: &str = "\
@@ -44,8 +46,9 @@ impl Grants {
             if globals.json {
                 out::json(grant)?;
             } else {
-                let (id, agent) = (paint.dim(&grant.id.to_string()), paint.dim(&grant.agent.to_string()));
-                out::result(&format!("{id}  {} although: {}  {agent}", paint.bold(&grant.tool), grant.rule))?;
+                let (id, agent) = (paint.dim(grant.id), paint.dim(grant.agent));
+                let rule = words::short(&grant.rule);
+                out::result(text![id, "  ", paint.bold(&grant.tool), " although: ", rule, "  ", agent])?;
             }
         }
         if grants.is_empty() && !globals.json && !globals.quiet {
@@ -62,7 +65,7 @@ impl Revoke {
         if globals.json {
             out::json(&grant)?;
         } else if !globals.quiet {
-            out::note(&format!(
+            out::note(format!(
                 "{}: calls of `{}` that its rule holds back are asked about again",
                 grant.status, grant.tool
             ));

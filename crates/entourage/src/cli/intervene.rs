@@ -48,7 +48,7 @@ async fn intervene(agent: AgentId, action: Action, text: Option<&str>, globals: 
     if globals.json {
         out::json(&done)?;
     } else if !globals.quiet {
-        out::note(&match (done.status, backend.is_at_work()) {
+        out::note(match (done.status, backend.is_at_work()) {
             (InterventionStatus::Applied, _) => format!("{action}: done"),
             (InterventionStatus::Pending, true) => {
                 format!("{action}: the agent comes to it before its next step")

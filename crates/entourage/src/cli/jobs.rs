@@ -8,7 +8,9 @@ use super::{
     backend::{self, Purpose, Result},
     failure::Exit,
     globals::Globals,
-    out, words,
+    out,
+    text::text,
+    words,
 };
 
 const AFTER_HELP: &str = "\
@@ -66,7 +68,7 @@ fn show(globals: &Globals, job: &JobRecord) -> Result<()> {
     }
     let paint = out::stdout();
     let JobRecord { purpose, round } = job;
-    out::result(&format!("{}  {purpose}", paint.bold(&format!("{:13}", round.job))))?;
+    out::result(text![paint.bold(format!("{:13}", round.job)), "  ", purpose])?;
     let now = Time::now();
     let came_of_it = format!("found {}, mended {}", round.found, round.mended);
     let ago = |then| format!("{} ago", words::duration(now.since(then)));
@@ -80,9 +82,9 @@ fn show(globals: &Globals, job: &JobRecord) -> Result<()> {
     };
     let next =
         if round.due > now { format!("in {}", words::duration(round.due.since(now))) } else { "now".into() };
-    out::result(&paint.dim(&format!("  {last}; next {next}; {} mended in all", round.mended_ever)))?;
+    out::result(paint.dim(format!("  {last}; next {next}; {} mended in all", round.mended_ever)))?;
     match &round.error {
-        Some(error) => out::result(&format!("  {} {error}", paint.red("the last round failed:"))),
+        Some(error) => out::result(text!["  ", paint.red("the last round failed:"), " ", error]),
         None => Ok(()),
     }
 }

@@ -36,12 +36,12 @@ pub(crate) fn start(globals: &Globals, serves: bool) -> Result<(), Failure> {
             })?,
         _ => EnvFilter::new(format!("{usual},{SILENT}")),
     };
-    let log = fmt().with_env_filter(filter).with_writer(|| out::Log);
-    let plain = out::stderr() == super::paint::Paint::on(false);
+    let json = globals.log_format == LogFormat::Json;
+    let log = fmt().with_env_filter(filter).with_writer(move || out::Log { json });
     // A second start in one process has no effect, and no process makes one.
     let _ = match globals.log_format {
         LogFormat::Json => log.json().flatten_event(true).try_init(),
-        LogFormat::Text => log.with_ansi(!plain).with_target(globals.verbose > 0).try_init(),
+        LogFormat::Text => log.with_ansi(false).with_target(globals.verbose > 0).try_init(),
     };
     Ok(())
 }

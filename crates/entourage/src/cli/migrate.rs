@@ -31,7 +31,7 @@ impl Migrate {
             return Ok(Exit::Done);
         }
         let path = path.display();
-        out::result(&match before {
+        out::result(match before {
             None => format!("{path} was made, of version {VERSION}"),
             Some(VERSION) => format!("{path} is of version {VERSION} already"),
             Some(before) => format!("{path} was of version {before} and is of version {VERSION} now"),

@@ -16,7 +16,7 @@ pub(crate) struct Openapi {}
 
 impl Openapi {
     pub(crate) fn obey(self) -> Result<Exit> {
-        out::piece(&entourage_server::openapi_json())?;
+        out::piece(entourage_server::openapi_json())?;
         Ok(Exit::Done)
     }
 }

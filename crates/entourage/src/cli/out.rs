@@ -1,27 +1,33 @@
 //! Writing: results on stdout, all else on stderr. Nothing here fails loudly: whoever stops
-//! reading has had enough.
+//! reading has had enough. What is written is a [`Text`], which holds nothing that acts on a terminal.
 
 use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
-use super::{failure::Failure, paint::Paint, screen};
+use super::{
+    failure::Failure,
+    paint::Paint,
+    screen,
+    text::{self, Text, text},
+};
 
 /// Writes a result, with a line's end.
-pub(crate) fn result(text: &str) -> Result<(), Failure> {
-    piece(&format!("{text}\n"))
+pub(crate) fn result(text: impl Into<Text>) -> Result<(), Failure> {
+    piece(text![text, "\n"])
 }
 
 /// Writes a value as one line of JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
-    result(&serde_json::to_string(value)?)
+    result(text::json(&serde_json::to_string(value)?))
 }
 
 /// Writes a piece of a result, at once.
-pub(crate) fn piece(text: &str) -> Result<(), Failure> {
+pub(crate) fn piece(text: impl Into<Text>) -> Result<(), Failure> {
+    let text = text.into();
     let write = || {
         let mut stdout = io::stdout().lock();
-        stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
+        stdout.write_all(text.as_str().as_bytes()).and_then(|()| stdout.flush())
     };
     screen::above(write).map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::unread(),
@@ -30,14 +36,15 @@ pub(crate) fn piece(text: &str) -> Result<(), Failure> {
 }
 
 /// Writes a line for a person.
-pub(crate) fn note(line: &str) {
-    aside(&format!("{line}\n"));
+pub(crate) fn note(line: impl Into<Text>) {
+    aside(text![line, "\n"]);
 }
 
 /// Writes a text for a person, as it is.
-pub(crate) fn aside(text: &str) {
+pub(crate) fn aside(text: impl Into<Text>) {
+    let text = text.into();
     // Nobody can be told that nobody can be told.
-    let _ = screen::above(|| io::stderr().lock().write_all(text.as_bytes()));
+    let _ = screen::above(|| io::stderr().lock().write_all(text.as_str().as_bytes()));
 }
 
 /// How stdout is painted.
@@ -50,15 +57,23 @@ pub(crate) fn stderr() -> Paint {
     Paint::on(io::stderr().is_terminal())
 }
 
-/// Where the log goes.
-pub(crate) struct Log;
+/// Where the log goes, an event at a time.
+pub(crate) struct Log {
+    /// Whether an event is JSON.
+    pub(crate) json: bool,
+}
 
 impl Write for Log {
-    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        screen::above(|| io::stderr().lock().write(text))
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let written = String::from_utf8_lossy(event);
+        let line = written.trim_end_matches('\n');
+        // An event is one line: what it quotes cannot begin another.
+        let line = if self.json { text::json(line) } else { line.replace('\n', "\\n") };
+        aside(text![line, "\n"]);
+        Ok(event.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
+        Ok(())
     }
 }

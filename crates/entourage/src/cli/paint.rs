@@ -2,6 +2,8 @@
 
 use entourage_types::Status;
 
+use super::text::Text;
+
 /// Paints text, or leaves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Paint {
@@ -16,36 +18,42 @@ impl Paint {
         Self { on: terminal && !minds && !dumb }
     }
 
-    fn with(self, code: &str, text: &str) -> String {
-        if self.on && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    #[cfg(test)]
+    pub(crate) fn always() -> Self {
+        Self { on: true }
     }
 
-    pub(crate) fn bold(self, text: &str) -> String {
-        self.with("1", text)
+    fn with(self, style: u8, text: impl Into<Text>) -> Text {
+        let text = text.into();
+        if self.on { text.painted(style) } else { text }
     }
 
-    pub(crate) fn dim(self, text: &str) -> String {
-        self.with("2", text)
+    pub(crate) fn bold(self, text: impl Into<Text>) -> Text {
+        self.with(1, text)
     }
 
-    pub(crate) fn red(self, text: &str) -> String {
-        self.with("31", text)
+    pub(crate) fn dim(self, text: impl Into<Text>) -> Text {
+        self.with(2, text)
     }
 
-    pub(crate) fn green(self, text: &str) -> String {
-        self.with("32", text)
+    pub(crate) fn red(self, text: impl Into<Text>) -> Text {
+        self.with(31, text)
     }
 
-    pub(crate) fn yellow(self, text: &str) -> String {
-        self.with("33", text)
+    pub(crate) fn green(self, text: impl Into<Text>) -> Text {
+        self.with(32, text)
     }
 
-    pub(crate) fn cyan(self, text: &str) -> String {
-        self.with("36", text)
+    pub(crate) fn yellow(self, text: impl Into<Text>) -> Text {
+        self.with(33, text)
+    }
+
+    pub(crate) fn cyan(self, text: impl Into<Text>) -> Text {
+        self.with(36, text)
     }
 
     /// A word or sign in the colour of a status.
-    pub(crate) fn status(self, status: Status, text: &str) -> String {
+    pub(crate) fn status(self, status: Status, text: impl Into<Text>) -> Text {
         match status {
             Status::Succeeded => self.green(text),
             Status::Failed => self.red(text),

@@ -25,6 +25,8 @@ pub(crate) struct Progress {
     stirring: bool,
     /// The last event that was taken.
     pub(crate) last: u64,
+    /// Who wrote last.
+    writer: Option<AgentId>,
     /// Why the root's last run failed.
     pub(crate) error: Option<String>,
 }
@@ -69,6 +71,7 @@ impl Progress {
             unread: 0,
             stirring: false,
             last: 0,
+            writer: None,
             error: None,
         }
     }
@@ -94,6 +97,13 @@ impl Progress {
 
     pub(crate) fn member(&self, id: AgentId) -> Option<&Member> {
         self.members.iter().find(|member| member.id == id)
+    }
+
+    /// Who is writing, and if several are, who wrote last.
+    pub(crate) fn writing(&self) -> Option<&Member> {
+        let last = self.writer.and_then(|writer| self.member(writer));
+        let writes = |member: &&Member| !member.text.trim().is_empty();
+        last.filter(writes).or_else(|| self.members.iter().find(writes))
     }
 
     /// What all runs used together.
@@ -230,7 +240,10 @@ impl Progress {
     pub(crate) fn delta(&mut self, delta: &AgentDelta) {
         let Some(member) = self.member_mut(delta.agent) else { return };
         match &delta.piece {
-            Piece::Text(text) => member.text.push_str(text),
+            Piece::Text(text) => {
+                member.text.push_str(text);
+                self.writer = Some(delta.agent);
+            }
             Piece::Reasoning(_) => {}
             Piece::Call(tool) => member.about_to = Some(tool.clone()),
             Piece::Reset => {

@@ -52,7 +52,7 @@ impl Prune {
         if globals.json {
             out::json(&pruned)?;
         } else {
-            out::result(&format!("forgot {} trees, and {} events of others", pruned.trees, pruned.events))?;
+            out::result(format!("forgot {} trees, and {} events of others", pruned.trees, pruned.events))?;
         }
         Ok(Exit::Done)
     }

@@ -19,6 +19,7 @@ use super::{
     input::{self, Lines},
     interrupt, out,
     progress::{Progress, Rest},
+    question,
     session::{Begun, End, Session, Typed},
     view::View,
     words,
@@ -106,7 +107,7 @@ impl Run {
         if exit == Exit::Done && !globals.quiet && !globals.json {
             let (usage, cost) = progress.spent();
             let (time, spent) = (words::duration(started.elapsed()), words::spent(usage, cost));
-            out::note(&out::stderr().dim(&format!("{time} · {spent} · {root}")));
+            out::note(out::stderr().dim(format!("{time} · {spent} · {root}")));
         }
         backend.leave().await;
         Ok(exit)
@@ -149,27 +150,21 @@ impl Run {
     fn tell_questions(&self, globals: &Globals, root: AgentId, questions: &[Question]) {
         let (paint, again) = (out::stderr(), globals.again());
         for question in questions {
-            out::note(&format!("{} {} asks: {}", paint.yellow("?"), question.kind, question.text));
-            for option in &question.options {
-                out::note(&format!("  - {option}"));
-            }
-            if let Some(limit) = words::limit(question) {
-                out::note(&format!("  {limit}"));
-            }
-            out::note(&format!("  answer with: entourage answer {} \"…\"{again}", question.id));
+            out::aside(question::in_full(question, paint));
+            out::note(format!("  answer with: entourage answer {} \"…\"{again}", question.id));
         }
-        out::note(&format!("  then go on:  {}", self.resume_command(globals, root)));
+        out::note(format!("  then go on:  {}", self.resume_command(globals, root)));
     }
 
     /// Lets go of the agents, and tells how to come back to them.
     async fn leave(&self, globals: &Globals, backend: &dyn Backend, root: AgentId) {
         if !globals.quiet && !backend.is_at_work() {
-            out::note(&out::stderr().dim("stopping; Ctrl-C again ends at once"));
+            out::note(out::stderr().dim("stopping; Ctrl-C again ends at once"));
         }
         let resume = self.resume_command(globals, root);
         match backend.leave().await {
-            Left::Suspended => out::note(&format!("suspended; go on with: {resume}")),
-            Left::AtWork => out::note(&format!("it goes on in the server; follow it with: {resume}")),
+            Left::Suspended => out::note(format!("suspended; go on with: {resume}")),
+            Left::AtWork => out::note(format!("it goes on in the server; follow it with: {resume}")),
         }
     }
 

@@ -8,18 +8,24 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use super::text::Text;
+
 /// What stands there now.
-static SHOWN: Mutex<Vec<String>> = Mutex::new(Vec::new());
+static SHOWN: Mutex<Vec<Text>> = Mutex::new(Vec::new());
 
-/// How many lines a terminal has that does not say.
-const USUAL_HEIGHT: usize = 24;
+/// The size of a terminal that does not say: lines and columns.
+const USUAL: (usize, usize) = (24, 80);
 
-/// Puts these lines where the last ones stood; those that find no room are left out.
-pub(crate) fn show(mut lines: Vec<String>) {
-    lines.truncate(height().saturating_sub(2).max(1));
+/// Puts these lines where the last ones stood. Of those that find no room the first are left out: news
+/// is at the end. Each is cut before the last column, where terminals differ in what comes next.
+pub(crate) fn show(mut lines: Vec<Text>) {
+    let (height, width) = size();
+    let hidden = lines.len().saturating_sub(height.saturating_sub(2).max(1));
+    lines.drain(..hidden);
+    lines.iter_mut().for_each(|line| *line = line.cut(width.saturating_sub(1)));
     let mut shown = shown();
     if !(lines.is_empty() && shown.is_empty()) {
-        draw(&format!("{}{}", up(&shown), drawn(&lines)));
+        draw(&format!("{}{}", up(&shown, width), drawn(&lines)));
     }
     *shown = lines;
 }
@@ -30,31 +36,38 @@ pub(crate) fn above<T>(write: impl FnOnce() -> T) -> T {
     if shown.is_empty() {
         return write();
     }
-    draw(&format!("{}\x1b[J", up(&shown)));
+    draw(&format!("{}\x1b[J", up(&shown, columns())));
     let written = write();
     draw(&drawn(&shown));
     written
 }
 
-fn shown() -> MutexGuard<'static, Vec<String>> {
+/// How many columns the terminal has.
+pub(crate) fn columns() -> usize {
+    size().1
+}
+
+fn shown() -> MutexGuard<'static, Vec<Text>> {
     SHOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// To the beginning of the first line.
-fn up(lines: &[String]) -> String {
+/// To the beginning of the first line, from below the last. A terminal that has become narrower has
+/// broken lines that were drawn when it was wider.
+fn up(lines: &[Text], columns: usize) -> String {
+    let rows: usize = lines.iter().map(|line| line.width().div_ceil(columns.max(1)).max(1)).sum();
     // Zero would go up by one.
-    if lines.is_empty() { "\r".to_owned() } else { format!("\r\x1b[{}A", lines.len()) }
+    if rows == 0 { "\r".to_owned() } else { format!("\r\x1b[{rows}A") }
 }
 
-/// The lines, each cut by the terminal at its edge, and nothing below them.
-fn drawn(lines: &[String]) -> String {
-    let mut text = String::from("\x1b[?7l");
+/// The lines, and nothing below them.
+fn drawn(lines: &[Text]) -> String {
+    let mut text = String::new();
     for line in lines {
         text.push_str("\x1b[2K");
-        text.push_str(line);
+        text.push_str(line.as_str());
         text.push('\n');
     }
-    text.push_str("\x1b[J\x1b[?7h");
+    text.push_str("\x1b[J");
     text
 }
 
@@ -64,12 +77,29 @@ fn draw(text: &str) {
 }
 
 #[cfg(unix)]
-fn height() -> usize {
-    let size = rustix::termios::tcgetwinsize(io::stderr());
-    size.ok().map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0).unwrap_or(USUAL_HEIGHT)
+fn size() -> (usize, usize) {
+    let given = rustix::termios::tcgetwinsize(io::stderr()).ok();
+    given.map_or(USUAL, |size| {
+        let or = |given: u16, usual| if given == 0 { usual } else { usize::from(given) };
+        (or(size.ws_row, USUAL.0), or(size.ws_col, USUAL.1))
+    })
 }
 
 #[cfg(not(unix))]
-fn height() -> usize {
-    USUAL_HEIGHT
+fn size() -> (usize, usize) {
+    USUAL
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines that a narrower terminal has broken are all gone over.
+    #[test]
+    fn lines_that_a_resize_broke_are_counted() {
+        let lines = ["x".repeat(79), String::new(), "漢".repeat(30)].map(Text::from);
+        assert_eq!(up(&lines, 80), "\r\x1b[3A");
+        assert_eq!(up(&lines, 40), "\r\x1b[5A");
+        assert_eq!(up(&[], 40), "\r");
+    }
 }

@@ -12,6 +12,7 @@ use super::{
     failure::{Exit, Failure},
     globals::Globals,
     hangup, interrupt, out,
+    text::text,
 };
 
 const AFTER_HELP: &str = "\
@@ -101,12 +102,12 @@ fn greet(
         return Ok(());
     }
     let paint = out::stdout();
-    out::result(&format!("entourage serves {}", paint.bold(&running.url)))?;
-    out::result(&format!("  data   {}", settings.data.display()))?;
-    out::result(&format!("  auth   {auth}"))?;
-    out::result(&format!("  model  {} ({})", choice.default_model, choice.why))?;
+    out::result(text!["entourage serves ", paint.bold(&running.url)])?;
+    out::result(format!("  data   {}", settings.data.display()))?;
+    out::result(format!("  auth   {auth}"))?;
+    out::result(format!("  model  {} ({})", choice.default_model, choice.why))?;
     if let Some(disclaimer) = entourage.house.model().disclaimer() {
-        out::note(&out::stderr().yellow(&format!("note: {disclaimer}")));
+        out::note(out::stderr().yellow(format!("note: {disclaimer}")));
     }
     Ok(())
 }

@@ -13,8 +13,9 @@ use super::{
     input::Lines,
     out,
     progress::{Progress, Rest},
+    question,
+    text::text,
     view::View,
-    words,
 };
 
 /// How often the terminal is drawn again while nothing happens.
@@ -150,7 +151,7 @@ impl<'a> Session<'a> {
                 if let Some(question) = self.asking.take_if(|question| !open(question.id)) {
                     let late = question.due.is_some_and(|due| due <= event.at);
                     let why = if late { "(nobody answered in time)" } else { "(it was answered elsewhere)" };
-                    out::note(&out::stderr().dim(why));
+                    out::note(out::stderr().dim(why));
                 }
             }
             Signal::Delta(delta) => {
@@ -174,21 +175,14 @@ impl<'a> Session<'a> {
         let Some(question) = next else { return };
         self.view.clear();
         let paint = out::stderr();
-        let mut text =
-            format!("\n{} {} asks: {}\n", paint.yellow("?"), paint.bold(&question.kind), question.text);
-        for (number, option) in (1..).zip(&question.options) {
-            text.push_str(&format!("  {} {option}\n", paint.dim(&format!("{number})"))));
-        }
+        let mut text = text!["\n", question::in_full(&question, paint)];
         let hint = match question.about {
             About::Approval => "a number, /edit {…}, /reject why, or what the agent shall read instead",
             _ if question.options.is_empty() => "/decline to decline",
             _ => "a number, your own words, or /decline",
         };
-        if let Some(limit) = words::limit(&question) {
-            text.push_str(&format!("  {}\n", paint.dim(&limit)));
-        }
-        text.push_str(&format!("{} ", paint.dim(&format!("({hint}) >"))));
-        out::aside(&text);
+        text.push(text![paint.dim(format!("({hint}) >")), " "]);
+        out::aside(text);
         self.asked.insert(question.id);
         self.asking = Some(question);
     }
@@ -213,7 +207,7 @@ impl<'a> Session<'a> {
             Ok(_) => self.progress.answered(id),
             // It is asked again, unless it turns out that somebody was faster.
             Err(why) => {
-                out::note(&out::stderr().yellow(&format!("note: {why}")));
+                out::note(out::stderr().yellow(format!("note: {why}")));
                 self.asked.remove(&id);
             }
         }

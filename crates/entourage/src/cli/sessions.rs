@@ -7,7 +7,9 @@ use super::{
     backend::{self, Purpose, Result},
     failure::Exit,
     globals::Globals,
-    intervene, out, words,
+    intervene, out,
+    text::text,
+    words,
 };
 
 const AFTER_HELP: &str = "\
@@ -55,14 +57,11 @@ async fn list(agent: AgentId, limit: u32, globals: &Globals) -> Result<Exit> {
             out::json(session)?;
             continue;
         }
-        let number = paint.bold(&session.number.to_string());
-        let when = paint.dim(&format!("{} to {}", session.started, session.completed));
-        let size = format!("{} messages, about {} tokens", session.messages, session.tokens);
-        out::result(&format!(
-            "{number} {when} {size} ({})\n  {}",
-            session.reason,
-            words::cut(&session.summary, 400)
-        ))?;
+        let number = paint.bold(session.number);
+        let when = paint.dim(format!("{} to {}", session.started, session.completed));
+        let size =
+            format!("{} messages, about {} tokens ({})", session.messages, session.tokens, session.reason);
+        out::result(text![number, " ", when, " ", size, "\n  ", words::cut(&session.summary, 400)])?;
     }
     if sessions.is_empty() && !globals.json && !globals.quiet {
         out::note("no closed sessions; `entourage session close` closes the one that is open");

@@ -11,7 +11,9 @@ use super::{
     backend::{self, Purpose, Result},
     failure::Exit,
     globals::Globals,
-    interrupt, out, tree, words,
+    interrupt, out,
+    text::text,
+    tree, words,
 };
 
 const AFTER_HELP: &str = "\
@@ -78,8 +80,8 @@ fn write(event: &Event, kinds: &mut HashMap<AgentId, String>, globals: &Globals)
     let Some(text) = words::event(event) else { return Ok(()) };
     let paint = out::stdout();
     let kind = kinds.get(&event.agent).map_or("agent", String::as_str);
-    let number = paint.dim(&format!("{:>5} {}", event.seq, clock(event)));
-    out::result(&format!("{number}  {} {text}", paint.bold(kind)))
+    let number = paint.dim(format!("{:>5} {}", event.seq, clock(event)));
+    out::result(text![number, "  ", paint.bold(kind), " ", text])
 }
 
 /// The time of day at which something happened, where this machine stands.

@@ -8,7 +8,9 @@ use super::{
     backend::{self, Purpose, Result, Tree as Found},
     failure::{Exit, Failure},
     globals::Globals,
-    out, words,
+    out, question,
+    text::text,
+    words,
 };
 
 const AFTER_HELP: &str = "\
@@ -43,7 +45,7 @@ impl Tree {
             // The database is in our hands, so nobody else has anything going.
             if !backend.is_at_work() && !globals.quiet && backend.unfinished().await?.contains(&root) {
                 let again = globals.again();
-                out::note(&format!("nobody is at work; go on with: entourage run --resume {root}{again}"));
+                out::note(format!("nobody is at work; go on with: entourage run --resume {root}{again}"));
             }
         }
         Ok(Exit::Done)
@@ -64,16 +66,13 @@ pub(super) fn show(tree: &Found, questions: &[Question]) -> Result<()> {
         let sign = paint.status(agent.status, words::sign(agent.status));
         let status = words::status(agent.status, agent.waiting_on);
         let (kind, title) = (paint.bold(&agent.kind), words::cut(&agent.title, 60));
-        let tail = paint.dim(&format!("{} · {title}", agent.id));
-        out::result(&format!(
-            "{}{sign} {kind} {} {tail}",
-            paint.dim(&branch),
-            paint.status(agent.status, &status)
-        ))?;
+        let tail = paint.dim(format!("{} · {title}", agent.id));
+        let status = paint.status(agent.status, status);
+        out::result(text![paint.dim(branch), sign, " ", kind, " ", status, " ", tail])?;
     }
     for question in questions {
-        let (mark, id) = (paint.yellow("?"), paint.dim(&question.id.to_string()));
-        out::result(&format!("{mark} {} asks: {} {id}", question.kind, words::short(&question.text)))?;
+        let (asked, id) = (question::in_short(question, paint), paint.dim(question.id));
+        out::result(text![asked, " ", id])?;
     }
-    out::result(&paint.dim(&words::spent(tree.usage, tree.cost)))
+    out::result(paint.dim(words::spent(tree.usage, tree.cost)))
 }

@@ -58,10 +58,10 @@ impl Usage {
             return Ok(Exit::Done);
         }
         for line in table(&query.by, &rows, total) {
-            out::result(&line)?;
+            out::result(line)?;
         }
         if total.unpriced > 0 && !globals.quiet {
-            out::note(&format!(
+            out::note(format!(
                 "the price of {} calls is not known; set `models.prices` in the settings to count the next ones",
                 total.unpriced
             ));

@@ -8,7 +8,9 @@ use super::{
     backend::{self, Purpose, Result},
     failure::Exit,
     globals::Globals,
-    out, words,
+    out,
+    text::text,
+    words,
 };
 
 const AFTER_HELP: &str = "\
@@ -73,7 +75,7 @@ fn show(globals: &Globals, receiver: &ReceiverRecord) -> Result<()> {
     let paint = out::stdout();
     let events = receiver.events.iter().map(|event| Occasion::as_str(*event)).collect::<Vec<_>>();
     let events = if events.len() == Occasion::ALL.len() { "everything".into() } else { events.join(", ") };
-    out::result(&format!("{}  {events}", paint.bold(&receiver.name)))?;
+    out::result(text![paint.bold(&receiver.name), "  ", events])?;
     let now = Time::now();
     let next = match receiver.next_attempt {
         Some(due) if due > now => format!("; next attempt in {}", words::duration(due.since(now))),
@@ -81,13 +83,13 @@ fn show(globals: &Globals, receiver: &ReceiverRecord) -> Result<()> {
         None => String::new(),
     };
     let stands = format!("  {} pending, {} given up{next}", receiver.pending, receiver.given_up);
-    out::result(&paint.dim(&stands))?;
+    out::result(paint.dim(stands))?;
     match &receiver.last_failure {
         Some(failed) => {
             let ago = words::duration(now.since(failed.at));
             let attempts = failed.attempts;
             let cause = format!("attempt {attempts} at {}, {ago} ago: {}", failed.delivery, failed.error);
-            out::result(&format!("  {} {cause}", paint.red("failed:")))
+            out::result(text!["  ", paint.red("failed:"), " ", cause])
         }
         None => Ok(()),
     }

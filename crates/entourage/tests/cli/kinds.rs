@@ -90,7 +90,7 @@ fn check_points_at_mistakes_as_compilers_do() {
         checked.stdout.contains("cook.md:4: error: ") && checked.stdout.contains("max_stepz"),
         "{checked:?}"
     );
-    assert!(checked.stderr.contains("1 mistakes"), "{checked:?}");
+    assert!(checked.stderr.contains("1 mistake ("), "{checked:?}");
 }
 
 #[test]

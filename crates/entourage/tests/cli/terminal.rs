@@ -5,7 +5,7 @@ use std::{
     fs::File,
     io::{Read, Write},
     os::unix::ffi::OsStrExt,
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
 };
 
 use rustix::{
@@ -25,13 +25,17 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
+        Self::of(place.process(arguments))
+    }
+
+    /// Any command.
+    pub(crate) fn of(mut command: Command) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&master).and_then(|()| unlockpt(&master)).expect("a terminal");
         let size = Winsize { ws_row: 40, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&master, size).expect("a size");
         let name = ptsname(&master, Vec::new()).expect("a name");
         let end = || File::options().read(true).write(true).open(OsStr::from_bytes(name.to_bytes()));
-        let mut command = place.process(arguments);
         command.env("NO_COLOR", "1").stdin(end().expect("opens")).stderr(end().expect("opens"));
         let child = command.stdout(Stdio::piped()).spawn().expect("it starts");
         Self { child, master: File::from(master), shown: Vec::new() }

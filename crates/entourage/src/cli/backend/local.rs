@@ -47,7 +47,7 @@ impl Local {
     pub(crate) async fn to_work(settings: &Settings) -> Result<Self> {
         let entourage = Entourage::open(settings).await?;
         for problem in &entourage.problems {
-            out::note(&out::stderr().yellow(&format!("note: {problem}; going on without its tools")));
+            out::note(out::stderr().yellow(format!("note: {problem}; going on without its tools")));
         }
         Ok(Self::new(entourage.house.clone(), Some(entourage)))
     }

@@ -161,7 +161,7 @@ pub(crate) async fn connect(
         Purpose::Work => {
             let local = Local::to_work(settings).await?;
             if let Some(disclaimer) = local.disclaimer().filter(|_| !globals.quiet) {
-                out::note(&out::stderr().yellow(&format!("note: {disclaimer}")));
+                out::note(out::stderr().yellow(format!("note: {disclaimer}")));
             }
             Box::new(local)
         }

@@ -12,6 +12,7 @@ use super::{
     failure::Exit,
     globals::Globals,
     out,
+    text::text,
 };
 
 const AFTER_HELP: &str = "\
@@ -110,6 +111,6 @@ fn write(finding: &Finding) -> Result<()> {
         State::Remark => paint.yellow("!"),
         State::Broken => paint.red("✗"),
     };
-    out::result(&format!("{sign} {} {}", paint.bold(&format!("{:9}", finding.what)), finding.text))?;
-    finding.seen.iter().try_for_each(|seen| out::result(&paint.dim(&format!("            {seen}"))))
+    out::result(text![sign, " ", paint.bold(format!("{:9}", finding.what)), " ", &finding.text])?;
+    finding.seen.iter().try_for_each(|seen| out::result(paint.dim(format!("            {seen}"))))
 }

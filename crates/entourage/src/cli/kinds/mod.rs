@@ -12,7 +12,7 @@ use entourage_tools::{Settings as Tools, builtin};
 
 pub(crate) use in_use::Used;
 
-use super::{backend::Result, failure::Exit, globals::Globals, out};
+use super::{backend::Result, failure::Exit, globals::Globals, out, text::text};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -73,9 +73,9 @@ async fn list(globals: &Globals, settings: &Settings) -> Result<Exit> {
             out::json(kind)?;
             continue;
         }
-        let (name, version) = (paint.bold(&format!("{:width$}", kind.name)), paint.dim(&kind.version));
+        let (name, version) = (paint.bold(format!("{:width$}", kind.name)), paint.dim(&kind.version));
         let runs = Some(kind.runs()).filter(|runs| !runs.is_empty()).map(|runs| format!(" ({runs})"));
-        out::result(&format!("{name}  {version}  {}{}", kind.description, runs.unwrap_or_default()))?;
+        out::result(text![name, "  ", version, "  ", &kind.description, runs.unwrap_or_default()])?;
     }
     Ok(Exit::Done)
 }
@@ -86,7 +86,7 @@ fn check(globals: &Globals, settings: &Settings) -> Result<Exit> {
     let toolbox = builtin(Tools { files: Some(settings.data.clone()), ..settings.tools.clone() });
     findings.extend(kinds.check(&toolbox.names().collect::<Vec<_>>()));
     for finding in &findings {
-        if globals.json { out::json(finding)? } else { out::result(&finding.to_string())? }
+        if globals.json { out::json(finding)? } else { out::result(finding)? }
     }
     let mistakes = findings.iter().filter(|finding| finding.severity == Severity::Mistake).count();
     if !globals.json && !globals.quiet {
@@ -95,7 +95,8 @@ fn check(globals: &Globals, settings: &Settings) -> Result<Exit> {
             |directory| directory.display().to_string(),
         );
         let count = kinds.iter().count();
-        out::note(&format!("{count} kinds, {mistakes} mistakes ({where_from})"));
+        let mistakes = if mistakes == 1 { "1 mistake".into() } else { format!("{mistakes} mistakes") };
+        out::note(format!("{count} kinds, {mistakes} ({where_from})"));
     }
     Ok(if mistakes == 0 { Exit::Done } else { Exit::Failed })
 }

@@ -24,10 +24,10 @@ pub(super) async fn reload(globals: &Globals, settings: &Settings) -> Result<Exi
     let changes =
         [("added", &reloaded.added), ("changed", &reloaded.changed), ("removed", &reloaded.removed)];
     for (what, names) in changes {
-        names.iter().try_for_each(|name| out::result(&format!("{what} {name}")))?;
+        names.iter().try_for_each(|name| out::result(format!("{what} {name}")))?;
     }
     if !globals.quiet {
-        reloaded.remarks.iter().for_each(|remark| out::note(&remark.to_string()));
+        reloaded.remarks.iter().for_each(out::note);
         let is_same = changes.iter().all(|(_, names)| names.is_empty());
         out::note(match is_same {
             true => "nothing has changed",

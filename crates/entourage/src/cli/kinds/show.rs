@@ -5,7 +5,7 @@ use entourage_types::{Kind, Sessions};
 use serde::Serialize;
 
 use super::in_use::{Used, in_use};
-use crate::cli::{backend::Result, failure::Exit, globals::Globals, out};
+use crate::cli::{backend::Result, failure::Exit, globals::Globals, out, text::text};
 
 /// A kind with its use, for programs.
 #[derive(Serialize)]
@@ -65,11 +65,11 @@ fn write(kind: &Kind, in_use: Option<&Used>) -> Result<()> {
             ),
         ),
     ];
-    out::result(&format!("{}: {}", paint.bold(&kind.name), kind.description))?;
+    out::result(text![paint.bold(&kind.name), ": ", &kind.description])?;
     for (what, text) in lines {
-        out::result(&format!("  {} {text}", paint.dim(&format!("{what:8}"))))?;
+        out::result(text!["  ", paint.dim(format!("{what:8}")), " ", text])?;
     }
-    out::result(&format!("\n{}", kind.instructions))
+    out::result(text!["\n", &kind.instructions])
 }
 
 /// Who is at work as which version. A server may not have read the file as it is now.

@@ -28,7 +28,7 @@ impl Lines {
         };
         let who = progress.member(event.agent).map_or("agent", |member| member.kind.as_str());
         if let Some(text) = words::event(event).filter(|_| worth_a_line) {
-            out::note(&format!("{who} {text}"));
+            out::note(format!("{who} {text}"));
         }
     }
 }

@@ -10,7 +10,9 @@ use crate::cli::{
     out,
     paint::Paint,
     progress::{Member, Progress},
-    screen, words,
+    screen,
+    text::{Text, rows, text},
+    words,
 };
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -18,8 +20,8 @@ const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 const TURN: Duration = Duration::from_millis(100);
 /// How many agents are shown; those at work come first.
 const AGENTS: usize = 16;
-/// How many lines of an answer under way are shown, and how long they are.
-const TEXT: (usize, usize) = (4, 100);
+/// How many rows of what is being written are shown.
+const ROWS: usize = 4;
 
 /// A tree that is redrawn in place.
 pub(crate) struct Live {
@@ -67,7 +69,7 @@ impl Live {
             Piece::Reset if self.speaking => {
                 self.speaking = false;
                 out::piece("…\n")?;
-                out::note(&self.paint.dim("the answer broke off and is asked for again"));
+                out::note(self.paint.dim("the answer broke off and is asked for again"));
                 Ok(())
             }
             Piece::Reset | Piece::Reasoning(_) | Piece::Call(_) => Ok(()),
@@ -85,7 +87,7 @@ impl Live {
         let agents = words::branches(progress.members(), |member| (member.id, member.parent));
         let hidden = agents.len().saturating_sub(AGENTS);
         let mut at_rest = hidden;
-        let mut lines: Vec<String> = agents
+        let mut lines: Vec<Text> = agents
             .into_iter()
             .filter(|(_, member)| {
                 // The first of those that have ended make room.
@@ -97,49 +99,44 @@ impl Live {
             .map(|(branch, member)| self.agent(&branch, member, progress))
             .collect();
         if hidden > 0 {
-            lines.push(self.paint.dim(&format!("   and {hidden} more")));
+            lines.push(self.paint.dim(format!("   and {hidden} more")));
         }
         lines.extend(self.answer(progress));
         lines.push(self.bill(progress));
         screen::show(lines);
     }
 
-    fn agent(&self, branch: &str, member: &Member, progress: &Progress) -> String {
+    fn agent(&self, branch: &str, member: &Member, progress: &Progress) -> Text {
         let sign = match member.status {
             Status::Running | Status::Queued | Status::Idle => self.spinner(),
             status => words::sign(status),
         };
-        let kind = &member.kind;
         let doing = match member.status {
             Status::Succeeded => String::new(),
             _ => format!(" {}", progress.doing(member)),
         };
         let (branch, sign) = (self.paint.dim(branch), self.paint.status(member.status, sign));
-        format!("{branch}{sign} {}{}", self.paint.bold(kind), self.paint.dim(&doing))
+        text![branch, sign, " ", self.paint.bold(&member.kind), self.paint.dim(doing)]
     }
 
-    /// The end of what the root is saying.
-    fn answer(&self, progress: &Progress) -> Vec<String> {
-        let Some(text) = progress.member(self.root).map(|root| root.text.trim()) else { return Vec::new() };
-        let (most, width) = TEXT;
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let shown = lines.len().saturating_sub(most);
-        lines[shown..]
-            .iter()
-            .map(|line| {
-                // Of a long line, the end is news.
-                let chars = line.chars().count();
-                let from = line.char_indices().nth(chars.saturating_sub(width)).map_or(0, |(from, _)| from);
-                format!("  {}", &line[from..])
-            })
-            .collect()
+    /// The end of what is being written, by whoever wrote last.
+    fn answer(&self, progress: &Progress) -> Vec<Text> {
+        let Some(member) = progress.writing() else { return Vec::new() };
+        let who = if member.id == self.root { String::new() } else { format!("{}: ", member.kind) };
+        // Of a long text, the end is news.
+        let text = member.text.trim();
+        let from = text.rmatch_indices('\n').nth(2 * ROWS).map_or(0, |(end, _)| end + 1);
+        let rows = rows(&format!("{who}{}", &text[from..]), screen::columns().saturating_sub(3));
+        let rows: Vec<String> = rows.into_iter().filter(|row| !row.trim().is_empty()).collect();
+        let hidden = rows.len().saturating_sub(ROWS);
+        rows[hidden..].iter().map(|row| text!["  ", row]).collect()
     }
 
-    fn bill(&self, progress: &Progress) -> String {
+    fn bill(&self, progress: &Progress) -> Text {
         let (usage, cost) = progress.spent();
         let elapsed = words::duration(self.started.elapsed());
         self.paint
-            .dim(&format!("  {elapsed} · {} · Ctrl-C leaves, nothing is lost", words::spent(usage, cost)))
+            .dim(format!("  {elapsed} · {} · Ctrl-C leaves, nothing is lost", words::spent(usage, cost)))
     }
 
     fn spinner(&self) -> &'static str {

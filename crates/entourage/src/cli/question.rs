@@ -1,0 +1,65 @@
+//! Questions as a person sees them. What is approved is shown by us: the call itself, not words about it,
+//! and behind a margin, so that nothing in it can pass for a line of ours.
+
+use entourage_types::{About, Question};
+
+use super::{
+    paint::Paint,
+    screen,
+    text::{Text, block, text},
+    words,
+};
+
+/// Who asks what, on one line.
+pub(crate) fn in_short(question: &Question, paint: Paint) -> Text {
+    let asked = match &question.proposal {
+        Some(proposal) => words::short(&format!("{} {}", proposal.tool, proposal.arguments)),
+        None => words::short(&question.text),
+    };
+    text![lead(question, paint), " ", asked]
+}
+
+/// All of a question, with what it can be answered with and until when; each line with its end.
+pub(crate) fn in_full(question: &Question, paint: Paint) -> Text {
+    let columns = screen::columns();
+    let mut whole = text![lead(question, paint)];
+    let mut below = |text: &str| {
+        for row in block(text, columns) {
+            whole.push(text!["\n", row]);
+        }
+    };
+    match &question.proposal {
+        Some(proposal) => {
+            let arguments = serde_json::to_string_pretty(&proposal.arguments);
+            below(&format!("{} {}", proposal.tool, arguments.unwrap_or_default()));
+            if let Some(rule) = &proposal.rule {
+                below(&format!("the rule: {rule}"));
+            }
+        }
+        None if is_short(question, columns) => whole.push(text![" ", &question.text]),
+        None => below(&question.text),
+    }
+    for (number, option) in (1..).zip(&question.options) {
+        let option = words::cut(option, columns.saturating_sub(8));
+        whole.push(text!["\n  ", paint.dim(format!("{number})")), " ", option]);
+    }
+    if let Some(limit) = words::limit(question) {
+        whole.push(text!["\n  ", paint.dim(limit)]);
+    }
+    text![whole, "\n"]
+}
+
+fn lead(question: &Question, paint: Paint) -> Text {
+    let asks = match question.about {
+        About::Information => " asks:",
+        About::Approval => " asks for leave to call:",
+        About::Doubt => " may or may not have called:",
+    };
+    text![paint.yellow("?"), " ", paint.bold(&question.kind), asks]
+}
+
+/// Whether a question fits on the line of whoever asks.
+fn is_short(question: &Question, columns: usize) -> bool {
+    let Question { text, kind, .. } = question;
+    !text.contains('\n') && text![kind, text].width() + " ? asks:  ".len() < columns
+}

@@ -1,0 +1,203 @@
+//! Text as a terminal may have it: what is not ours cannot move the cursor, paint, or turn around what
+//! is read.
+//!
+//! Everything that is written goes through [`Text`], and the one way into it is a filter. Only
+//! [`Paint`](super::paint::Paint) adds escape sequences, so a new command cannot forget to filter.
+
+use std::fmt::{self, Display, Write};
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// What begins each row of a text that somebody else wrote, beneath a line of ours.
+const MARGIN: &str = "  │ ";
+/// How many columns a tab takes where rows are counted.
+const TAB: &str = "    ";
+/// The end of what is painted.
+const PLAIN: &str = "\x1b[0m";
+
+/// A text that is safe to write, painted or not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Text(String);
+
+/// Joins what can be shown into one [`Text`].
+macro_rules! text {
+    ($($part:expr),* $(,)?) => {{
+        let mut text = $crate::cli::text::Text::default();
+        $(text.push($part);)*
+        text
+    }};
+}
+pub(crate) use text;
+
+impl<T: Display> From<T> for Text {
+    fn from(foreign: T) -> Self {
+        let mut filter = Filter(String::new());
+        // A string takes everything.
+        let _ = write!(filter, "{foreign}");
+        Self(filter.0)
+    }
+}
+
+impl FromIterator<Text> for Text {
+    fn from_iter<I: IntoIterator<Item = Text>>(parts: I) -> Self {
+        Self(parts.into_iter().map(|part| part.0).collect())
+    }
+}
+
+impl Text {
+    /// Appends.
+    pub(crate) fn push(&mut self, part: impl Into<Self>) {
+        self.0.push_str(&part.into().0);
+    }
+
+    /// This text in a colour or another style; `style` is a number of ECMA-48's SGR.
+    pub(super) fn painted(self, style: u8) -> Self {
+        if self.0.is_empty() { self } else { Self(format!("\x1b[{style}m{}{PLAIN}", self.0)) }
+    }
+
+    /// As it is written.
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// How many columns it takes, on one line.
+    pub(super) fn width(&self) -> usize {
+        self.pieces().map(|piece| piece.width()).sum()
+    }
+
+    /// On one line, and as much of it as this many columns hold.
+    pub(super) fn cut(&self, columns: usize) -> Self {
+        let (mut cut, mut left) = (String::new(), Some(columns));
+        for piece in self.pieces() {
+            if let Piece::Style(style) = piece {
+                // What is painted ends, also where the text does not get as far.
+                cut.push_str(style);
+                continue;
+            }
+            left = left.and_then(|left| left.checked_sub(piece.width()));
+            if left.is_some() {
+                cut.push_str(if piece.is_line_end() { " " } else { piece.as_str() });
+            }
+        }
+        Self(cut)
+    }
+
+    fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
+        let mut rest = self.0.as_str();
+        std::iter::from_fn(move || {
+            let end = match rest.strip_prefix("\x1b[") {
+                Some(style) => style.find('m').map(|end| end + 3)?,
+                None => rest.graphemes(true).next()?.len(),
+            };
+            let (piece, after) = rest.split_at(end);
+            rest = after;
+            Some(if piece.starts_with('\x1b') { Piece::Style(piece) } else { Piece::Shown(piece) })
+        })
+    }
+}
+
+/// A part of a text that is not taken apart.
+enum Piece<'a> {
+    /// An escape sequence of ours.
+    Style(&'a str),
+    /// What a reader takes for one sign.
+    Shown(&'a str),
+}
+
+impl Piece<'_> {
+    fn as_str(&self) -> &str {
+        let (Self::Style(text) | Self::Shown(text)) = self;
+        text
+    }
+
+    fn is_line_end(&self) -> bool {
+        matches!(self, Self::Shown("\n" | "\t"))
+    }
+
+    fn width(&self) -> usize {
+        match self {
+            Self::Style(_) => 0,
+            Self::Shown(_) if self.is_line_end() => 1,
+            Self::Shown(text) => text.width(),
+        }
+    }
+}
+
+/// Lets pass what only shows, and writes the rest as codes.
+struct Filter(String);
+
+impl Write for Filter {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut chars = text.chars().peekable();
+        while let Some(char) = chars.next() {
+            match char {
+                // The line ends of Windows are line ends.
+                '\r' if chars.peek() == Some(&'\n') => {}
+                char if acts(char) => write!(self.0, "{}", char.escape_unicode())?,
+                char => self.0.push(char),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a terminal does something else with a character than show it.
+pub(super) fn acts(char: char) -> bool {
+    // C0, DEL and C1 (0x9B begins an escape sequence as ESC [ does); what changes the direction of
+    // reading shows words in another order than they are in.
+    let turns = matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || char.is_control() && !matches!(char, '\n' | '\t')
+}
+
+/// JSON in which the same characters are written as JSON's escapes: the same value.
+pub(super) fn json(written: &str) -> String {
+    let mut safe = String::with_capacity(written.len());
+    for char in written.chars() {
+        if acts(char) {
+            // All of them are in the basic plane. A string takes everything.
+            let _ = write!(safe, "\\u{:04x}", u32::from(char));
+        } else {
+            safe.push(char);
+        }
+    }
+    safe
+}
+
+/// A text of somebody else in rows of at most so many columns, broken between words where that goes.
+pub(super) fn rows(foreign: &str, columns: usize) -> Vec<String> {
+    let Text(safe) = Text::from(foreign);
+    let columns = columns.max(2);
+    let mut rows = Vec::new();
+    for line in safe.replace('\t', TAB).lines() {
+        let (mut row, mut width) = (String::new(), 0);
+        for word in line.split_word_bounds() {
+            if width > 0 && width + word.width() > columns {
+                rows.push(std::mem::take(&mut row).trim_end().to_owned());
+                width = 0;
+                if word.trim().is_empty() {
+                    continue;
+                }
+            }
+            for sign in word.graphemes(true) {
+                if width > 0 && width + sign.width() > columns {
+                    rows.push(std::mem::take(&mut row));
+                    width = 0;
+                }
+                row.push_str(sign);
+                width += sign.width();
+            }
+        }
+        rows.push(row);
+    }
+    rows
+}
+
+/// A text of somebody else behind a margin of ours: none of its rows can pass for one of ours.
+pub(super) fn block(foreign: &str, columns: usize) -> Vec<String> {
+    let rows = rows(foreign.trim(), columns.saturating_sub(MARGIN.width()));
+    rows.into_iter().map(|row| format!("{MARGIN}{row}")).collect()
+}
+
+#[cfg(test)]
+mod tests;

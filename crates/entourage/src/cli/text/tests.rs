@@ -1,0 +1,91 @@
+//! What passes the filter, whatever comes, and how much room it takes.
+
+use proptest::prelude::*;
+
+use super::{super::paint::Paint, *};
+
+/// Whatever a terminal might act on, among ordinary signs.
+fn hostile() -> impl Strategy<Value = String> {
+    let sign = prop_oneof![
+        any::<char>(),
+        (0u32..0xa0).prop_map(|code| char::from_u32(code).unwrap()),
+        prop::sample::select(vec![
+            '\x1b', '[', ']', 'm', '\u{9b}', '\r', '\n', '\u{202e}', '\u{2066}', '語', '🦀'
+        ]),
+    ];
+    prop::collection::vec(sign, 0..60).prop_map(String::from_iter)
+}
+
+proptest! {
+    /// Whatever comes in, nothing goes out that a terminal would act on.
+    #[test]
+    fn nothing_that_acts_passes(foreign in hostile()) {
+        let text = text!["says: ", &foreign];
+        prop_assert!(!text.as_str().chars().any(acts), "{:?}", text);
+        prop_assert!(!json(&serde_json::to_string(&foreign).unwrap()).chars().any(acts));
+        for row in rows(&foreign, 20).into_iter().chain(block(&foreign, 20)) {
+            prop_assert!(!row.chars().any(|char| acts(char) || char == '\n'), "{row:?}");
+        }
+    }
+
+    /// What only shows is not changed.
+    #[test]
+    fn what_only_shows_is_left_alone(foreign in "[\\PC\n\t]{0,60}") {
+        let plain: String = foreign.chars().filter(|char| !acts(*char)).collect();
+        let text = Text::from(&plain);
+        prop_assert_eq!(text.as_str(), plain);
+    }
+
+    /// JSON says the same as before.
+    #[test]
+    fn json_keeps_its_value(foreign in hostile()) {
+        let safe = json(&serde_json::to_string(&foreign).unwrap());
+        prop_assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), foreign);
+    }
+
+    /// What is cut fits, and what is painted in it ends.
+    #[test]
+    fn what_is_cut_fits(first in hostile(), second in hostile(), columns in 0usize..50) {
+        let cut = text![&first, Text::from(&second).painted(1)].cut(columns);
+        prop_assert!(cut.width() <= columns);
+        prop_assert!(!cut.as_str().contains('\n'));
+        prop_assert_eq!(cut.as_str().contains("\x1b[1m"), cut.as_str().ends_with(PLAIN));
+    }
+
+    /// Rows fit, and lose nothing but the white space where they are broken.
+    #[test]
+    fn rows_fit_and_lose_nothing(foreign in hostile(), columns in 2usize..50) {
+        let rows = rows(&foreign, columns);
+        prop_assert!(rows.iter().all(|row| row.width() <= columns), "{rows:?}");
+        let signs = |text: &str| text.chars().filter(|char| !char.is_whitespace()).collect::<String>();
+        prop_assert_eq!(signs(&rows.concat()), signs(Text::from(&foreign).as_str()));
+    }
+}
+
+/// The codes that are shown name what was there.
+#[test]
+fn what_acts_is_shown_as_a_code() {
+    let text = Text::from("\x1b]52;c;aGk=\x07 \u{9b}2J \u{202e}txt\r\nnext\rline\x7f");
+    assert_eq!(
+        text.as_str(),
+        r"\u{1b}]52;c;aGk=\u{7} \u{9b}2J \u{202e}txt".to_owned() + "\nnext" + r"\u{d}line\u{7f}"
+    );
+    assert_eq!(json("{\"a\":\"\u{9b}\u{7f}\"}"), r#"{"a":"\u009b\u007f"}"#);
+}
+
+/// Paint is the one source of escape sequences, and takes only what was filtered.
+#[test]
+fn only_paint_paints() {
+    assert_eq!(Paint::always().red("a\x1b[1mb").as_str(), "\x1b[31ma\\u{1b}[1mb\x1b[0m");
+}
+
+/// Wide signs take two columns, and a family of joined ones is not torn apart.
+#[test]
+fn wide_signs_take_two_columns() {
+    assert_eq!(Text::from("漢字").width(), 4);
+    assert_eq!(Text::from("漢字か").cut(5).as_str(), "漢字");
+    assert_eq!(rows("漢字かな", 5), ["漢字", "かな"]);
+    assert_eq!(rows("one two three", 8), ["one two", "three"]);
+    assert_eq!(Text::from("👩‍👩‍👧!").cut(2).as_str(), "👩‍👩‍👧");
+    assert_eq!(block("first\nsecond", 40), ["  │ first", "  │ second"]);
+}

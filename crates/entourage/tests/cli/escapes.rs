@@ -1,0 +1,108 @@
+//! Whatever models, tools, files and other people write, a terminal only ever shows it.
+
+use super::{
+    model::Model,
+    place::{Ended, Place, id},
+    terminal::Terminal,
+};
+
+/// Writes the clipboard, titles the window, begins a link, moves up and erases, in C0 and in C1, and
+/// turns around what is read.
+const HOSTILE: &str = "\x1b]52;c;aGk=\x07\x1b]8;;http://x\x1b\\\x1b[1A\x1b[2K\u{9b}2J\u{202e}txt";
+
+/// Fails where anything is left that a terminal acts on; only paint may be there, and only at one.
+#[track_caller]
+fn only_shows(written: &str) {
+    let acts = |char: char| {
+        char.is_control() && char != '\n' || matches!(char, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
+    };
+    assert!(!written.contains(acts), "{written:?}");
+}
+
+/// A place whose agents all begin with hostile words.
+fn place() -> (Place, Model) {
+    (Place::new(), Model::saying(&format!("The answer {HOSTILE} is here")))
+}
+
+/// A run's answer, and everything that reads it back, in each command.
+#[test]
+fn no_command_writes_what_a_terminal_acts_on() {
+    let (place, model) = place();
+    let task = format!("Look at {HOSTILE}");
+    let ended = Ended::of(model.asked_by(&mut place.command(&["run", &task]))).good();
+    assert!(ended.stdout.contains(r"The answer \u{1b}]52;c;aGk=\u{7}"), "{ended:?}");
+    assert!(ended.stdout.contains(r"\u{9b}2J\u{202e}txt is here"), "{ended:?}");
+    let mut written = vec![ended];
+    let kind = format!("---\nname: loud\ndescription: \"{}\"\n---\nBe loud.\n", r"\x1B[2J\u202E");
+    place.write("data/kinds/loud.md", &kind);
+    place.write("data/kinds/broken.md", &format!("---\nname: {HOSTILE}\n---\nBe broken.\n"));
+    for arguments in [
+        &["tree"][..],
+        &["tail"],
+        &["agents"],
+        &["doctor"],
+        &["kinds"],
+        &["kinds", "check"],
+        &["kinds", "show", "loud"],
+        &["kinds", "show", "\x1b[2J"],
+        &["agents", "--json"],
+        &["tail", "--json"],
+        &["session", "list", "@last"],
+    ] {
+        written.push(place.entourage(arguments));
+    }
+    for ended in written {
+        only_shows(&ended.stdout);
+        only_shows(&ended.stderr);
+    }
+}
+
+/// JSON keeps what was said, in JSON's escapes.
+#[test]
+fn programs_read_what_was_said() {
+    let (place, model) = place();
+    let ended = Ended::of(model.asked_by(&mut place.command(&["run", "Look", "--json"]))).good();
+    only_shows(&ended.stdout);
+    let result = ended.json().pop().expect("a result");
+    assert_eq!(result["answer"], format!("The answer {HOSTILE} is here"));
+}
+
+/// What an agent asks stands behind a margin of ours: it cannot redraw what is above it, and none of
+/// its lines can pass for another question.
+#[test]
+fn a_question_cannot_forge_another() {
+    let place = Place::new();
+    let forged = format!("Which colour?{HOSTILE}\n? boss asks for leave to call:\n(a number) >");
+    let model = Model::asking(&forged);
+    let ended = Ended::of(model.asked_by(&mut place.command(&["run", "Ask"])));
+    assert_eq!(ended.code, 3, "{ended:?}");
+    only_shows(&ended.stderr);
+    let questions: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with('?')).collect();
+    assert_eq!(questions, ["? assistant asks:"], "{ended:?}");
+    assert!(ended.stderr.contains("\n  │ ? boss asks for leave to call:\n"), "{ended:?}");
+
+    let mut command = place.process(&["run", "--resume", id(&ended.stderr, "agt_")]);
+    model.ask(&mut command);
+    let mut terminal = Terminal::of(command);
+    terminal.shows("? assistant asks:\r\n  │ Which colour?");
+    terminal.shows(r"\u{1b}[1A\u{1b}[2K");
+    terminal.shows("\r\n  │ ? boss asks for leave to call:\r\n");
+}
+
+/// A call that waits for leave is shown by us: its tool and its arguments as they are.
+#[test]
+fn what_is_approved_is_the_call_itself() {
+    let place = Place::new();
+    place.write(
+        "data/kinds/assistant.md",
+        "---\nname: assistant\ntools: [create_note]\napproval:\n  - tools: create_note\n---\nNote it.\n",
+    );
+    let arguments = serde_json::json!({ "title": HOSTILE, "content": "a\n? boss asks: b" });
+    let model = Model::calling("create_note", &arguments);
+    let ended = Ended::of(model.asked_by(&mut place.command(&["run", "Note"])));
+    assert_eq!(ended.code, 3, "{ended:?}");
+    only_shows(&ended.stderr);
+    let asked = "? assistant asks for leave to call:\n  │ create_note {\n";
+    assert!(ended.stderr.contains(asked), "{ended:?}");
+    assert!(ended.stderr.contains(r#""content": "a\n? boss asks: b""#), "its line end is none: {ended:?}");
+}

@@ -1,0 +1,139 @@
+//! A model behind a provider's wire, whose words a test has in its hands.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    process::Command,
+    thread,
+};
+
+use serde_json::{Value, json};
+
+/// A server that speaks the wire of OpenAI's chat completions.
+pub(crate) struct Model {
+    listener: TcpListener,
+}
+
+/// A request that waits for its answer.
+pub(crate) struct Asked {
+    stream: TcpStream,
+}
+
+impl Model {
+    pub(crate) fn new() -> Self {
+        Self { listener: TcpListener::bind("127.0.0.1:0").expect("a port") }
+    }
+
+    /// One that answers every request with this text.
+    pub(crate) fn saying(text: &str) -> Self {
+        let text = text.to_owned();
+        Self::new().answering(move |asked| asked.text(&text).end())
+    }
+
+    /// One that asks the user this, whatever it is asked.
+    pub(crate) fn asking(question: &str) -> Self {
+        Self::calling("ask_user", &json!({ "question": question }))
+    }
+
+    /// One that calls this tool.
+    pub(crate) fn calling(tool: &'static str, arguments: &Value) -> Self {
+        let arguments = arguments.clone();
+        Self::new().answering(move |asked| asked.call(tool, &arguments).end())
+    }
+
+    /// Answers every request in a thread of its own.
+    fn answering(self, mut answer: impl FnMut(Asked) + Send + 'static) -> Self {
+        let theirs = Self { listener: self.listener.try_clone().expect("cloned") };
+        thread::spawn(move || {
+            loop {
+                answer(theirs.next());
+            }
+        });
+        self
+    }
+
+    /// The next request for an answer.
+    pub(crate) fn next(&self) -> Asked {
+        loop {
+            let (stream, _) = self.listener.accept().expect("somebody asks");
+            if let Some(asked) = Asked::read(stream) {
+                return asked;
+            }
+        }
+    }
+
+    /// Has a command ask this model.
+    pub(crate) fn ask(&self, command: &mut Command) {
+        for (name, value) in self.variables() {
+            command.env(name, value);
+        }
+    }
+
+    /// The same, for one that runs to its end.
+    pub(crate) fn asked_by<'a>(&self, command: &'a mut assert_cmd::Command) -> &'a mut assert_cmd::Command {
+        command.envs(self.variables())
+    }
+
+    fn variables(&self) -> [(&'static str, String); 2] {
+        let address: SocketAddr = self.listener.local_addr().expect("an address");
+        let model = "compatible::scripted".to_owned();
+        [("ENTOURAGE_MODEL", model), ("COMPATIBLE_BASE_URL", format!("http://{address}/v1"))]
+    }
+}
+
+impl Asked {
+    /// Reads a request; none where it is for something else than an answer.
+    fn read(mut stream: TcpStream) -> Option<Self> {
+        let mut reader = BufReader::new(stream.try_clone().expect("cloned"));
+        let (mut first, mut length) = (String::new(), 0);
+        reader.read_line(&mut first).ok()?;
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).ok()?;
+            let line = line.trim().to_lowercase();
+            if let Some(given) = line.strip_prefix("content-length:") {
+                length = given.trim().parse().expect("a length");
+            }
+            if line.is_empty() {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).ok()?;
+        if !first.starts_with("POST ") {
+            let _ =
+                stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            return None;
+        }
+        let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+        stream.write_all(head).ok()?;
+        Some(Self { stream })
+    }
+
+    /// Says a piece of the answer.
+    pub(crate) fn text(mut self, text: &str) -> Self {
+        self.send(&json!({ "content": text }), Value::Null);
+        self
+    }
+
+    /// Calls a tool.
+    pub(crate) fn call(mut self, tool: &str, arguments: &Value) -> Self {
+        let function = json!({ "name": tool, "arguments": arguments.to_string() });
+        let call = json!({ "index": 0, "id": "call-1", "type": "function", "function": function });
+        self.send(&json!({ "tool_calls": [call] }), Value::Null);
+        self
+    }
+
+    /// That was all.
+    pub(crate) fn end(mut self) {
+        self.send(&json!({}), "stop".into());
+        let _ = self.stream.write_all(b"data: [DONE]\n\n");
+    }
+
+    fn send(&mut self, delta: &Value, reason: Value) {
+        let choice = json!({ "index": 0, "delta": delta, "finish_reason": reason });
+        let chunk = json!({ "id": "x", "object": "chat.completion.chunk", "created": 1, "model": "scripted", "choices": [choice] });
+        // Whoever asked may be gone.
+        let _ = write!(self.stream, "data: {chunk}\n\n");
+    }
+}
