@@ -21,13 +21,13 @@ fn kind_of(front: &str) -> Kind {
 /// A call of `pay` that had its effect before the process died; the output was not committed.
 async fn interrupted(effect: Effect, kind: Kind) -> (World, Agent, Effects) {
     let happened = Effects::default();
-    let model = ScriptedModel::new([Script::call("pay", json!({"n": 1})), Script::text("Paid.")]);
-    let pure = match &kind.effects {
-        said if said.is_empty() => effect == Effect::Pure,
-        said => !said.pure.is_empty(),
-    };
-    // Commits of the agent: receive, model, intent unless it is pure, output.
-    let fault = Faults::at(if pure { 3 } else { 4 }, Fault::DieBefore);
+    let (call, end) = (Script::call("pay", json!({"n": 1})), Script::text("Paid."));
+    // Commits of the agent: receive, the turn with its intent, the output. A pure call has no intent,
+    // and its turn goes with the output: after a death the model is asked again.
+    let (script, at) =
+        if kind.effects.pure.is_empty() { (vec![call, end], 3) } else { (vec![call.clone(), call, end], 2) };
+    let model = ScriptedModel::new(script);
+    let fault = Faults::at(at, Fault::DieBefore);
     let tools = Toolbox::new().with(TestTool::new("pay", effect, &happened));
     let kinds = entourage_engine::Kinds::none().with(Kind { instructions: "Pay.".into(), ..kind });
     let world = World::builder(model).tools(tools).kinds(kinds).start_with(fault).await;
@@ -133,10 +133,11 @@ async fn a_kind_gives_people_so_much_time_for_any_question() {
 
 #[tokio::test]
 async fn a_kind_knows_better_than_its_tools() {
-    for (said, own) in [("pure: pay", Effect::Unsafe), ("idempotent: [p*y]", Effect::Unsafe)] {
-        let (world, root, happened) = interrupted(own, kind_of(&format!("effects:\n  {said}"))).await;
+    for (said, times) in [("pure: pay", vec![1, 1]), ("idempotent: [p*y]", vec![2])] {
+        let kind = kind_of(&format!("effects:\n  {said}"));
+        let (world, root, happened) = interrupted(Effect::Unsafe, kind).await;
         lines(&world, &root).await;
-        assert_eq!(happened.per_call(), [2], "run again without asking: {said}");
+        assert_eq!(happened.per_call(), times, "run again without asking: {said}");
     }
     // The more careful word counts.
     let (world, root, happened) =

@@ -27,6 +27,7 @@ mod races;
 mod receivers;
 mod retention;
 mod retries;
+mod riding;
 mod sessions;
 mod stop;
 mod stuck;

@@ -85,7 +85,7 @@ impl Run<'_> {
             let error = match answer {
                 Ok(reply) => {
                     self.let_pass(&mut beside, &reply).await?;
-                    return self.keep(&key, tries.made + 1, reply).await;
+                    return Ok(self.keep(&key, tries.made + 1, reply));
                 }
                 Err(error) => error,
             };
@@ -180,28 +180,26 @@ impl Run<'_> {
         Ok((said_something(answer, &mut deltas.wasted), deltas.wasted))
     }
 
-    /// Keeps a turn and what it used at once. A turn without calls rides with the commit that
-    /// follows at once.
-    async fn keep(&mut self, key: &str, attempt: u32, reply: Reply) -> Result<Turn> {
+    /// Keeps a turn and what it used. It rides with the commit that follows at once: of its calls'
+    /// intents, of what they came to where they are done at once, or of the end.
+    fn keep(&mut self, key: &str, attempt: u32, reply: Reply) -> Turn {
         let at = self.house.now();
         let used = reply.used();
         self.count(&used, at);
         let turn = Turn { text: reply.text, calls: reply.calls, used: Some(used) };
-        let mut writes = vec![self.item(ItemBody::Turn(turn.clone()), at)];
+        let item = self.item(ItemBody::Turn(turn.clone()), at);
+        self.riding.push(item);
         if attempt > 1 || self.steps.contains_key(key) {
             let mut step = self.step(key, StepState::Done, Value::Null, at);
             step.attempt = attempt;
-            writes.push(Write::Step(step));
+            self.riding.push(Write::Step(step));
         }
-        if turn.calls.is_empty() {
-            // The last word: the program ends, or goes on with a step of its own. Either commits.
-            self.riding.extend(writes);
-            return Ok(turn);
+        if !turn.calls.is_empty() {
+            let run = self.run_row(Status::Running, None);
+            let awake = self.awake(at);
+            self.riding.extend([run].into_iter().chain(awake));
         }
-        writes.push(self.run_row(Status::Running, None));
-        writes.extend(self.awake(at));
-        self.commit(writes).await?;
-        Ok(turn)
+        turn
     }
 
     /// Sleeps on disk until the next attempt.

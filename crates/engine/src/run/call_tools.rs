@@ -35,7 +35,13 @@ impl Run<'_> {
     /// [`Interrupt::Suspended`] while a call waits for a person, an agent or a moment.
     pub async fn call_tools(&mut self, calls: &[ToolCall]) -> Result<Option<Told>> {
         if !self.all_answered(calls) {
+            // No commit has said yet whether anything came while the model was asked.
+            self.inbox_grew |= !self.riding.is_empty();
             self.refresh().await?;
+            if !self.inbox.is_empty() {
+                // What others want may be read again from the start; the turn is not asked for twice.
+                self.flush().await?;
+            }
             self.heed().await?;
         }
         if !self.all_answered(calls) {
@@ -44,13 +50,21 @@ impl Run<'_> {
             let cut = self.cut.clone();
             // Nothing has started yet, and does not once somebody was told that it ends.
             if cut.is_cancelled() {
+                self.flush().await?;
                 return Err(Interrupt::Stopping);
             }
             loop {
-                let ran = tokio::select! {
-                    biased;
-                    ran = running.next() => ran,
-                    () = cut.cancelled() => return Err(Interrupt::Stopping),
+                let ran = match running.next().now_or_never() {
+                    Some(ran) => ran,
+                    None => {
+                        // What takes its time is not waited for with the turn in memory only.
+                        self.flush().await?;
+                        tokio::select! {
+                            biased;
+                            ran = running.next() => ran,
+                            () = cut.cancelled() => return Err(Interrupt::Stopping),
+                        }
+                    }
                 };
                 let Some((index, outcome)) = ran else { break };
                 for (index, outcome) in order.ended(calls, index, outcome) {

@@ -1,7 +1,7 @@
 //! Work for another agent: the one way to have children. Agent, task, message and wake-up are one
 //! commit with the call that asked for them.
 
-use entourage_store::{AgentQuery, Commit, Error as StoreError, Expect, Page, Write};
+use entourage_store::{AgentQuery, Error as StoreError, Expect, Page, Write};
 use entourage_tools::{Delegate, Target};
 use entourage_types::{
     Agent, Author, Post, PostBody, PostId, Scope, Status, StepState, Task, TaskId, ToolCall, WakeupId,
@@ -75,9 +75,13 @@ impl Run<'_> {
             },
         };
         let mut value = json!({ "task": task.id });
-        // This commit may be refused, so nothing may ride along with it.
-        self.flush().await?;
-        let mut commit = Commit::fenced(&self.agent, at);
+        // What expects something may be refused by itself.
+        if !self.expecting.is_empty() {
+            self.flush().await?;
+        }
+        let mut commit = self.fenced(at);
+        // A full tree refuses this commit; what rides along with it then goes with the next.
+        let riding = commit.writes.clone();
         if is_new {
             commit.expect.push(Expect::TreeBelow(self.agent.root, self.kind.limits.max_tree));
             commit.push(Write::NewAgent(child.clone()));
@@ -94,6 +98,7 @@ impl Run<'_> {
         commit.push(Write::Step(self.call_step(call, StepState::Open, value, at)));
         match self.apply(commit).await {
             Err(Interrupt::Store(full @ StoreError::TreeFull { .. })) => {
+                self.riding = riding;
                 self.finish(calls, index, output(call, full.to_string(), true), vec![]).await
             }
             Ok(()) if !work.wait => {

@@ -1,0 +1,133 @@
+//! A turn rides with the commit that follows it: with the outputs of calls that are done at once, with
+//! the intents of those that have an effect. What takes its time finds its turn on record.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use entourage_llm::{Script, ScriptedModel};
+use entourage_store::Write;
+use entourage_testkit::{Effects, Fact, TestTool, World};
+use entourage_tests::{first_tools, one_kind};
+use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
+use entourage_types::{ItemBody, Status, ToolSpec};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+/// What each commit after the first turn brought into the transcript: `turn`, `outputs`, `intent`.
+fn commits(world: &World) -> Vec<Vec<&'static str>> {
+    let facts = world.witness().facts();
+    let brought = facts.iter().filter_map(|fact| match fact {
+        Fact::Committed(commit) => Some(commit.writes.iter().filter_map(|write| match write {
+            Write::Item(item) => match &item.body {
+                ItemBody::Turn(_) => Some("turn"),
+                ItemBody::Output(_) => Some("output"),
+                _ => None,
+            },
+            Write::Step(step) if step.state == entourage_types::StepState::Started => Some("intent"),
+            Write::NewAgent(agent) if agent.parent.is_some() => Some("child"),
+            _ => None,
+        })),
+        _ => None,
+    });
+    brought.map(Iterator::collect).filter(|brought: &Vec<_>| !brought.is_empty()).collect()
+}
+
+async fn told(tool: &str, effect: Effect) -> Vec<Vec<&'static str>> {
+    let model = ScriptedModel::new([Script::call(tool, json!({"n": 1})), Script::text("Done.")]);
+    let tools = Toolbox::new().with(TestTool::new(tool, effect, &Effects::default()));
+    let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).start().await;
+    let root = world.ask("Go.").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    commits(&world)
+}
+
+#[tokio::test]
+async fn a_pure_call_that_is_done_at_once_is_one_commit_with_its_turn() {
+    assert_eq!(told("look", Effect::Pure).await, [vec!["turn", "output"], vec!["turn"]]);
+}
+
+#[tokio::test]
+async fn an_effect_begins_once_its_turn_and_intent_are_on_record() {
+    for effect in [Effect::Idempotent, Effect::Unsafe] {
+        assert_eq!(told("pay", effect).await, [vec!["turn", "intent"], vec!["output"], vec!["turn"]]);
+    }
+}
+
+#[tokio::test]
+async fn work_for_another_agent_is_one_commit_with_its_turn() {
+    let model = ScriptedModel::new([
+        Script::call("send_message", json!({"recipient": "researcher", "message": "Look."})),
+        Script::text("Found."),
+        Script::text("Done."),
+    ]);
+    let world = World::builder(model).tools(first_tools()).start().await;
+    let root = world.ask("Go.").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    assert_eq!(commits(&world), [vec!["turn", "child"], vec!["turn"], vec!["output"], vec!["turn"]]);
+}
+
+/// A pure tool that ends when it is let go.
+struct Held {
+    begun: Arc<Notify>,
+    let_go: Arc<Notify>,
+}
+
+#[async_trait]
+impl Tool for Held {
+    fn name(&self) -> &str {
+        "held"
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        let parameters = json!({"type": "object", "properties": {}});
+        Some(ToolSpec { name: "held".into(), description: "Takes its time.".into(), parameters })
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    async fn call(&self, _: &Context, _: Value) -> Result<Outcome, Error> {
+        self.begun.notify_one();
+        self.let_go.notified().await;
+        Ok(Outcome::text("At last."))
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_takes_its_time_finds_its_turn_on_record() {
+    let (begun, let_go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let held = Held { begun: Arc::clone(&begun), let_go: Arc::clone(&let_go) };
+    let model = ScriptedModel::new([Script::call("held", json!({})), Script::text("Done.")]);
+    let tools = Toolbox::new().with(held);
+    let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).start().await;
+    let root = world.ask("Go.").await;
+    begun.notified().await;
+    // Whoever follows is told of the turn while the call is under way.
+    let is_turn = |event: &entourage_types::Event| match &event.body {
+        entourage_types::EventBody::Item { item: Some(item), .. } => matches!(item.body, ItemBody::Turn(_)),
+        _ => false,
+    };
+    world.until(root.id, is_turn).await;
+    let_go.notify_one();
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    assert_eq!(commits(&world), [vec!["turn"], vec!["output"], vec!["turn"]]);
+}
+
+#[tokio::test]
+async fn a_pause_that_comes_while_the_model_is_asked_is_met_before_the_call() {
+    let happened = Effects::default();
+    let model = entourage_testkit::HeldModel::new(ScriptedModel::new([
+        Script::call("pay", json!({"n": 1})),
+        Script::text("Done."),
+    ]));
+    let tools = Toolbox::new().with(TestTool::new("pay", Effect::Pure, &happened));
+    let world = World::builder(model.clone()).tools(tools).kinds(one_kind(|_| {})).start().await;
+    let root = world.ask("Go.").await;
+    model.begun().await;
+    world.client().intervene(root.id, entourage_types::Action::Pause, None).await.unwrap();
+    model.let_go(1);
+    world.asleep(&root).await;
+    assert_eq!(happened.per_call(), [0u32; 0], "nothing begins that was not begun before the pause");
+    assert_eq!(commits(&world), [["turn"]], "and the turn is not asked for twice");
+}
