@@ -53,7 +53,7 @@ impl House {
         let mut children: Vec<Agent> = Vec::new();
         loop {
             let after = children.last().map(|child| child.id.to_string());
-            let page = Page { after, limit: PAGE, newest_first: false };
+            let page = Page { after, limit: PAGE, ..Page::default() };
             let query = AgentQuery { parent: Some(parent), page, ..AgentQuery::default() };
             let found = self.inner.store.agents(&Scope::House, query).await?;
             let last = found.len() < PAGE as usize;

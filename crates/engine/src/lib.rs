@@ -57,7 +57,7 @@ pub use trace::{Span, SpanId, TraceId, Tracer, Value as TraceValue};
 pub use versions::{Reloaded, Source};
 
 /// What readers page and ask for usage by, and what a store says when it fails: part of this crate's own interface.
-pub use entourage_store::{Error as StoreError, Page, UsageQuery};
+pub use entourage_store::{Error as StoreError, ItemQuery, Page, UsageQuery};
 
 /// What every call returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -92,7 +92,7 @@ impl House {
     async fn prune_records(&self, kind: EntityKind, is_old: impl Fn(&Entity) -> bool + Send) -> Result<u64> {
         let (mut pruned, mut after) = (0, None);
         while !self.stopping().is_cancelled() {
-            let page = Page { after, limit: RECORDS, newest_first: false };
+            let page = Page { after, limit: RECORDS, ..Page::default() };
             let query = EntityQuery { page, ..EntityQuery::of(kind) };
             let found = self.store().entities(&Scope::House, query).await?;
             let mut commit = Commit::new(self.now());
@@ -113,7 +113,7 @@ impl House {
     }
 
     async fn roots(&self, after: Option<AgentId>) -> Result<Vec<Agent>> {
-        let page = Page { after: after.map(|id| id.to_string()), limit: TREES, newest_first: false };
+        let page = Page { after: after.map(|id| id.to_string()), limit: TREES, ..Page::default() };
         let query = AgentQuery { roots: true, page, ..AgentQuery::default() };
         Ok(self.store().agents(&Scope::House, query).await?)
     }

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use entourage_engine::{ItemQuery, Page as Rows, Result as Told};
+use entourage_types::AgentId;
 use serde::{Deserialize, Serialize};
 use utoipa::{
     IntoParams, PartialSchema, ToSchema,
@@ -20,6 +22,9 @@ const VERSION: &str = "1";
 const USUAL: u32 = 50;
 /// How many entries a page has at most.
 const MOST: u32 = 200;
+
+/// How many bytes a page has at most, its last entry aside.
+pub(crate) const BYTES: usize = 1 << 20;
 
 /// What a request says about its page.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -57,24 +62,46 @@ impl Paging {
     }
 
     /// What to ask the house for: one entry more than shown tells whether there are more.
-    pub(crate) fn query(&self) -> entourage_engine::Page {
-        entourage_engine::Page { after: self.after.clone(), limit: self.limit + 1, newest_first: true }
+    fn query(&self) -> Rows {
+        Rows { after: self.after.clone(), limit: self.limit + 1, newest_first: true, bytes: BYTES }
     }
 
-    /// What to ask of a transcript that is told from its end: the number of the item before which to go
-    /// on, and how many items.
+    /// The page, from what is read with a query. It ends early where its entries are large.
+    pub(crate) async fn read<T, V: From<T>, F: Future<Output = Told<Vec<T>>>>(
+        &self,
+        read: impl Fn(Rows) -> F,
+        id: impl Fn(&T) -> String,
+    ) -> Result<Page<V>, Problem> {
+        let mut found = read(self.query()).await?;
+        let shown = self.limit as usize;
+        let more = match found.last() {
+            Some(_) if found.len() > shown => true,
+            Some(last) => {
+                let next = Rows { after: Some(id(last)), limit: 1, ..self.query() };
+                !read(next).await?.is_empty()
+            }
+            None => false,
+        };
+        found.truncate(shown);
+        let next_cursor = found.last().filter(|_| more).map(|last| encode(&id(last)));
+        Ok(Page { data: found.into_iter().map(V::from).collect(), next_cursor })
+    }
+
+    /// Where a transcript goes on that is told from its end: the number of the item before which, and
+    /// how many items.
     pub(crate) fn items(&self) -> Result<(Option<u64>, u32), Problem> {
         let before = self.after.as_deref().map(|before| before.parse().map_err(|_| bad_cursor()));
         Ok((before.transpose()?, self.limit))
     }
 
-    /// The page, from the entries that were asked for.
-    pub(crate) fn page<T, V: From<T>>(&self, mut found: Vec<T>, id: impl Fn(&T) -> String) -> Page<V> {
-        let shown = self.limit as usize;
-        let more = found.len() > shown;
-        found.truncate(shown);
-        let next_cursor = found.last().filter(|_| more).map(|last| encode(&id(last)));
-        Page { data: found.into_iter().map(V::from).collect(), next_cursor }
+    /// The items of an agent's transcript that such a page is about.
+    pub(crate) fn items_of(&self, agent: AgentId) -> Result<ItemQuery, Problem> {
+        let (before, limit) = self.items()?;
+        Ok(ItemQuery {
+            before: Some(before.unwrap_or(u64::MAX)),
+            bytes: BYTES,
+            ..ItemQuery::of(agent, 0, limit)
+        })
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
 
 const RESPONSES: &str = "/v1/agencies/desk/responses";
 
-async fn desk() -> Site {
+pub(crate) async fn desk() -> Site {
     Site::of_kinds(kinds()).await
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn get(connection: &Connection, id: AgentId) -> Result<Option<Agent>>
 
 /// Agents by query.
 pub(crate) fn list(connection: &Connection, scope: &Scope, query: &AgentQuery) -> Result<Vec<Agent>> {
-    select(scope, query).rows(connection, read)
+    select(scope, query).rows_within(query.page.bytes, connection, read)
 }
 
 /// The query behind [`list`].

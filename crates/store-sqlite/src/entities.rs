@@ -50,7 +50,7 @@ pub(crate) fn list(connection: &Connection, scope: &Scope, query: &EntityQuery) 
             Some(words) => search(scope, query, words).rows(connection, read),
             None => Ok(Vec::new()),
         },
-        None => select(scope, query).rows(connection, read),
+        None => select(scope, query).rows_within(query.page.bytes, connection, read),
     }
 }
 

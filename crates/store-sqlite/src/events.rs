@@ -12,6 +12,9 @@ use crate::{
     select::Select,
 };
 
+/// Bytes of events that are read at once, the last event's aside.
+const BYTES: usize = 4 << 20;
+
 /// Events of one tree above a number, in order, items joined in.
 pub(crate) fn list(
     connection: &Connection,
@@ -31,7 +34,7 @@ pub(crate) fn list(
     .of(scope, "agents", root)
     .end("ORDER BY e.seq LIMIT ?")
     .bind(limit)
-    .rows(connection, read)
+    .rows_within(BYTES, connection, read)
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Event> {

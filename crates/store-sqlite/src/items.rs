@@ -37,14 +37,25 @@ pub(crate) fn read_of(
 
 /// Items of one transcript, in order.
 pub(crate) fn list(connection: &Connection, scope: &Scope, query: &ItemQuery) -> Result<Vec<Item>> {
-    Select::new("SELECT agent, seq, run, session, at, type, body FROM items WHERE agent = ? AND seq >= ?")
-        .bind(query.agent.to_string())
-        .bind(int(query.from))
+    let select = Select::new(
+        "SELECT agent, seq, run, session, at, type, body FROM items WHERE agent = ? AND seq >= ?",
+    )
+    .bind(query.agent.to_string())
+    .bind(int(query.from));
+    let (select, order) = match query.before {
+        Some(before) => (select.and("seq < ?").bind(int(before)), "ORDER BY seq DESC LIMIT ?"),
+        None => (select, "ORDER BY seq LIMIT ?"),
+    };
+    let mut items = select
         .only("run = ?", query.run)
         .of(scope, "agents", query.agent)
-        .end("ORDER BY seq LIMIT ?")
+        .end(order)
         .bind(query.limit)
-        .rows(connection, read)
+        .rows_within(query.bytes, connection, read)?;
+    if query.before.is_some() {
+        items.reverse();
+    }
+    Ok(items)
 }
 
 /// The items of the session from a number on, in order. Sessions follow each other, so the

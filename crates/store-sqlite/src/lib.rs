@@ -1,8 +1,8 @@
 //! The embedded Store: SQLite in WAL mode with group commit.
 //!
 //! One connection writes. It takes all commits that wait, up to a bound, into one transaction, so
-//! that one sync of the disk makes them all durable. A few threads read, each on a connection of its
-//! own, and never wait for the writer. One process at a time may have the database open; a person
+//! that one sync of the disk makes them all durable. Reads never wait for the writer: short ones are
+//! done on the caller's thread, long ones on a few threads that serve the owners in turn. One process at a time may have the database open; a person
 //! may look at it with `sqlite3` at any time, where `agent_list`, `run_list`, `transcript`,
 //! `task_list`, `question_list`, `note_list` and `usage_list` are there to be read.
 
@@ -58,6 +58,12 @@ use crate::{group::Hints, lock::Lock, readers::Readers, writer::Writer};
 /// Hints kept for a subscriber that is busy; one that falls further behind reads the facts again.
 const HINTS: usize = 1024;
 
+/// Connections that read on callers' threads: as many as read at one moment.
+const NEAR: usize = 4;
+
+/// A claim that reads no more items than these is short.
+const FEW_ITEMS: u64 = 200;
+
 /// The version of a database that this program works with.
 pub const VERSION: u32 = migrate::LATEST;
 
@@ -76,7 +82,7 @@ pub enum Durability {
 pub struct Settings {
     /// What a commit that returned has survived.
     pub durability: Durability,
-    /// How many threads read, each with a connection of its own; at least one.
+    /// How many threads read what may be long, each with a connection of its own; at least one.
     pub readers: usize,
     /// Whether a database of an older version is brought to this program's; otherwise it is refused.
     pub migrate: bool,
@@ -153,17 +159,18 @@ impl SqliteStore {
         }
         let lock = lock::take(path)?;
         let mut writer = open::writer(path, durability, settings.migrate)?;
-        let mut readers =
-            (0..settings.readers.max(1)).map(|_| open::reader(path)).collect::<Result<Vec<_>>>()?;
+        let connections = |count| (0..count).map(|_| open::reader(path)).collect::<Result<Vec<_>>>();
+        let (mut near, mut far) = (connections(NEAR)?, connections(settings.readers.max(1))?);
         if let Some(count) = &settings.statements {
             std::iter::once(&mut writer)
-                .chain(&mut readers)
+                .chain(&mut near)
+                .chain(&mut far)
                 .try_for_each(|on| open::count_statements(on, count))?;
         }
         let hints = Hints::new(HINTS);
         let no_thread = |error| unusable(error, "a thread cannot be started");
         Ok(Self {
-            readers: Readers::start(readers).map_err(no_thread)?,
+            readers: Readers::start(near, far).map_err(no_thread)?,
             writer: Writer::start(writer, durability, hints.clone()).map_err(no_thread)?,
             hints,
             _lock: lock,
@@ -171,85 +178,110 @@ impl SqliteStore {
         })
     }
 
+    /// Reads what may be long.
     async fn read<T: Send + 'static>(
         &self,
+        scope: &Scope,
         read: impl FnOnce(&Connection) -> fault::Result<T> + Send + 'static,
     ) -> Result<T> {
-        let began = Instant::now();
-        let read = self.readers.read(read).await;
-        histogram!(measure::READ).record(began.elapsed());
-        read
+        measured(self.readers.read(scope, read)).await
     }
+
+    /// Reads what is short: one row, or a few by their index.
+    async fn read_short<T: Send + 'static>(
+        &self,
+        scope: &Scope,
+        read: impl FnOnce(&Connection) -> fault::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        measured(self.readers.read_short(scope, read)).await
+    }
+}
+
+async fn measured<T>(read: impl Future<Output = T>) -> T {
+    let began = Instant::now();
+    let read = read.await;
+    histogram!(measure::READ).record(began.elapsed());
+    read
 }
 
 #[async_trait]
 impl Store for SqliteStore {
     async fn agent(&self, scope: &Scope, id: AgentId) -> Result<Option<Agent>> {
-        let scope = scope.clone();
-        self.read(move |on| Ok(agents::get(on, id)?.filter(|agent| scope.sees(&agent.owner)))).await
+        let sees = scope.clone();
+        let read = move |on: &Connection| Ok(agents::get(on, id)?.filter(|agent| sees.sees(&agent.owner)));
+        self.read_short(scope, read).await
     }
 
     async fn agents(&self, scope: &Scope, query: AgentQuery) -> Result<Vec<Agent>> {
-        let scope = scope.clone();
-        self.read(move |on| agents::list(on, &scope, &query)).await
+        // A key stands once in a tree.
+        let is_short = query.root.is_some() && query.key.is_some();
+        let sees = scope.clone();
+        let read = move |on: &Connection| agents::list(on, &sees, &query);
+        if is_short { self.read_short(scope, read).await } else { self.read(scope, read).await }
     }
 
     async fn items(&self, scope: &Scope, query: ItemQuery) -> Result<Vec<Item>> {
-        let scope = scope.clone();
-        self.read(move |on| items::list(on, &scope, &query)).await
+        let sees = scope.clone();
+        self.read(scope, move |on| items::list(on, &sees, &query)).await
     }
 
     async fn runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<Run>> {
-        let scope = scope.clone();
-        self.read(move |on| runs::list(on, &scope, &query)).await
+        let is_short = query.id.is_some() || query.agent.is_some() && query.page.limit == 1 && !query.open;
+        let sees = scope.clone();
+        let read = move |on: &Connection| runs::list(on, &sees, &query);
+        if is_short { self.read_short(scope, read).await } else { self.read(scope, read).await }
     }
 
     async fn count_runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<RunCount>> {
-        let scope = scope.clone();
-        self.read(move |on| runs::counts(on, &scope, &query)).await
+        let sees = scope.clone();
+        self.read(scope, move |on| runs::counts(on, &sees, &query)).await
     }
 
     async fn usage(&self, scope: &Scope, query: UsageQuery) -> Result<Vec<UsageRow>> {
-        let scope = scope.clone();
-        self.read(move |on| usage::sums(on, &scope, query)).await
+        let sees = scope.clone();
+        self.read(scope, move |on| usage::sums(on, &sees, query)).await
     }
 
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
-        let scope = scope.clone();
-        self.read(move |on| runs::steps(on, &scope, run)).await
+        let sees = scope.clone();
+        self.read(scope, move |on| runs::steps(on, &sees, run)).await
     }
 
     async fn entity(&self, scope: &Scope, kind: EntityKind, id: &str) -> Result<Option<Entity>> {
-        let (scope, id) = (scope.clone(), id.to_owned());
-        self.read(move |on| entities::get(on, &scope, kind, &id)).await
+        let (sees, id) = (scope.clone(), id.to_owned());
+        self.read_short(scope, move |on| entities::get(on, &sees, kind, &id)).await
     }
 
     async fn entities(&self, scope: &Scope, query: EntityQuery) -> Result<Vec<Entity>> {
-        let scope = scope.clone();
-        self.read(move |on| entities::list(on, &scope, &query)).await
+        let sees = scope.clone();
+        self.read(scope, move |on| entities::list(on, &sees, &query)).await
     }
 
     async fn events(&self, scope: &Scope, root: AgentId, after: u64, limit: u32) -> Result<Vec<Event>> {
-        let scope = scope.clone();
-        self.read(move |on| events::list(on, &scope, root, after, limit)).await
+        let sees = scope.clone();
+        self.read(scope, move |on| events::list(on, &sees, root, after, limit)).await
     }
 
     async fn last_event(&self, scope: &Scope, root: AgentId) -> Result<u64> {
-        let scope = scope.clone();
-        self.read(move |on| events::last_seen(on, &scope, root)).await
+        let sees = scope.clone();
+        self.read_short(scope, move |on| events::last_seen(on, &sees, root)).await
     }
 
     async fn due(&self, until: Time, after: Option<(Time, WakeupId)>, limit: u32) -> Result<Vec<Wakeup>> {
-        self.read(move |on| inbox::due(on, until, after, limit)).await
+        self.read_short(&Scope::House, move |on| inbox::due(on, until, after, limit)).await
     }
 
     async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>> {
-        self.read(move |on| inbox::posts(on, agent)).await
+        self.read_short(&Scope::House, move |on| inbox::posts(on, agent)).await
     }
 
     async fn claim(&self, agent: AgentId, from: u64) -> Result<Option<Claim>> {
         let Some(agent) = self.writer.claim(agent).await? else { return Ok(None) };
-        self.read(move |on| claim::read(on, agent, from)).await.map(Some)
+        let (owner, is_short) = (Scope::from(&agent.owner), agent.items.saturating_sub(from) <= FEW_ITEMS);
+        let read = move |on: &Connection| claim::read(on, agent, from);
+        let claim =
+            if is_short { self.read_short(&owner, read).await } else { self.read(&owner, read).await };
+        claim.map(Some)
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed> {

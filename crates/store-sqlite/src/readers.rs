@@ -1,11 +1,20 @@
-//! The readers: a few threads, each with a connection of its own, which never wait for the writer.
+//! Reading without waiting for the writer: what is short on the caller's own thread, what may be
+//! long on a few threads that serve the owners in turn.
+//!
+//! Handing a job to another thread and back costs more than reading one row. A list, though, may
+//! take long, and whoever asks for many must not keep others waiting: each owner has a line of
+//! their own, and one line never has all threads. What nobody waits for any more is not read, and
+//! broken off where it has begun.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError, mpsc},
+    cell::RefCell,
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak},
     thread::{self, JoinHandle},
 };
 
 use entourage_store::Error;
+use entourage_types::{Owner, Scope};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -13,56 +22,92 @@ use crate::fault::Result;
 
 type Job = Box<dyn FnOnce(&Connection) + Send>;
 
-/// The handle of the readers' threads; dropping it ends them.
+/// Whose reads they are; none are the house's own.
+type Line = Option<Owner>;
+
+/// Steps of SQLite between two looks at whether somebody still waits: less than a millisecond.
+const STEPS: i32 = 1_000;
+
+thread_local! {
+    /// Held by whoever waits for what this thread reads.
+    static AWAITED: RefCell<Weak<()>> = const { RefCell::new(Weak::new()) };
+}
+
+/// The connections that read. Dropping it ends its threads.
 pub(crate) struct Readers {
-    jobs: Option<mpsc::Sender<Job>>,
+    /// For what is read on the caller's thread.
+    near: Mutex<Vec<Connection>>,
+    lines: Arc<Lines>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Readers {
-    /// Starts a thread for each connection.
-    pub(crate) fn start(connections: Vec<Connection>) -> std::io::Result<Self> {
-        let (jobs, queue) = mpsc::channel::<Job>();
-        let queue = Arc::new(Mutex::new(queue));
-        let threads = connections
+    /// Starts a thread for each of the connections `far`; those that are `near` read on callers'
+    /// threads.
+    pub(crate) fn start(near: Vec<Connection>, far: Vec<Connection>) -> std::io::Result<Self> {
+        let lines = Arc::new(Lines::new(far.len()));
+        let threads = far
             .into_iter()
-            .map(|connection| {
-                let queue = Arc::clone(&queue);
+            .map(|mut connection| {
+                let lines = Arc::clone(&lines);
                 thread::Builder::new().name("store-reader".to_owned()).spawn(move || {
-                    while let Some(job) = next(&queue) {
-                        job(&connection)
+                    let watched = connection.progress_handler(STEPS, Some(is_abandoned));
+                    if let Err(error) = watched {
+                        tracing::warn!(%error, "reads cannot be broken off");
+                    }
+                    while let Some((line, job)) = lines.next() {
+                        job(&connection);
+                        lines.done(&line);
                     }
                 })
             })
             .collect::<std::io::Result<_>>()?;
-        Ok(Self { jobs: Some(jobs), threads })
+        Ok(Self { near: Mutex::new(near), lines, threads })
     }
 
-    /// Reads on whichever connection is free first.
+    /// Reads something short, at once on this thread where a connection is free.
+    pub(crate) async fn read_short<T: Send + 'static>(
+        &self,
+        scope: &Scope,
+        read: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> std::result::Result<T, Error> {
+        let free = locked(&self.near).pop();
+        let Some(connection) = free else { return self.read(scope, read).await };
+        let found = read(&connection);
+        locked(&self.near).push(connection);
+        Ok(found?)
+    }
+
+    /// Reads something that may be long, when it is its owner's turn.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
+        scope: &Scope,
         read: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> std::result::Result<T, Error> {
         let (told, answer) = oneshot::channel();
+        let waits = Arc::new(());
+        let awaited = Arc::downgrade(&waits);
         let job = move |connection: &Connection| {
-            // Whoever no longer waits is not worth a read.
             if !told.is_closed() {
+                AWAITED.set(awaited);
                 let _ = told.send(read(connection));
             }
         };
-        let jobs = self.jobs.as_ref().ok_or(Error::Closed)?;
-        jobs.send(Box::new(job)).map_err(|_| Error::Closed)?;
-        Ok(answer.await.map_err(|_| Error::Closed)??)
+        self.lines.wait(scope.owner().cloned(), Box::new(job))?;
+        let found = answer.await.map_err(|_| Error::Closed)?;
+        drop(waits);
+        Ok(found?)
     }
 }
 
-fn next(queue: &Mutex<mpsc::Receiver<Job>>) -> Option<Job> {
-    queue.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+/// Whether nobody waits any more for what this thread reads.
+fn is_abandoned() -> bool {
+    AWAITED.with_borrow(|awaited| awaited.strong_count() == 0)
 }
 
 impl Drop for Readers {
     fn drop(&mut self) {
-        self.jobs = None;
+        self.lines.close();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a reader of the store had panicked");
@@ -71,10 +116,179 @@ impl Drop for Readers {
     }
 }
 
+/// Reads that wait, a line for each owner.
+struct Lines {
+    standing: Mutex<Standing>,
+    changed: Condvar,
+    /// How many threads one line may have.
+    share: usize,
+}
+
+#[derive(Default)]
+struct Standing {
+    /// Lines with somebody in them.
+    waiting: HashMap<Line, VecDeque<Job>>,
+    /// Whose turn it is; each line with somebody in it once.
+    turns: VecDeque<Line>,
+    /// How many threads read for a line.
+    at_work: HashMap<Line, usize>,
+    closed: bool,
+}
+
+impl Lines {
+    fn new(threads: usize) -> Self {
+        Self { standing: Mutex::default(), changed: Condvar::new(), share: threads.saturating_sub(1).max(1) }
+    }
+
+    /// Puts a read at the end of its line.
+    fn wait(&self, line: Line, job: Job) -> std::result::Result<(), Error> {
+        let mut standing = locked(&self.standing);
+        if standing.closed {
+            return Err(Error::Closed);
+        }
+        if !standing.waiting.contains_key(&line) {
+            standing.turns.push_back(line.clone());
+        }
+        standing.waiting.entry(line).or_default().push_back(job);
+        drop(standing);
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// The next read of the first line that has not its share of threads; none once all are closed.
+    /// The line then goes to the end of those that wait for their turn.
+    fn next(&self) -> Option<(Line, Job)> {
+        let mut standing = locked(&self.standing);
+        loop {
+            if let Some(next) = standing.take(self.share) {
+                return Some(next);
+            }
+            if standing.closed {
+                return None;
+            }
+            standing = self.changed.wait(standing).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// A thread has read for a line.
+    fn done(&self, line: &Line) {
+        let mut standing = locked(&self.standing);
+        if let Some(threads) = standing.at_work.get_mut(line) {
+            *threads -= 1;
+            if *threads == 0 {
+                standing.at_work.remove(line);
+            }
+        }
+        drop(standing);
+        // Who was passed over may go now.
+        self.changed.notify_one();
+    }
+
+    /// Takes no more reads; those that wait are still read.
+    fn close(&self) {
+        locked(&self.standing).closed = true;
+        self.changed.notify_all();
+    }
+}
+
+impl Standing {
+    fn take(&mut self, share: usize) -> Option<(Line, Job)> {
+        let may = |line: &Line| self.at_work.get(line).is_none_or(|threads| *threads < share);
+        let turn = self.turns.iter().position(may)?;
+        let line = self.turns.remove(turn)?;
+        let waiting = self.waiting.get_mut(&line)?;
+        let job = waiting.pop_front()?;
+        if waiting.is_empty() {
+            self.waiting.remove(&line);
+        } else {
+            self.turns.push_back(line.clone());
+        }
+        *self.at_work.entry(line.clone()).or_default() += 1;
+        Some((line, job))
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Reads several times at one moment of the database.
 pub(crate) fn snapshot<T>(connection: &Connection, read: impl FnOnce() -> Result<T>) -> Result<T> {
     connection.prepare_cached("BEGIN")?.execute([])?;
     let read = read();
     connection.prepare_cached("COMMIT")?.execute([])?;
     read
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner(name: &str) -> Line {
+        Some(Owner::new(name))
+    }
+
+    /// Puts a read into a line that does nothing.
+    fn wait(lines: &Lines, line: &Line) {
+        lines.wait(line.clone(), Box::new(|_| {})).unwrap();
+    }
+
+    #[test]
+    fn owners_take_turns_and_none_has_every_thread() {
+        let lines = Lines::new(3);
+        let (greedy, other) = (owner("greedy"), owner("other"));
+        for _ in 0..5 {
+            wait(&lines, &greedy);
+        }
+        wait(&lines, &other);
+        let next = || lines.next().unwrap().0;
+        assert_eq!([next(), next()], [greedy.clone(), other.clone()], "in turn");
+        assert_eq!(next(), greedy);
+        wait(&lines, &other);
+        lines.done(&other);
+        assert_eq!(next(), other, "two of three threads are greedy's, the third stays for others");
+        assert!(locked(&lines.standing).take(lines.share).is_none());
+        lines.done(&greedy);
+        assert_eq!(next(), greedy);
+    }
+
+    /// Begins to read and never ends by itself; says when it has begun.
+    fn endless(begins: oneshot::Sender<()>) -> impl FnOnce(&Connection) -> Result<i64> + Send {
+        let endless =
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+        move |connection| {
+            let _ = begins.send(());
+            Ok(connection.query_row(endless, [], |row| row.get(0))?)
+        }
+    }
+
+    fn seven(connection: &Connection) -> Result<i64> {
+        Ok(connection.query_row("SELECT 7", [], |row| row.get(0))?)
+    }
+
+    #[tokio::test]
+    async fn a_read_that_nobody_waits_for_is_broken_off() {
+        let readers = Readers::start(Vec::new(), vec![Connection::open_in_memory().unwrap()]).unwrap();
+        let (begins, begun) = oneshot::channel();
+        tokio::select! {
+            _ = readers.read(&Scope::House, endless(begins)) => panic!("it has no end"),
+            begun = begun => begun.unwrap(),
+        }
+        assert_eq!(readers.read(&Scope::House, seven).await.unwrap(), 7, "on the same thread");
+    }
+
+    #[tokio::test]
+    async fn what_is_short_is_read_while_every_thread_is_busy() {
+        let connection = || Connection::open_in_memory().unwrap();
+        let readers = Readers::start(vec![connection()], vec![connection()]).unwrap();
+        let (begins, begun) = oneshot::channel();
+        let short = async {
+            begun.await.unwrap();
+            readers.read_short(&Scope::House, seven).await.unwrap()
+        };
+        tokio::select! {
+            _ = readers.read(&Scope::House, endless(begins)) => panic!("it has no end"),
+            found = short => assert_eq!(found, 7),
+        }
+    }
 }

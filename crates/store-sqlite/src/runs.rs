@@ -45,7 +45,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
 
 /// Runs by query.
 pub(crate) fn list(connection: &Connection, scope: &Scope, query: &RunQuery) -> Result<Vec<Run>> {
-    select(scope, query).rows(connection, read)
+    select(scope, query).rows_within(query.page.bytes, connection, read)
 }
 
 /// The query behind [`list`].

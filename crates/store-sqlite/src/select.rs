@@ -85,9 +85,32 @@ impl Select {
         connection: &Connection,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>> {
+        self.rows_within(usize::MAX, connection, read)
+    }
+
+    /// Runs the query up to the row by which its rows have so many bytes of text.
+    pub(crate) fn rows_within<T>(
+        self,
+        bytes: usize,
+        connection: &Connection,
+        mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>> {
         let mut statement = connection.prepare_cached(&self.sql)?;
-        let rows = statement.query_map(params_from_iter(self.values), read)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        let columns = statement.column_count();
+        let mut rows = statement.query(params_from_iter(self.values))?;
+        let (mut found, mut size) = (Vec::new(), 0);
+        while let Some(row) = rows.next()? {
+            found.push(read(row)?);
+            if bytes != usize::MAX {
+                for column in 0..columns {
+                    size += row.get_ref(column)?.as_str().map_or(0, str::len);
+                }
+                if size >= bytes {
+                    break;
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// How SQLite would go about it.

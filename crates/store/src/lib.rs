@@ -68,7 +68,8 @@ pub trait Store: Send + Sync + 'static {
     /// Entities, oldest first; with a text query, best match first.
     async fn entities(&self, scope: &Scope, query: EntityQuery) -> Result<Vec<Entity>>;
 
-    /// Events of one tree with numbers above `after`, in order and without gaps.
+    /// Events of one tree with numbers above `after`, in order and without gaps: as many as `limit`, or
+    /// fewer where they are large, and at least one where there is one.
     async fn events(&self, scope: &Scope, root: AgentId, after: u64, limit: u32) -> Result<Vec<Event>>;
 
     /// The number of a tree's last event; 0 where there is none.

@@ -11,11 +11,14 @@ pub struct Page {
     pub limit: u32,
     /// Newest first.
     pub newest_first: bool,
+    /// The page ends with the row by which its rows have this many bytes, so that it has at least
+    /// one. Only the texts of rows count, and roughly.
+    pub bytes: usize,
 }
 
 impl Default for Page {
     fn default() -> Self {
-        Self { after: None, limit: 100, newest_first: false }
+        Self { after: None, limit: 100, newest_first: false, bytes: usize::MAX }
     }
 }
 
@@ -49,17 +52,22 @@ pub struct ItemQuery {
     pub agent: AgentId,
     /// Items with this number or above.
     pub from: u64,
+    /// Items below this number; `limit` and `bytes` then leave the nearest ones to it, and not those
+    /// nearest to `from`.
+    pub before: Option<u64>,
     /// Written by this run.
     pub run: Option<RunId>,
     /// At most this many.
     pub limit: u32,
+    /// No more once they have this many bytes, as in a [`Page`].
+    pub bytes: usize,
 }
 
 impl ItemQuery {
     /// The items of a transcript, so many from this number on.
     #[must_use]
     pub fn of(agent: AgentId, from: u64, limit: u32) -> Self {
-        Self { agent, from, run: None, limit }
+        Self { agent, from, before: None, run: None, limit, bytes: usize::MAX }
     }
 }
 

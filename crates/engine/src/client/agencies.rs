@@ -5,7 +5,7 @@ use std::sync::Arc;
 use entourage_types::Agent;
 use tokio_util::sync::CancellationToken;
 
-use super::{Client, Speech};
+use super::{Client, Speech, checked_name};
 use crate::{Agency, Error, Result, responses::Follow};
 
 impl Client {
@@ -36,6 +36,8 @@ impl Client {
         key: Option<&str>,
         stays: CancellationToken,
     ) -> Result<Follow> {
+        checked_name("chat's name", &speech.chat)?;
+        checked_name("entry point's name", &speech.to)?;
         let agency = self.agency(agency)?;
         let entry_points = agency.chart.entry_points();
         match entry_points.first() {

@@ -4,7 +4,7 @@ use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{Agent, Author, Entity, EntityKind, Post, PostBody, PostId, WakeupId};
 use serde::{Deserialize, Serialize};
 
-use super::{Client, checked_text};
+use super::{Client, checked_name, checked_text};
 use crate::{Error, Result, digest::digest};
 
 /// What to make.
@@ -29,8 +29,10 @@ impl Client {
     /// The same `key` with the same request returns the agent made before.
     ///
     /// # Errors
-    /// [`Error::UnknownKind`], [`Error::Invalid`] for an empty message, [`Error::KeyReused`].
+    /// [`Error::UnknownKind`], [`Error::Invalid`] for an empty message and a long title, [`Error::KeyReused`].
     pub async fn create(&self, new: NewAgent, key: Option<&str>) -> Result<Agent> {
+        checked_name("kind", new.kind.as_deref().unwrap_or_default())?;
+        checked_name("title", new.title.as_deref().unwrap_or_default())?;
         let kinds = self.house.kinds();
         let kind = kinds.named(new.kind.as_deref().unwrap_or(DEFAULT_KIND))?;
         self.house.check_budget(&kind).map_err(Error::Invalid)?;

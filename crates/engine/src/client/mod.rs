@@ -65,6 +65,20 @@ impl Client {
 /// What a person may write at most, in bytes of UTF-8; more belongs into a file.
 const LONGEST_TEXT: usize = 1 << 20;
 
+/// What a name or a title may have at most, in characters.
+const LONGEST_NAME: usize = 255;
+
+/// Refuses a name or a title that is too long. What was given is not repeated: it may be long.
+fn checked_name(what: &str, name: &str) -> crate::Result<()> {
+    let length = name.chars().count();
+    if length > LONGEST_NAME {
+        return Err(crate::Error::Invalid(format!(
+            "the {what} has {length} characters; at most {LONGEST_NAME} are taken"
+        )));
+    }
+    Ok(())
+}
+
 /// Refuses text that says nothing or too much.
 fn checked_text(text: &str) -> crate::Result<()> {
     if text.trim().is_empty() {

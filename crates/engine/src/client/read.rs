@@ -56,21 +56,16 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn items(&self, agent: AgentId, from: u64, limit: u32) -> Result<Vec<Item>> {
-        self.agent(agent).await?;
-        Ok(self.house.store().items(&self.scope, ItemQuery::of(agent, from, limit)).await?)
+        self.transcript_part(ItemQuery::of(agent, from, limit)).await
     }
 
-    /// Items of an agent's transcript before number `before`, or the last ones, oldest first.
+    /// Items of an agent's transcript by query.
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    pub async fn items_before(&self, agent: AgentId, before: Option<u64>, limit: u32) -> Result<Vec<Item>> {
-        let end = self.agent(agent).await?.items;
-        let end = before.map_or(end, |before| before.min(end));
-        let from = end.saturating_sub(limit.into());
-        // The last ones with what has joined them meanwhile.
-        let count = before.map_or(u32::MAX, |_| u32::try_from(end - from).unwrap_or(u32::MAX));
-        Ok(self.house.store().items(&self.scope, ItemQuery::of(agent, from, count)).await?)
+    pub async fn transcript_part(&self, query: ItemQuery) -> Result<Vec<Item>> {
+        self.agent(query.agent).await?;
+        Ok(self.house.store().items(&self.scope, query).await?)
     }
 
     /// Runs of an agent.
@@ -179,7 +174,14 @@ impl Client {
     ) -> Result<Vec<Event>> {
         self.agent(root).await?;
         let after = after.into();
-        let events = self.house.store().events(&self.scope, root, after.unwrap_or_default(), limit).await?;
+        let (mut events, mut last) = (Vec::new(), after.unwrap_or_default());
+        loop {
+            let left = limit.saturating_sub(u32::try_from(events.len()).unwrap_or(u32::MAX));
+            let part = self.house.store().events(&self.scope, root, last, left).await?;
+            let Some(end) = part.last() else { break };
+            last = end.seq;
+            events.extend(part);
+        }
         match (after, events.first()) {
             (Some(after), Some(first)) if first.seq > after + 1 => {
                 Err(Error::CursorGone { root, after, first: first.seq })

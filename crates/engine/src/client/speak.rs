@@ -8,7 +8,7 @@ use entourage_types::{
 };
 use serde::Serialize;
 
-use super::{Client, checked_text, title_of};
+use super::{Client, LONGEST_NAME, checked_name, checked_text, title_of};
 use crate::{Error, Result, keeper::NotLoaded, thread};
 
 /// Something said to an agent of a chat.
@@ -42,7 +42,9 @@ pub struct Spoken {
 /// How often it is tried again where somebody else makes the same thread at the same moment.
 const RIVALS: u32 = 8;
 /// The longest name of a sender, in bytes.
-const LONGEST_NAME: usize = 200;
+const LONGEST_SENDER: usize = 200;
+/// The longest name of a chat, in characters: the agency's and the one that a person gave it.
+const LONGEST_CHAT: usize = 2 * LONGEST_NAME + 1;
 /// Items looked through at once.
 const PAGE: u64 = 200;
 
@@ -70,10 +72,10 @@ impl Client {
     /// [`Error::UnknownKind`]; [`Error::Invalid`] for an empty text or chat, or a sender of no use as a
     /// name; [`Error::Gone`] for a chat that was deleted; [`Error::KeyReused`].
     pub async fn speak(&self, speech: Speech, key: Option<&str>) -> Result<Spoken> {
+        check_names(&speech)?;
         let kind = self.house.kinds().named(&speech.to)?;
         self.house.check_budget(&kind).map_err(Error::Invalid)?;
         checked_text(&speech.text)?;
-        check_names(&speech)?;
         for _ in 0..RIVALS {
             match self.try_to_speak(&speech, kind.limits.max_tree, key).await {
                 // The same thread, or the same key, came up at the same moment.
@@ -202,8 +204,13 @@ fn check_names(speech: &Speech) -> Result<()> {
     if speech.chat.trim().is_empty() {
         return Err(Error::Invalid("the chat has no name: give it one".into()));
     }
+    if speech.chat.chars().count() > LONGEST_CHAT {
+        return Err(Error::Invalid(format!("the chat's name is longer than {LONGEST_CHAT} characters")));
+    }
+    checked_name("recipient's name", &speech.to)?;
+    checked_name("validator's name", speech.terms.validator.as_deref().unwrap_or_default())?;
     let is_name = |name: &String| {
-        !name.trim().is_empty() && name.len() <= LONGEST_NAME && !name.contains(['<', '#', '\n'])
+        !name.trim().is_empty() && name.len() <= LONGEST_SENDER && !name.contains(['<', '#', '\n'])
     };
     if speech.from.as_ref().is_some_and(|name| !is_name(name)) {
         let why = "a sender's name is 1 to 200 characters on one line, without `<` and `#`";

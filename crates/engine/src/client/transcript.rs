@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use entourage_store::Page;
+use entourage_store::{ItemQuery, Page};
 use entourage_types::{
     About, Agent, AgentId, Author, Item, ItemBody, Level, Output, Post, PostBody, PostId, Question,
     QuestionId, Reply, StopReason, TaskId, Time,
@@ -14,7 +14,7 @@ use super::Client;
 use crate::{Result, prompt::REFUSED, run::answered};
 
 /// How many items are read to know what an item is about that goes on with them.
-const LEAD: u64 = 64;
+const LEAD: u32 = 64;
 /// How many questions are read at once.
 const QUESTIONS: u32 = 200;
 
@@ -77,11 +77,11 @@ impl Client {
     /// # Errors
     /// [`crate::Error::NotFound`].
     pub async fn transcript(&self, id: AgentId) -> Result<Vec<Entry>> {
-        Ok(self.transcript_before(id, None, u32::MAX).await?.0)
+        Ok(self.transcript_before(id, None, u32::MAX, usize::MAX).await?.0)
     }
 
-    /// The part of it that `limit` items of the transcript tell, those before number `before` or the last
-    /// ones; and the number before which it goes on, none at the beginning.
+    /// The last part of it before item `before`, or the very last one, of at most `limit` items that
+    /// have about `bytes`; and the number before which it goes on, none at the beginning.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`].
@@ -90,16 +90,22 @@ impl Client {
         id: AgentId,
         before: Option<u64>,
         limit: u32,
+        bytes: usize,
     ) -> Result<(Vec<Entry>, Option<u64>)> {
         let agent = self.agent(id).await?;
         // In this order: what is read meanwhile is there twice, and never missing.
         let unread = if before.is_none() { self.house.store().inbox(id).await? } else { Vec::new() };
-        let end = before.map_or(agent.items, |before| before.min(agent.items));
-        let from = end.saturating_sub(limit.into());
-        let lead = from.saturating_sub(LEAD);
-        // The one behind the part says when the next part begins, and whether its last turn was refused.
-        let count = before.map_or(u32::MAX, |_| u32::try_from(end - lead + 1).unwrap_or(u32::MAX));
-        let items = self.items(id, lead, count).await?;
+        let last = |before: u64, limit: u32, bytes: usize| {
+            self.transcript_part(ItemQuery { before: Some(before), bytes, ..ItemQuery::of(id, 0, limit) })
+        };
+        let part = last(before.unwrap_or(u64::MAX), limit, bytes).await?;
+        let from = part.first().map_or(0, |first| first.seq);
+        let mut items = if from > 0 { last(from, LEAD, bytes / 4).await? } else { Vec::new() };
+        items.extend(part);
+        if let Some(before) = before {
+            // The one behind the part says whether its last turn was refused.
+            items.extend(self.items(id, before, 1).await?);
+        }
         let told = |item: &Item| item.seq >= from && before.is_none_or(|before| item.seq < before);
         let mut telling = self.telling(&agent);
         let mut entries = Vec::new();
@@ -116,7 +122,14 @@ impl Client {
             entries.sort_by_key(|entry| entry.at);
         }
         let read: HashSet<PostId> = entries.iter().filter_map(|entry| entry.post).collect();
-        entries.extend(unread.iter().filter(|post| !read.contains(&post.id)).filter_map(Telling::unread));
+        let unread = unread.iter().filter(|post| !read.contains(&post.id)).filter_map(Telling::unread);
+        let mut room = bytes;
+        // What does not fit is told once it has been read.
+        entries.extend(unread.take_while(|entry| {
+            let fits = room > 0;
+            room = room.saturating_sub(entry.text.len());
+            fits
+        }));
         Ok((entries, (from > 0).then_some(from)))
     }
 

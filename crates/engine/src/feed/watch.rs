@@ -87,7 +87,12 @@ impl Watch {
         };
         self.ahead = None;
         let page = page??;
-        self.behind = page.len() == PAGE as usize;
+        self.behind = match page.last() {
+            Some(_) if page.len() == PAGE as usize => true,
+            // Large events come in smaller pages.
+            Some(last) => last.seq < self.store.last_event(&self.scope, self.root).await?,
+            None => false,
+        };
         if let Some(last) = page.last().filter(|_| self.behind) {
             let (store, scope, root, after) =
                 (Arc::clone(&self.store), self.scope.clone(), self.root, last.seq);

@@ -153,7 +153,7 @@ impl House {
     async fn look_for_unsaved(&self, waiting: &mut Waiting) {
         let mut after = None;
         loop {
-            let page = Page { after, limit: ROWS, newest_first: false };
+            let page = Page { after, limit: ROWS, ..Page::default() };
             let query = EntityQuery { page, ..EntityQuery::of(EntityKind::Unsaved) };
             let found = match self.store().entities(&Scope::House, query).await {
                 Ok(found) => found,

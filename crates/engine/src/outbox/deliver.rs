@@ -142,7 +142,7 @@ pub(crate) async fn each(
 ) -> Result<()> {
     let mut after = None;
     loop {
-        let page = Page { after, limit: PAGE, newest_first: false };
+        let page = Page { after, limit: PAGE, ..Page::default() };
         let status = Some(status.as_str().to_owned());
         let query = EntityQuery { status, page, ..EntityQuery::of(EntityKind::Delivery) };
         let found = house.store().entities(scope, query).await?;

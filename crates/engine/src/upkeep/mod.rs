@@ -168,5 +168,5 @@ async fn open_run(house: &House, agent: AgentId) -> Result<Option<Run>> {
 }
 
 fn next_page(after: Option<String>) -> Page {
-    Page { after, limit: PAGE, newest_first: false }
+    Page { after, limit: PAGE, ..Page::default() }
 }

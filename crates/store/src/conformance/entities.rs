@@ -88,7 +88,7 @@ pub async fn pages_go_both_ways(place: impl Place) -> Result<()> {
         for limit in [1, 2, 5, 100] {
             let (mut seen, mut after) = (Vec::new(), None);
             loop {
-                let page = Page { after, limit, newest_first };
+                let page = Page { after, limit, newest_first, ..Page::default() };
                 let found =
                     ids(&store, &scope, EntityQuery { page, ..EntityQuery::of(EntityKind::Request) }).await?;
                 after = found.last().cloned();
@@ -193,5 +193,22 @@ pub async fn search_follows_changes(place: impl Place) -> Result<()> {
     entity.text = Some("blue".to_owned());
     keep(&store, &entity).await?;
     assert_eq!(search(&store, &owner(), "blue").await?, ["Shed"]);
+    Ok(())
+}
+
+/// A page ends with the row by which it has as many bytes as were asked for, so that it is never empty.
+pub async fn pages_end_by_their_bytes(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let names: Vec<String> = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();
+    for name in &names {
+        let body = format!("{{\"text\":\"{}\"}}", "x".repeat(10_000));
+        keep(&store, &Entity { body, ..request(&owner(), name, "open") }).await?;
+    }
+    let scope = Scope::Owner(owner());
+    for (bytes, expected) in [(0, 1), (9_000, 1), (25_000, 3), (usize::MAX, 5)] {
+        let page = Page { bytes, ..Page::default() };
+        let found = ids(&store, &scope, EntityQuery { page, ..EntityQuery::of(EntityKind::Request) }).await?;
+        assert_eq!(found, names[..expected], "{bytes} bytes");
+    }
     Ok(())
 }

@@ -115,6 +115,7 @@ macro_rules! conformance {
                 an_entity_is_written_whole,
                 queries_restrict,
                 pages_go_both_ways,
+                pages_end_by_their_bytes,
                 search_finds_by_words,
                 search_text_is_data,
                 search_follows_changes,

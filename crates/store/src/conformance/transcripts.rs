@@ -45,6 +45,17 @@ pub async fn items_are_in_order_and_without_gaps(place: impl Place) -> Result<()
         let seqs: Vec<u64> = store.items(&Scope::House, query).await?.iter().map(|item| item.seq).collect();
         assert_eq!(seqs, expected.collect::<Vec<_>>(), "from {from}, at most {limit}");
     }
+    for (before, limit, bytes, expected) in [
+        (9, 100, usize::MAX, 1..7),
+        (7, 2, usize::MAX, 5..7),
+        (5, 3, usize::MAX, 2..5),
+        (5, 3, 1, 4..5),
+        (1, 3, usize::MAX, 0..0),
+    ] {
+        let query = ItemQuery { before: Some(before), bytes, ..ItemQuery::of(agent.id, 1, limit) };
+        let seqs: Vec<u64> = store.items(&Scope::House, query).await?.iter().map(|item| item.seq).collect();
+        assert_eq!(seqs, expected.collect::<Vec<_>>(), "the last {limit} before {before}, {bytes} bytes");
+    }
     Ok(())
 }
 

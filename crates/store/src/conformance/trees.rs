@@ -91,7 +91,7 @@ pub async fn pages_of_agents_go_both_ways(place: impl Place) -> Result<()> {
         for limit in [1, 3, 7] {
             let (mut seen, mut after): (Vec<AgentId>, _) = (Vec::new(), None);
             loop {
-                let page = Page { after, limit, newest_first };
+                let page = Page { after, limit, newest_first, ..Page::default() };
                 let found = ids(&store, AgentQuery { roots: true, page, ..AgentQuery::default() }).await?;
                 after = found.last().map(ToString::to_string);
                 seen.extend(found);

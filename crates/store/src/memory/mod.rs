@@ -7,6 +7,7 @@ mod search;
 
 use std::{
     collections::BTreeMap,
+    fmt::Debug,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -74,7 +75,7 @@ macro_rules! owned {
 owned!(Agent, Run, Entity);
 
 /// The rows of a page: those that the scope sees, after the page's row, of which those that fit.
-fn page<'a, T: Owned + 'a>(
+fn page<'a, T: Owned + Debug + 'a>(
     rows: impl DoubleEndedIterator<Item = &'a T>,
     scope: &Scope,
     page: &Page,
@@ -93,7 +94,25 @@ fn page<'a, T: Owned + 'a>(
         }
         None => true,
     };
-    seen.filter(|row| is_behind(row) && fits(row)).take(page.limit as usize).cloned().collect()
+    let wanted = seen.filter(|row| is_behind(row) && fits(row)).take(page.limit as usize);
+    within(page.bytes, wanted.cloned())
+}
+
+/// The rows up to the one by which they have so many bytes.
+fn within<T: Debug>(bytes: usize, rows: impl Iterator<Item = T>) -> Vec<T> {
+    if bytes == usize::MAX {
+        return rows.collect();
+    }
+    let mut found = Vec::new();
+    let mut size = 0_usize;
+    for row in rows {
+        size = size.saturating_add(format!("{row:?}").len());
+        found.push(row);
+        if size >= bytes {
+            break;
+        }
+    }
+    found
 }
 
 /// Whether a condition is absent or holds.
@@ -135,8 +154,17 @@ impl Store for MemoryStore {
         if !rows.agent(query.agent).is_some_and(|agent| scope.sees(&agent.owner)) {
             return Ok(Vec::new());
         }
-        let fits = |item: &&Item| item.seq >= query.from && only(query.run.as_ref(), &item.run);
-        Ok(rows.items(query.agent).iter().filter(fits).take(query.limit as usize).cloned().collect())
+        let fits = |item: &&Item| {
+            let below = query.before.is_none_or(|before| item.seq < before);
+            item.seq >= query.from && below && only(query.run.as_ref(), &item.run)
+        };
+        let (wanted, limit) = (rows.items(query.agent).iter().filter(fits).cloned(), query.limit as usize);
+        if query.before.is_none() {
+            return Ok(within(query.bytes, wanted.take(limit)));
+        }
+        let mut nearest = within(query.bytes, wanted.rev().take(limit));
+        nearest.reverse();
+        Ok(nearest)
     }
 
     async fn runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<Run>> {

@@ -33,7 +33,7 @@ impl Whole {
             items.insert(agent.id, store.items(&Scope::House, query).await?);
             inbox.insert(agent.id, store.inbox(agent.id).await?);
             if agent.parent.is_none() {
-                events.insert(agent.id, store.events(&Scope::House, agent.id, 0, u32::MAX).await?);
+                events.insert(agent.id, all_events(store, agent.id).await?);
             }
         }
         let mut steps = BTreeMap::new();
@@ -84,4 +84,17 @@ async fn records<R: Record>(store: &dyn Store) -> Result<Vec<R>> {
     let page = Page { limit: u32::MAX, ..Page::default() };
     let found = store.entities(&Scope::House, EntityQuery { page, ..EntityQuery::of(R::KIND) }).await?;
     Ok(found.iter().map(R::from_entity).collect::<serde_json::Result<_>>()?)
+}
+
+/// The events of a tree, however large they are.
+async fn all_events(store: &dyn Store, root: AgentId) -> Result<Vec<Event>> {
+    let mut events: Vec<Event> = Vec::new();
+    loop {
+        let last = events.last().map_or(0, |last| last.seq);
+        let more = store.events(&Scope::House, root, last, u32::MAX).await?;
+        if more.is_empty() {
+            return Ok(events);
+        }
+        events.extend(more);
+    }
 }

@@ -118,6 +118,9 @@ async fn refused(response: Response) -> Failure {
 #[derive(Deserialize)]
 struct List<T> {
     data: Vec<T>,
+    /// Where the next part begins.
+    #[serde(default)]
+    next_cursor: Option<String>,
 }
 
 /// An agent with those it made.
@@ -181,7 +184,7 @@ impl Backend for Remote {
     }
 
     async fn send(&self, to: AgentId, text: &str) -> Result<()> {
-        self.post::<Value>(&format!("agents/{to}/messages"), json!({ "text": text })).await.map(drop)
+        self.post::<Value>(&format!("agents/{to}/messages"), json!({ "message": text })).await.map(drop)
     }
 
     async fn work(&self, _: AgentId) -> Result<()> {
@@ -240,8 +243,19 @@ impl Backend for Remote {
     }
 
     async fn transcript(&self, agent: AgentId) -> Result<Vec<Entry>> {
-        let sent: List<Sent> = self.get(&format!("agents/{agent}/messages")).await?;
-        Ok(sent.data.into_iter().map(Entry::from).collect())
+        let mut pages = Vec::new();
+        let mut cursor = String::new();
+        loop {
+            let path = format!("agents/{agent}/messages?limit={PAGE}{cursor}");
+            let List { data, next_cursor }: List<Sent> = self.get(&path).await?;
+            pages.push(data);
+            match next_cursor {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => break,
+            }
+        }
+        // The last of it comes first.
+        Ok(pages.into_iter().rev().flatten().map(Entry::from).collect())
     }
 
     async fn questions(&self, root: Option<AgentId>) -> Result<Vec<Question>> {

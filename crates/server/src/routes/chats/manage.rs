@@ -66,8 +66,8 @@ async fn create(
 )]
 async fn list(caller: Caller, Filter(query): Filter<PageQuery>) -> Answer<ChatPage> {
     let paging = query.paging()?;
-    let found = caller.client.roots_of(ORCHESTRATOR, paging.query()).await?;
-    Ok(Json(paging.page(found, |chat| chat.id.to_string())))
+    let read = |rows| caller.client.roots_of(ORCHESTRATOR, rows);
+    Ok(Json(paging.read(read, |chat| chat.id.to_string()).await?))
 }
 
 /// Get a chat

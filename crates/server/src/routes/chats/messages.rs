@@ -10,7 +10,7 @@ use super::{Answer, Conflict, Failures, chat};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
-    page::{Page, PageQuery},
+    page::{BYTES, Page, PageQuery},
     state::Served,
     views::{
         chats::{ChatMessageView, Family},
@@ -58,7 +58,7 @@ async fn send(
 
 /// Read the main chat: the last of it, oldest first
 ///
-/// A page tells of `limit` items; what was said before is on the next one.
+/// A page tells of `limit` items, or of fewer where they are long; what was said before is on the next one.
 #[utoipa::path(
     get, path = "/api/chats/{id}/messages", tag = "chats", operation_id = "listChatMessages",
     params(("id" = schema::ChatId, Path, description = "The chat."), PageQuery),
@@ -71,7 +71,7 @@ async fn list(
 ) -> Answer<ChatMessagePage> {
     chat(&caller.client, id).await?;
     let (before, limit) = query.paging()?.items()?;
-    let (entries, next) = caller.client.transcript_before(id, before, limit).await?;
+    let (entries, next) = caller.client.transcript_before(id, before, limit, BYTES).await?;
     let family = Family::read(&caller.client, id).await?;
     let documents = entries.into_iter().map(|entry| ChatMessageView::of(id, entry, &family));
     Ok(Json(Page::of_items(documents, next)))

@@ -1,7 +1,7 @@
 //! The sub-agents of a chat: where they stand, their own history, their calls of tools.
 
 use axum::Json;
-use entourage_engine::{Client, Page as Rows};
+use entourage_engine::{Client, ItemQuery, Page as Rows};
 use entourage_types::{Agent, AgentId, Item, ItemBody};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -9,7 +9,7 @@ use super::{Answer, Failures, chat};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id},
-    page::{List, Page, PageQuery},
+    page::{BYTES, List, Page, PageQuery},
     state::Served,
     views::{
         chats::{Family, SubAgentMessageView, SubAgentView, ToolCallDocument, documents, tool_calls},
@@ -80,9 +80,8 @@ async fn messages(
 ) -> Answer<SubAgentMessagePage> {
     let client = &caller.client;
     let agent = sub_agent(client, id).await?;
-    let (before, limit) = query.paging()?.items()?;
     // Items first: a question that an answer is of is there by then.
-    let items = client.items_before(id, before, limit).await?;
+    let items = client.transcript_part(query.paging()?.items_of(id)?).await?;
     let questions = client.questions_of(id).await?;
     let next = beginning(&items);
     let mut told = documents(&items, &questions);
@@ -108,18 +107,20 @@ async fn calls(
 ) -> Answer<ToolCallPage> {
     let client = &caller.client;
     sub_agent(client, id).await?;
-    let (before, limit) = query.paging()?.items()?;
+    let paging = query.paging()?;
+    let (before, _) = paging.items()?;
     let last = client.runs(id, Rows { limit: 1, newest_first: true, ..Rows::default() }).await?;
     let steps = match last.first() {
         Some(run) if !run.status.is_terminal() => client.steps(run.id).await?,
         _ => Vec::new(),
     };
     // Items after steps: what has joined the transcript meanwhile is there.
-    let mut items = client.items_before(id, before, limit).await?;
+    let mut items = client.transcript_part(paging.items_of(id)?).await?;
     let next = beginning(&items);
     if let Some(before) = before {
         // The calls of the last turn may have their outputs on the page after this.
-        let behind = client.items(id, before, OUTPUTS).await?;
+        let behind = ItemQuery { bytes: BYTES, ..ItemQuery::of(id, before, OUTPUTS) };
+        let behind = client.transcript_part(behind).await?;
         items.extend(behind.into_iter().take_while(|item| !matches!(item.body, ItemBody::Turn(_))));
     }
     Ok(Json(Page::of_items(tool_calls(&items, &steps), next)))

@@ -1,7 +1,7 @@
 //! The tasks of a chat.
 
 use axum::Json;
-use entourage_types::{AgentId, TaskId};
+use entourage_types::{AgentId, Task, TaskId};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, chat};
@@ -29,10 +29,9 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 )]
 async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQuery>) -> Answer<ChatTaskPage> {
     chat(&caller.client, id).await?;
-    let paging = query.paging()?;
-    let found = caller.client.tasks(Some(id), None, paging.query()).await?;
+    let read = |rows| caller.client.tasks(Some(id), None, rows);
+    let page: Page<Task> = query.paging()?.read(read, |task: &Task| task.id.to_string()).await?;
     let family = Family::read(&caller.client, id).await?;
-    let page = paging.page(found, |task| task.id.to_string());
     Ok(Json(page.map(|task| ChatTaskView::of(task, &family))))
 }
 

@@ -5,7 +5,7 @@ use axum::{
     http::{StatusCode, header::LOCATION},
     response::{AppendHeaders, IntoResponse},
 };
-use entourage_engine::NewAgent;
+use entourage_engine::{ItemQuery, NewAgent};
 use entourage_types::{AgentId, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -15,7 +15,7 @@ use super::{Answer, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
-    page::{Page, Paging, checked_limit},
+    page::{BYTES, Page, Paging, checked_limit},
     state::Served,
     views::{AgentView, ItemView, TreeView, schema},
 };
@@ -89,8 +89,8 @@ struct Agents {
 )]
 async fn list(caller: Caller, Filter(query): Filter<Agents>) -> Answer<AgentPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
-    let found = caller.client.agents(query.roots, query.status, paging.query()).await?;
-    Ok(Json(paging.page(found, |agent| agent.id.to_string())))
+    let read = |rows| caller.client.agents(query.roots, query.status, rows);
+    Ok(Json(paging.read(read, |agent| agent.id.to_string()).await?))
 }
 
 /// Get an agent
@@ -130,12 +130,12 @@ struct Items {
     limit: Option<u32>,
 }
 
-/// A part of a transcript, oldest first.
+/// A part of a transcript, oldest first; it has fewer items where they are long.
 #[derive(Debug, Serialize, ToSchema)]
 struct ItemPage {
     /// The items.
     data: Vec<ItemView>,
-    /// The `from` of the next part, for when there is more.
+    /// The `from` of the next part; a part without items is the end.
     next_from: u64,
 }
 
@@ -147,7 +147,8 @@ struct ItemPage {
 )]
 async fn items(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<Items>) -> Answer<ItemPage> {
     let limit = checked_limit(query.limit)?;
-    let found = caller.client.items(id, query.from, limit).await?;
+    let items = ItemQuery { bytes: BYTES, ..ItemQuery::of(id, query.from, limit) };
+    let found = caller.client.transcript_part(items).await?;
     let next_from = found.last().map_or(query.from, |last| last.seq + 1);
     Ok(Json(ItemPage { data: found.into_iter().map(ItemView::from).collect(), next_from }))
 }

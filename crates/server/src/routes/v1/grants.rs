@@ -47,8 +47,8 @@ struct Grants {
 )]
 async fn list(caller: Caller, Filter(query): Filter<Grants>) -> Answer<GrantPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
-    let found = caller.client.grants(query.root, query.agent, query.status, paging.query()).await?;
-    Ok(Json(paging.page(found, |grant| grant.id.to_string())))
+    let read = |rows| caller.client.grants(query.root, query.agent, query.status, rows);
+    Ok(Json(paging.read(read, |grant| grant.id.to_string()).await?))
 }
 
 /// Take a grant back: the next call that its rule holds back is asked about again

@@ -70,6 +70,6 @@ async fn list(
     Filter(query): Filter<PageQuery>,
 ) -> Answer<InterventionPage> {
     let paging = query.paging()?;
-    let found = caller.client.interventions(id, paging.query()).await?;
-    Ok(Json(paging.page(found, |done| done.id.to_string())))
+    let read = |rows| caller.client.interventions(id, rows);
+    Ok(Json(paging.read(read, |done| done.id.to_string()).await?))
 }

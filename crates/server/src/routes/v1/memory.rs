@@ -41,8 +41,8 @@ async fn sessions(
     Filter(query): Filter<PageQuery>,
 ) -> Answer<SessionPage> {
     let paging = query.paging()?;
-    let found = caller.client.sessions(id, paging.query()).await?;
-    Ok(Json(paging.page(found, |session| session.id.to_string())))
+    let read = |rows| caller.client.sessions(id, rows);
+    Ok(Json(paging.read(read, |session| session.id.to_string()).await?))
 }
 
 /// Show what an agent's model sees, block by block

@@ -9,13 +9,13 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
-    extract::{Body, Caller, Id, IdempotencyKey},
-    page::List,
+    extract::{Body, Caller, Filter, Id, IdempotencyKey},
+    page::{BYTES, Page, PageQuery},
     state::Served,
     views::{EntryView, PostedView, schema},
 };
 
-type EntryList = List<EntryView>;
+type EntryPage = Page<EntryView>;
 
 pub(super) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new().routes(routes!(send, transcript))
@@ -25,8 +25,9 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct SendMessage {
-    /// The text.
-    text: String,
+    /// What to say.
+    #[serde(alias = "text")]
+    message: String,
 }
 
 /// Write to an agent, at work or not
@@ -47,18 +48,26 @@ async fn send(
     caller: Caller,
     Id(id): Id<AgentId>,
     key: IdempotencyKey,
-    Body(message): Body<SendMessage>,
+    Body(said): Body<SendMessage>,
 ) -> Result<(StatusCode, Json<PostedView>), Problem> {
-    let posted = caller.client.send(id, &message.text, key.as_deref()).await?;
+    let posted = caller.client.send(id, &said.message, key.as_deref()).await?;
     Ok((StatusCode::ACCEPTED, Json(posted.into())))
 }
 
-/// Read the conversation with an agent as a person sees it, oldest first
+/// Read the conversation with an agent as a person sees it: the last of it, oldest first
+///
+/// A page tells of `limit` items, or of fewer where they are long; what was said before is on the next one.
 #[utoipa::path(
     get, path = "/v1/agents/{id}/messages", tag = "agents", operation_id = "listMessages",
-    params(("id" = schema::AgentId, Path, description = "The agent.")),
-    responses((status = 200, description = "The whole conversation.", body = EntryList), Failures)
+    params(("id" = schema::AgentId, Path, description = "The agent."), PageQuery),
+    responses((status = 200, description = "A page of what was said.", body = EntryPage), Failures)
 )]
-async fn transcript(caller: Caller, Id(id): Id<AgentId>) -> Answer<EntryList> {
-    Ok(Json(List::of(caller.client.transcript(id).await?)))
+async fn transcript(
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    Filter(query): Filter<PageQuery>,
+) -> Answer<EntryPage> {
+    let (before, limit) = query.paging()?.items()?;
+    let (entries, next) = caller.client.transcript_before(id, before, limit, BYTES).await?;
+    Ok(Json(Page::of_items(entries.into_iter().map(EntryView::from), next)))
 }

@@ -46,8 +46,8 @@ struct Questions {
 )]
 async fn list(caller: Caller, Filter(query): Filter<Questions>) -> Answer<QuestionPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
-    let found = caller.client.questions(query.root, query.status, paging.query()).await?;
-    Ok(Json(paging.page(found, |question| question.id.to_string())))
+    let read = |rows| caller.client.questions(query.root, query.status, rows);
+    Ok(Json(paging.read(read, |question| question.id.to_string()).await?))
 }
 
 /// Get a question

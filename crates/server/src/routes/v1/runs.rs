@@ -31,8 +31,8 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 )]
 async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQuery>) -> Answer<RunPage> {
     let paging = query.paging()?;
-    let found = caller.client.runs(id, paging.query()).await?;
-    Ok(Json(paging.page(found, |run| run.id.to_string())))
+    let read = |rows| caller.client.runs(id, rows);
+    Ok(Json(paging.read(read, |run| run.id.to_string()).await?))
 }
 
 /// Get a run

@@ -45,8 +45,8 @@ struct Tasks {
 )]
 async fn tasks(caller: Caller, Filter(query): Filter<Tasks>) -> Answer<TaskPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
-    let found = caller.client.tasks(query.root, query.status, paging.query()).await?;
-    Ok(Json(paging.page(found, |task| task.id.to_string())))
+    let read = |rows| caller.client.tasks(query.root, query.status, rows);
+    Ok(Json(paging.read(read, |task| task.id.to_string()).await?))
 }
 
 /// Get a task
@@ -80,6 +80,6 @@ struct Notes {
 )]
 async fn notes(caller: Caller, Filter(query): Filter<Notes>) -> Answer<NotePage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
-    let found = caller.client.notes(query.root, paging.query()).await?;
-    Ok(Json(paging.page(found, |note| note.id.to_string())))
+    let read = |rows| caller.client.notes(query.root, rows);
+    Ok(Json(paging.read(read, |note| note.id.to_string()).await?))
 }

@@ -1,0 +1,102 @@
+//! A client that wants everything at once gets it in parts, and what it sends is refused where it is
+//! too long.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    agencies::desk,
+    site::{Site, send},
+};
+
+/// As much as a page has, with the entry that passes it and what JSON puts around it.
+const MOST: usize = 2 << 20;
+
+/// All pages of a list: their entries, and the bytes of the longest.
+async fn walk(site: &Site, path: &str) -> (Vec<Vec<Value>>, usize) {
+    let (mut pages, mut longest, mut next) = (Vec::new(), 0, String::new());
+    loop {
+        let answer = site.get(&format!("{path}?limit=200{next}")).await;
+        longest = longest.max(answer.text.len());
+        let page = answer.expect(200);
+        pages.push(page["data"].as_array().unwrap().clone());
+        match page["next_cursor"].as_str() {
+            Some(cursor) => next = format!("&cursor={cursor}"),
+            None => return (pages, longest),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_long_entries_comes_in_parts_of_bounded_bytes() {
+    let site = Site::open().await;
+    let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let path = format!("/v1/agents/{id}/interventions");
+    for number in 0..7 {
+        let text = format!("{number}{}", "x".repeat(400_000));
+        site.post(&path, &json!({"action": "comment", "text": text})).await.expect(202);
+    }
+    let (pages, longest) = walk(&site, &path).await;
+    assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [3, 3, 1]);
+    assert!(longest < MOST, "{longest} bytes");
+    let first = |entry: &Value| entry["text"].as_str().unwrap().chars().next().unwrap();
+    assert_eq!(pages.iter().flatten().map(first).collect::<String>(), "6543210");
+}
+
+#[tokio::test]
+async fn a_long_conversation_comes_in_parts_and_whole() {
+    let site = Site::open().await;
+    let (mut id, mut last) = (String::new(), 0);
+    for number in 0..4 {
+        let message = format!("{number}{}", "x".repeat(400_000));
+        if number == 0 {
+            id = site.make(&message).await;
+        } else {
+            site.post(&format!("/v1/agents/{id}/messages"), &json!({"message": message})).await.expect(202);
+        }
+        let seen = site.follow(&id, last).await.until(|frame| frame.is_status_of(&id, "succeeded")).await;
+        last = seen.last().and_then(|frame| frame.id).unwrap();
+    }
+    let (mut pages, longest) = walk(&site, &format!("/v1/agents/{id}/messages")).await;
+    assert!(longest < MOST, "{longest} bytes");
+    pages.reverse();
+    let beginning =
+        |entry: &Value| entry["text"].as_str().unwrap().trim_start_matches("You said: ")[..1].to_owned();
+    assert_eq!(pages.iter().flatten().map(beginning).collect::<String>(), "00112233");
+
+    // The transcript as the agent has it: a part without items is its end.
+    let (mut from, mut seen) = (0, 0);
+    loop {
+        let answer = site.get(&format!("/v1/agents/{id}/items?limit=200&from={from}")).await;
+        assert!(answer.text.len() < MOST, "{} bytes", answer.text.len());
+        let part = answer.expect(200);
+        from = part["next_from"].as_u64().unwrap();
+        let items = part["data"].as_array().unwrap();
+        if items.is_empty() {
+            break;
+        }
+        let is_said = |item: &&Value| ["message", "turn"].contains(&item["type"].as_str().unwrap());
+        seen += items.iter().filter(is_said).count();
+    }
+    assert_eq!(seen, 8);
+}
+
+#[tokio::test]
+async fn a_name_that_is_too_long_is_refused_and_not_repeated() {
+    let site = desk().await;
+    let long = "n".repeat(100_000);
+    let say = |field: &str| json!({"message": "hello", field: long});
+    for (path, body) in [
+        ("/v1/agents", say("title")),
+        ("/v1/agents", say("kind")),
+        ("/api/chats", say("title")),
+        ("/v1/agencies/desk/responses", say("chat_id")),
+        ("/v1/agencies/desk/responses", say("agent")),
+        ("/v1/agencies/desk/responses", say("sender_name")),
+        ("/v1/agencies/desk/responses", say("response_validator")),
+    ] {
+        let answer = send(site.request(Method::POST, path).json(&body)).await;
+        answer.problem(422, "invalid-request");
+        assert!(answer.text.len() < 1_000, "{path}: {} bytes", answer.text.len());
+    }
+}
