@@ -7,6 +7,7 @@
 pub mod counts;
 mod cpu;
 mod floor;
+mod hostile;
 mod house;
 mod model;
 mod p1;
@@ -52,6 +53,9 @@ struct Cli {
     /// Runs in the large database of P8; a million take 2.5 GB
     #[arg(long, global = true, default_value_t = 1_000_000, value_name = "N")]
     history: usize,
+    /// Seconds that the owner who means ill has
+    #[arg(long, global = true, default_value_t = 300, value_name = "N")]
+    seconds: u64,
     /// The program of P5
     #[arg(long, global = true, default_value = "target/release/entourage", value_name = "FILE")]
     binary: PathBuf,
@@ -77,7 +81,9 @@ enum What {
     P7,
     /// CPU of a run with few and with many runs in the database
     P8,
-    /// Everything (the default)
+    /// An owner who means ill beside one who works: what the one waits for, and the memory; by hand only
+    Hostile,
+    /// Everything but that (the default)
     All,
     /// The runs of P1 by the house alone, for a profiler
     Profile,
@@ -127,6 +133,7 @@ pub fn run() -> Result<ExitCode> {
         What::P6 => p6::measure(&benches, &mut report)?,
         What::P7 => p7::measure(&benches, &mut report)?,
         What::P8 => p8::measure(&benches, cli.history, &mut report)?,
+        What::Hostile => hostile::measure(&benches, cli.seconds, &mut report)?,
         What::Profile => p1::house_alone(&benches, cli.runs)?,
         What::ProfileTurns => p4::house_alone(&benches)?,
         What::All | What::Model => {

@@ -51,6 +51,8 @@ pub(crate) enum Script {
     Text,
     /// An answer of many tokens with a pause before each.
     Tokens,
+    /// A page to be fetched, whose address the message says, then an answer without end.
+    Hostile,
 }
 
 impl Script {
@@ -61,6 +63,7 @@ impl Script {
             Self::Delegates => "delegates",
             Self::Text => "text",
             Self::Tokens => "tokens",
+            Self::Hostile => "hostile",
         }
     }
 }
@@ -195,7 +198,8 @@ async fn complete(
             Some(peer) => delegate(&peer).into(),
             None => answers.text.clone(),
         },
-        "tokens" => answers.tokens.clone(),
+        "hostile" if answered == 0 => fetch(&request).into(),
+        "tokens" | "hostile" => answers.tokens.clone(),
         _ => answers.text.clone(),
     };
     {
@@ -206,8 +210,9 @@ async fn complete(
         }
         sent.last.push_back(request);
     }
+    let is_endless = script == Script::Hostile.path() && answered > 0;
     let stream = stream::unfold((chunks, 0), move |(chunks, at)| async move {
-        let chunk = chunks.get(at)?.clone();
+        let chunk = chunks.get(if is_endless { at % TOKENS } else { at })?.clone();
         if !pause.is_zero() {
             tokio::time::sleep(pause).await;
         }
@@ -235,6 +240,13 @@ fn delegate(peer: &str) -> Vec<Bytes> {
         "send_message",
         &["{\"recipient\":", &peer, ",\"message\":\"The weather in Oslo, please\"", "}"],
     )
+}
+
+/// The page that the message names.
+fn fetch(request: &[u8]) -> Vec<Bytes> {
+    let request = String::from_utf8_lossy(request);
+    let address = request.split("Read ").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default();
+    call_of(0, "fetch_url", &["{\"url\":", &format!("\"{address}\""), "}"])
 }
 
 fn call_of(number: usize, tool: &str, arguments: &[&str]) -> Vec<Bytes> {

@@ -168,12 +168,12 @@ async fn flight<F: Future<Output = Result<()>> + Send + 'static>(
 }
 
 /// From now on, the peak of this process's memory is counted anew.
-fn forget_peak() -> Result<()> {
+pub(crate) fn forget_peak() -> Result<()> {
     fs::write("/proc/self/clear_refs", "5").context("the peak of memory cannot be reset")
 }
 
 /// The most memory since then, in megabytes.
-fn peak() -> Result<f64> {
+pub(crate) fn peak() -> Result<f64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes = line.and_then(|line| line.split_whitespace().next()).context("no VmHWM is shown")?;

@@ -51,5 +51,11 @@ else
   missing $? "the main job and the examples with a real language model"
 fi
 
+bash $HERE/schemathesis.sh run; described=$?
+case $described in
+  0) passed=$((passed + 1)); echo "PASSED: every answer is as the API's description has it" ;;
+  *) missing $described "every answer is as the API's description has it" ;;
+esac
+
 echo "third parties: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -19,7 +19,8 @@ pub enum Error {
     Invalid(String),
     /// It concerns the whole house, and the caller is not its operator.
     #[error(
-        "{0} is for the operator alone, the owner `local`; `entourage token --owner local` makes a token"
+        "{0} is for the operator alone: whom `operator` in `[server.auth.jwt]` names; with a shared secret, \
+         `entourage token --owner local` makes a token for them"
     )]
     Reserved(&'static str),
     /// No kind of this name.

@@ -33,6 +33,12 @@ pub enum Error {
         /// The cause, and what to do.
         cause: String,
     },
+    /// Tokens for other services of the same issuer would be taken.
+    #[error(
+        "with {0} tokens come from an issuer that may serve others, too: name who they must be for as `audience` \
+         in `[server.auth.jwt]`"
+    )]
+    NoAudience(&'static str),
     /// A webhook's settings cannot be used.
     #[error("`{place}` cannot be used: {why}")]
     Webhook {

@@ -4,6 +4,8 @@
 //! back; this crate alone knows HTTP. [`serve`] is the whole, [`openapi`] describes it.
 
 mod auth;
+mod connections;
+mod deadline;
 mod error;
 mod extract;
 mod metrics;

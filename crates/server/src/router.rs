@@ -23,6 +23,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::{
     Auth, Result, Settings,
     auth::{Bearer, bearer, guard},
+    deadline::deadline,
     metrics::measure,
     problem::{method_not_allowed, no_route, panicked},
     routes::{chats, openapi, operations, v1, webhook},
@@ -34,6 +35,7 @@ use crate::{
 pub(crate) fn described() -> OpenApiRouter<Served> {
     OpenApiRouter::with_openapi(openapi::Description::openapi())
         .merge(operations::routes())
+        .merge(operations::measured())
         .merge(webhook::routes())
         .merge(v1::routes())
         .merge(chats::routes())
@@ -48,15 +50,22 @@ pub fn router(house: House, settings: &Settings, shutdown: CancellationToken) ->
     let senders = Senders::new(&settings.webhooks)?;
     let served = Served { house, senders, heartbeat: settings.heartbeat, shutdown };
     let bearer_state = Bearer::new(&settings.auth)?;
-    let (v1, _) = v1::routes().merge(chats::routes()).split_for_parts();
-    let (open, _) = operations::routes().merge(webhook::routes()).split_for_parts();
+    let (mut known, mut open) = (v1::routes().merge(chats::routes()), operations::routes());
+    if settings.metrics_need_token {
+        known = known.merge(operations::measured());
+    } else {
+        open = open.merge(operations::measured());
+    }
+    let (v1, _) = known.split_for_parts();
+    let (open, _) = open.merge(webhook::routes()).split_for_parts();
     let mut routes = v1
         .layer(from_fn_with_state(bearer_state, bearer))
         .merge(open)
         .merge(openapi::routes())
         .fallback(no_route)
         .method_not_allowed_fallback(method_not_allowed)
-        .layer(DefaultBodyLimit::max(settings.body_limit));
+        .layer(DefaultBodyLimit::max(settings.body_limit))
+        .layer(from_fn_with_state(settings.body_timeout, deadline));
     if matches!(settings.auth, Auth::None) {
         routes = routes.layer(from_fn(guard));
     }

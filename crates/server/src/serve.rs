@@ -1,16 +1,27 @@
 //! Listening, serving, and stopping without cutting anybody off.
 
-use std::{io::ErrorKind, net::SocketAddr, time::Duration};
+use std::{convert::Infallible, io::ErrorKind, net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::serve::ListenerExt;
+use axum::{Router, extract::Request};
 use entourage_engine::House;
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tower::ServiceExt as _;
 
-use crate::{Auth, Error, Result, Settings, metrics, router};
+use crate::{
+    Auth, Error, Result, Settings,
+    connections::{Answering, Connections, Entered},
+    metrics, router,
+};
 
 /// How often measurements that nobody asked for are put away.
 const TIDY: Duration = Duration::from_secs(10);
+/// The longest head of a request, in bytes.
+const HEAD: usize = 64 * 1024;
+/// How long nobody is taken in when the system refuses to.
+const BREATH: Duration = Duration::from_millis(200);
 
 /// Listens on an address.
 ///
@@ -40,28 +51,101 @@ pub async fn serve(
         return Err(Error::Unprotected(address));
     }
     metrics::record_metrics();
-    let routes = router(house, &settings, shutdown.clone())?;
-    // Events are small and wanted at once.
-    let listener = listener.tap_io(|stream| {
+    let server = Server {
+        routes: router(house, &settings, shutdown.clone())?,
+        connections: Connections::new(settings.connections),
+        header_timeout: settings.header_timeout,
+        shutdown: shutdown.clone(),
+    };
+    let served = TaskTracker::new();
+    tokio::select! {
+        () = server.accept(&listener, &served) => {}
+        () = tidy() => {}
+    }
+    drop(listener);
+    served.close();
+    if tokio::time::timeout(settings.grace, served.wait()).await.is_err() {
+        tracing::warn!(grace = ?settings.grace, "requests still under way are cut off");
+        server.connections.end_all();
+    }
+    Ok(())
+}
+
+/// What serving a connection takes.
+#[derive(Clone)]
+struct Server {
+    routes: Router,
+    connections: Arc<Connections>,
+    header_timeout: Duration,
+    shutdown: CancellationToken,
+}
+
+impl Server {
+    /// Takes connections in until the server shall stop.
+    async fn accept(&self, listener: &TcpListener, served: &TaskTracker) {
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = self.shutdown.cancelled() => return,
+            };
+            match accepted {
+                Ok((stream, from)) => match self.connections.enter(from.ip()) {
+                    Some(entered) => drop(served.spawn(self.clone().serve(stream, entered))),
+                    None => tracing::debug!(%from, "a connection is refused: there are too many"),
+                },
+                Err(error) if is_of_the_peer(&error) => {}
+                Err(error) => {
+                    tracing::error!(%error, "no connection can be taken in");
+                    tokio::time::sleep(BREATH).await;
+                }
+            }
+        }
+    }
+
+    /// Serves one connection until it ends, or gives way to another.
+    async fn serve(self, stream: TcpStream, entered: Entered) {
+        // Events are small and wanted at once.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection cannot be told to send at once");
         }
-    });
-    let serving = axum::serve(listener, routes).with_graceful_shutdown(shutdown.clone().cancelled_owned());
-    tokio::select! {
-        ended = serving => ended.map_err(Error::Serve),
-        () = deadline(&shutdown, settings.grace) => {
-            tracing::warn!(grace = ?settings.grace, "requests still under way are cut off");
-            Ok(())
+        let answer = service_fn(|request: Request<Incoming>| {
+            let (under_way, routes) = (entered.request(), self.routes.clone());
+            async move {
+                let response = routes.oneshot(request).await?;
+                Ok::<_, Infallible>(response.map(|body| Answering::new(body, under_way)))
+            }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.header_timeout)
+            .max_buf_size(HEAD)
+            .serve_connection(TokioIo::new(stream), answer);
+        tokio::pin!(connection);
+        let mut stopping = false;
+        loop {
+            tokio::select! {
+                ended = connection.as_mut() => {
+                    if let Err(error) = ended {
+                        tracing::debug!(%error, "a connection broke off");
+                    }
+                    return;
+                }
+                () = self.shutdown.cancelled(), if !stopping => {
+                    stopping = true;
+                    connection.as_mut().graceful_shutdown();
+                }
+                () = entered.gives_way() => return,
+            }
         }
-        () = tidy() => Ok(()),
     }
 }
 
-/// Ready once the time of grace is over.
-async fn deadline(shutdown: &CancellationToken, grace: Duration) {
-    shutdown.cancelled().await;
-    tokio::time::sleep(grace).await;
+/// Whether a connection failed before it was taken in, which is nothing of ours.
+fn is_of_the_peer(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionRefused | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset
+    )
 }
 
 /// Never ready.

@@ -18,6 +18,17 @@ pub struct Settings {
     pub bind: SocketAddr,
     /// Who may come in.
     pub auth: Auth,
+    /// How many connections are served at once; as many as half of the files that the process may open,
+    /// and 10,000 at most, unless given. One address has three quarters of them at most; those without a
+    /// request give way.
+    pub connections: Option<usize>,
+    /// How long the head of a request may take to arrive, and how long a connection may have none; in a
+    /// file, seconds.
+    #[serde(deserialize_with = "seconds")]
+    pub header_timeout: Duration,
+    /// How long the body of a request may take to arrive; in a file, seconds.
+    #[serde(deserialize_with = "seconds")]
+    pub body_timeout: Duration,
     /// The largest request body that is taken, in bytes.
     pub body_limit: usize,
     /// How often a silent stream of events says that it is alive; in a file, seconds.
@@ -26,6 +37,8 @@ pub struct Settings {
     /// How long requests under way may take to end once the server shall stop; in a file, seconds.
     #[serde(deserialize_with = "seconds")]
     pub grace: Duration,
+    /// Whether `/metrics` needs a token, where tokens are needed at all.
+    pub metrics_need_token: bool,
     /// Who may tell the house by webhooks, by name; nobody unless given.
     pub webhooks: BTreeMap<String, WebhookSender>,
 }
@@ -35,6 +48,10 @@ impl Default for Settings {
         Self {
             bind: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4180),
             auth: Auth::None,
+            connections: None,
+            header_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(60),
+            metrics_need_token: false,
             body_limit: 2 * 1024 * 1024,
             heartbeat: Duration::from_secs(15),
             grace: Duration::from_secs(10),

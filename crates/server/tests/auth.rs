@@ -19,7 +19,8 @@ pub(crate) fn settings() -> Settings {
 }
 
 fn with(algorithm: Algorithm, key: &str) -> Settings {
-    let jwt = Jwt { algorithm, key: key.into(), audience: None, issuer: None };
+    let audience = (algorithm != Algorithm::Hs256).then(|| "entourage".into());
+    let jwt = Jwt { algorithm, key: key.into(), audience, issuer: None, operator: None };
     Settings { auth: Auth::Jwt(jwt), ..Settings::default() }
 }
 
@@ -35,6 +36,12 @@ fn from_now(seconds: i64) -> i64 {
 fn signed(claims: &Value, secret: &str) -> String {
     let key = EncodingKey::from_secret(secret.as_bytes());
     jsonwebtoken::encode(&Header::default(), claims, &key).expect("a token")
+}
+
+/// Signed as it should be, with something in its header that a reader must know.
+fn critical(claims: &Value) -> String {
+    let header = Header { crit: Some(vec!["b64".into()]), ..Header::default() };
+    jsonwebtoken::encode(&header, claims, &EncodingKey::from_secret(SECRET.as_bytes())).expect("a token")
 }
 
 async fn ask(site: &Site, authorization: Option<&str>) -> Answer {
@@ -79,6 +86,7 @@ async fn every_wrong_token_is_refused() {
         ("of another algorithm", other_algorithm, "another algorithm"),
         ("unsigned", unsigned(&json!({"alg": "none", "typ": "JWT"})), "refused"),
         ("unsigned, pretending", unsigned(&json!({"alg": "HS256", "typ": "JWT"})), "signature"),
+        ("with what is critical", critical(&good), "`crit`"),
         ("no token at all", "x.y.z".to_owned(), "malformed"),
     ];
     for (case, token, said) in cases {
@@ -129,7 +137,7 @@ async fn public_keys_check_what_private_keys_sign_and_are_no_secret_themselves()
     let ed = include_str!("keys/ed25519.public.pem");
     let rsa_signer = EncodingKey::from_rsa_pem(include_bytes!("keys/rsa.private.pem")).unwrap();
     let ed_signer = EncodingKey::from_ed_pem(include_bytes!("keys/ed25519.private.pem")).unwrap();
-    let claims = json!({"sub": "alice", "exp": from_now(60)});
+    let claims = json!({"sub": "alice", "exp": from_now(60), "aud": "entourage"});
     for (algorithm, theirs, public, signer) in [
         (Algorithm::Rs256, jsonwebtoken::Algorithm::RS256, rsa, &rsa_signer),
         (Algorithm::EdDsa, jsonwebtoken::Algorithm::EdDSA, ed, &ed_signer),
@@ -167,11 +175,58 @@ fn keys_that_cannot_be_used_are_told_at_the_start() {
     assert!(matches!(mint(&settings(), &Owner::new(""), HOUR), Err(Error::Mint(_))));
 }
 
+#[test]
+fn a_token_lasts_no_longer_than_a_year() {
+    let alice = Owner::new("alice");
+    for absurd in [Duration::ZERO, 20_000 * 7 * 24 * HOUR] {
+        assert!(matches!(mint(&settings(), &alice, absurd), Err(Error::Mint(_))), "{absurd:?}");
+    }
+    mint(&settings(), &alice, 365 * 24 * HOUR).unwrap();
+}
+
+#[tokio::test]
+async fn the_operator_is_whom_the_settings_name_and_nobody_by_name_alone() {
+    let by_name = signed(&json!({"sub": "local", "exp": from_now(60)}), SECRET);
+    let of = |settings: &Settings, operator: Option<&str>| {
+        let mut settings = settings.clone();
+        let Auth::Jwt(jwt) = &mut settings.auth else { panic!("tokens are asked for") };
+        jwt.operator = operator.map(str::to_owned);
+        settings
+    };
+    let site = Site::with(of(&settings(), None)).await;
+    site.bearing(&by_name).get("/v1/jobs").await.problem(403, "operator-only");
+    site.bearing(&token_of("local")).get("/v1/jobs").await.expect(200);
+    let site = Site::with(of(&settings(), Some("ops@example"))).await;
+    site.bearing(&token_of("ops@example")).get("/v1/jobs").await.expect(200);
+    site.bearing(&by_name).get("/v1/jobs").await.problem(403, "operator-only");
+
+    // What somebody else's issuer says of itself does not count.
+    let public = with(Algorithm::EdDsa, include_str!("keys/ed25519.public.pem"));
+    let signer = EncodingKey::from_ed_pem(include_bytes!("keys/ed25519.private.pem")).unwrap();
+    let claims = json!({"sub": "local", "operator": true, "exp": from_now(60), "aud": "entourage"});
+    let claimed =
+        jsonwebtoken::encode(&Header::new(jsonwebtoken::Algorithm::EdDSA), &claims, &signer).unwrap();
+    let site = Site::with(of(&public, None)).await;
+    site.bearing(&claimed).get("/v1/jobs").await.problem(403, "operator-only");
+    Site::with(of(&public, Some("local"))).await.bearing(&claimed).get("/v1/jobs").await.expect(200);
+}
+
+#[tokio::test]
+async fn public_keys_are_taken_with_an_audience_only() {
+    let site = Site::open().await;
+    let mut settings = with(Algorithm::EdDsa, include_str!("keys/ed25519.public.pem"));
+    let Auth::Jwt(jwt) = &mut settings.auth else { panic!("tokens are asked for") };
+    jwt.audience = None;
+    let made = entourage_server::router(site.house.clone(), &settings, site.stop.clone());
+    assert!(matches!(made.expect_err("no router"), Error::NoAudience("EdDSA")));
+}
+
 #[tokio::test]
 async fn a_server_does_not_start_with_a_key_it_cannot_use() {
     let site = Site::open().await;
     for settings in [
         with(Algorithm::Hs256, "short"),
+        with(Algorithm::Hs256, include_str!("keys/rsa.public.pem")),
         with(Algorithm::Rs256, SECRET),
         with(Algorithm::EdDsa, include_str!("keys/rsa.public.pem")),
     ] {

@@ -221,6 +221,8 @@ async fn calls_of_tools_are_documents_of_their_own() {
     let is_done = |frame: &Frame| frame.event == "task" && frame.data["status"] == "success";
     let told = follow(&site, &chat, 0).await.until(is_done).await;
     assert_eq!(statuses(&told, "tool_call"), ["pending", "success"]);
+    // To the microsecond what is read of it.
+    assert_eq!(latest(&told)[&("tool_call".to_owned(), text(&call["id"]))], *call);
     assert_eq!(statuses(&told, "task"), ["pending", "running", "success"]);
     assert_eq!(statuses(&told, "sub_agent"), ["active", "completed"]);
 }

@@ -39,6 +39,26 @@ async fn a_message_is_taken_once_per_key() {
 }
 
 #[tokio::test]
+async fn an_intervention_happens_once_per_key() {
+    let site = Site::open().await;
+    let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let path = format!("/v1/agents/{id}/interventions");
+    let steer = json!({"action": "steer", "text": "hello"});
+    let (first, second) = tokio::join!(post(&site, &path, "k", &steer), post(&site, &path, "k", &steer));
+    let third = post(&site, &path, "k", &steer).await.expect(202);
+    assert_eq!(first.expect(202)["id"], third["id"]);
+    assert_eq!(second.expect(202)["id"], third["id"]);
+    assert_eq!(site.get(&path).await.expect(200)["data"].as_array().unwrap().len(), 1);
+    post(&site, &path, "k", &json!({"action": "steer", "text": "bye"})).await.problem(422, "key-reused");
+
+    // What is not possible twice is answered twice: a deletion is done, and so it was.
+    let delete = json!({"action": "delete"});
+    let gone = post(&site, &path, "d", &delete).await.expect(202);
+    assert_eq!(post(&site, &path, "d", &delete).await.expect(202)["id"], gone["id"]);
+    site.post(&path, &delete).await.problem(409, "agent-cancelled");
+}
+
+#[tokio::test]
 async fn a_key_is_visible_ascii_and_neither_empty_nor_long() {
     let site = Site::open().await;
     let long = "k".repeat(256);

@@ -75,7 +75,7 @@ async fn the_upkeep_is_the_operators_alone() {
         [alice.get("/v1/jobs").await, alice.get("/v1/jobs/waits/damages").await, run(&alice, "waits").await]
     {
         let problem = answer.problem(403, "operator-only");
-        assert!(problem.detail.contains("the owner `local`"), "{}", problem.detail);
+        assert!(problem.detail.contains("--owner local"), "{}", problem.detail);
     }
     site.get("/v1/jobs").await.problem(401, "unauthorized");
     let operator = site.bearing(&token_of("local"));

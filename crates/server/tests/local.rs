@@ -54,19 +54,34 @@ async fn a_name_that_was_pointed_at_this_machine_is_refused_everywhere() {
 }
 
 #[tokio::test]
-async fn a_page_of_another_site_is_refused_and_one_of_this_machine_is_not() {
+async fn a_page_of_another_site_or_port_is_refused_and_one_of_this_server_is_not() {
     let site = Site::open().await;
-    let post = |name: &'static str, value: &'static str| {
-        send(site.request(Method::POST, "/v1/agents").header(name, value).json(&json!({})))
+    let own = format!("http://{}", site.address);
+    let port = site.address.port();
+    let post = async |headers: &[(&str, &str)]| {
+        let mut request = site.request(Method::POST, "/v1/agents").json(&json!({}));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        send(request).await
     };
-    for origin in ["https://evil.example", "null", "http://localhost.evil.example:80"] {
-        post("origin", origin).await.problem(403, "foreign-site");
+    let (secure, other_name) = (format!("https://{}", site.address), format!("http://localhost:{port}"));
+    let other_port = format!("http://127.0.0.1:{}", port.wrapping_add(1));
+    for origin in ["https://evil.example", "null", "", "http://", &secure, &other_name, &other_port] {
+        post(&[("origin", origin)]).await.problem(403, "foreign-site");
+        post(&[("origin", origin), ("sec-fetch-site", "same-site")]).await.problem(403, "foreign-site");
     }
-    post("sec-fetch-site", "cross-site").await.problem(403, "foreign-site");
-    for origin in ["http://localhost:5173", "http://127.0.0.1", "http://[::1]:80"] {
-        post("origin", origin).await.expect(201);
+    for site in ["cross-site", "same-site", ""] {
+        post(&[("sec-fetch-site", site)]).await.problem(403, "foreign-site");
     }
-    post("sec-fetch-site", "same-origin").await.expect(201);
+    post(&[("origin", &own)]).await.expect(201);
+    post(&[("origin", &own), ("sec-fetch-site", "same-origin")]).await.expect(201);
+    post(&[("sec-fetch-site", "same-origin")]).await.expect(201);
+    post(&[("sec-fetch-site", "none")]).await.expect(201);
+    // A name of this machine is as good as its address, and the usual port need not be named.
+    for (host, origin) in [("LOCALHOST", "http://localhost"), ("[::1]:80", "http://[::1]")] {
+        post(&[("host", host), ("origin", origin)]).await.expect(201);
+    }
 }
 
 #[tokio::test]

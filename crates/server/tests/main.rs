@@ -26,6 +26,7 @@ mod site;
 mod slow;
 mod start;
 mod stream;
+mod unfinished;
 mod usage;
 mod webhooks;
 mod work;

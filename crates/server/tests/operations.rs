@@ -141,6 +141,17 @@ async fn any_other_failure_of_the_store_keeps_its_inside_to_itself() {
 }
 
 #[tokio::test]
+async fn a_server_that_stops_says_so_and_when_to_ask_again() {
+    let store = Broken::with(|| Error::Closed);
+    let site = Site::over(Arc::new(store), Settings::default()).await;
+    for path in ["/v1/agents", "/readyz"] {
+        let answer = site.get(path).await;
+        answer.problem(503, "shutting-down");
+        assert_eq!(answer.headers["retry-after"], "2");
+    }
+}
+
+#[tokio::test]
 async fn a_panic_is_one_requests_own() {
     let store = Broken::with(|| panic!("a secret slipped out"));
     let site = Site::over(Arc::new(store), Settings::default()).await;
@@ -185,4 +196,13 @@ async fn the_most_talkative_log_names_the_agent_and_holds_neither_words_nor_toke
     for secret in ["private words", &token, "colour"] {
         assert!(!logged.contains(secret), "{secret}: {logged}");
     }
+}
+
+#[tokio::test]
+async fn measurements_need_a_token_where_the_settings_say_so() {
+    let site = Site::with(Settings { metrics_need_token: true, ..settings() }).await;
+    site.get("/metrics").await.problem(401, "unauthorized");
+    assert_eq!(site.get("/healthz").await.status, 204);
+    assert_eq!(site.bearing(&token_of("alice")).get("/metrics").await.status, 200);
+    assert_eq!(Site::with(settings()).await.get("/metrics").await.status, 200);
 }

@@ -280,6 +280,16 @@ async fn each_webhook_says_what_came_of_it() {
         assert!(outcome["reason"].as_str().unwrap().contains(why), "{outcome}");
     };
     ignored("agent-init", json!({"id": "t1", "type": "email", "name": "n"}), "type `email`").await;
+    // Documents that another program keeps beside those of the house.
+    let theirs = "not one of this house";
+    ignored("agent-init", json!({"id": "65a1", "type": "agent", "name": "n"}), theirs).await;
+    ignored("agent-loop", json!({"id": "m", "subAgentId": "65a1", "role": "user", "content": "x"}), theirs)
+        .await;
+    ignored("orchestrator", json!({"id": "m", "chatId": "65a1", "role": "user", "content": "x"}), theirs)
+        .await;
+    ignored("tool-runner", json!({"id": "65a1", "subAgentId": agent, "status": "pending"}), theirs).await;
+    ignored("orchestrator-finalize", json!({"id": "65a1", "status": "success"}), theirs).await;
+    ignored("orchestrator-notify", json!({"id": "65a1", "status": "waiting"}), theirs).await;
     for role in ["assistant", "system"] {
         let document = json!({"id": "x", "subAgentId": agent, "role": role, "content": "c"});
         ignored("agent-loop", document, "sets nothing off").await;
@@ -297,23 +307,40 @@ async fn each_webhook_says_what_came_of_it() {
     let told = json!({"id": format!("{agent}.3"), "subAgentId": agent, "role": "tool"});
     assert_eq!(tell(&site, "agent-loop", &told).await, woken);
 
-    // A message that a database brings to a sub-agent at work is there with its next model call.
-    let more = json!({"id": "m2", "subAgentId": agent, "role": "user", "content": "and quickly"});
+    // A message that a database brings to a sub-agent that waits for the user's words is the answer.
+    let more = json!({"id": "m2", "subAgentId": agent, "role": "user", "content": "red"});
     assert_eq!(tell(&site, "agent-loop", &more).await["outcome"], "posted");
     assert_eq!(tell(&site, "agent-loop", &more).await["outcome"], "posted");
-    site.client().answer(question.id, Said::Text("red".into())).await.unwrap();
     let done =
         async || said(&site, chat).await.iter().any(|line| line.contains("It is found.")).then_some(());
     until("a reply", done).await;
     at_rest(&site, chat).await;
-    let items = site.client().items(agent, 0, u32::MAX).await.unwrap();
-    let heard = |text: &str| {
-        items.iter().filter(|item| matches!(&item.body, ItemBody::Message(said) if said.text == text)).count()
-    };
-    assert_eq!(heard("and quickly"), 1);
     ignored("orchestrator-notify", json!({"id": task, "status": "waiting"}), "any more").await;
     ignored("orchestrator-finalize", json!({"id": task, "status": "success"}), "nothing to do").await;
     ignored("tool-runner", call(question.call, "pending"), "not pending any more").await;
+}
+
+#[tokio::test]
+async fn a_users_message_to_a_sub_agent_that_waits_for_their_words_is_the_answer() {
+    let site = open().await;
+    let chat = chat(&site).await.id;
+    site.client().send(chat, "find it", None).await.unwrap();
+    let question = asked(&site, chat).await;
+    let message = json!({"id": "m7", "subAgentId": question.agent, "role": "user", "content": "red"});
+    let first = tell(&site, "agent-loop", &message).await;
+    assert_eq!(first["outcome"], "posted");
+    let answered = site.client().question(question.id).await.unwrap();
+    assert_eq!(answered.answer.as_deref(), Some("red"));
+    let told =
+        async || said(&site, chat).await.iter().any(|line| line.contains("It is found.")).then_some(());
+    until("a reply", told).await;
+    at_rest(&site, chat).await;
+    // It is known again, and is no second message.
+    assert_eq!(tell(&site, "agent-loop", &message).await, first);
+    let items = site.client().items(question.agent, 0, u32::MAX).await.unwrap();
+    let words = items.iter().filter(|item| serde_json::to_string(item).unwrap().contains("\"red\"")).count();
+    assert_eq!(words, 1, "{items:#?}");
+    assert_eq!(site.house.store().inbox(question.agent).await.unwrap(), []);
 }
 
 #[tokio::test]
@@ -353,8 +380,9 @@ async fn what_is_unsigned_stale_or_malformed_is_refused_and_changes_nothing() {
     }
     let empty = json!({"id": "m1", "chatId": chat, "role": "user", "content": " "});
     tell_as(&site, KEY, "orchestrator", &empty).await.problem(422, "invalid-request");
-    let task = json!({"id": "65a1", "type": "agent", "name": "n"});
-    tell_as(&site, KEY, "agent-init", &task).await.problem(422, "invalid-body");
+    let long = json!({"id": "m".repeat(1_000_000), "chatId": chat, "role": "user", "content": "find it"});
+    let refused = tell_as(&site, KEY, "orchestrator", &long).await;
+    assert!(refused.problem(422, "invalid-body").detail.len() < 100);
     assert_eq!(site.client().items(chat, 0, 10).await.unwrap().len(), 0);
     assert_eq!(site.house.store().inbox(chat).await.unwrap(), []);
 

@@ -158,6 +158,10 @@ impl SqliteStore {
                 .map_err(|error| unusable(error, "its directory cannot be made"))?;
         }
         let lock = lock::take(path)?;
+        if !path.exists() {
+            // SQLite would let everybody read it; the files beside it have its mode.
+            lock::private(path).map_err(|error| unusable(error, "it cannot be made"))?;
+        }
         let mut writer = open::writer(path, durability, settings.migrate)?;
         let connections = |count| (0..count).map(|_| open::reader(path)).collect::<Result<Vec<_>>>();
         let (mut near, mut far) = (connections(NEAR)?, connections(settings.readers.max(1))?);

@@ -20,12 +20,7 @@ pub(crate) struct Lock {
 pub(crate) fn take(path: &Path) -> Result<Lock> {
     let unusable = |why: String| Error::Unusable { path: path.display().to_string(), why };
     let beside = beside(path);
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&beside)
+    let mut file = private(&beside)
         .map_err(|error| unusable(format!("{} cannot be written: {error}", beside.display())))?;
     match file.try_lock() {
         Ok(()) => {}
@@ -43,6 +38,16 @@ pub(crate) fn take(path: &Path) -> Result<Lock> {
         .and_then(|()| writeln!(file, "{}", std::process::id()))
         .map_err(|error| unusable(format!("{} cannot be written: {error}", beside.display())))?;
     Ok(Lock { _file: file })
+}
+
+/// Opens a file to be written, and makes it for its owner alone where there is none: what agents write
+/// down is private.
+pub(crate) fn private(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 fn beside(path: &Path) -> PathBuf {

@@ -1,6 +1,6 @@
 //! Steering an agent of a live tree: at any time, also while it waits.
 
-use entourage_store::{Commit, EntityQuery, Expect, Page, Write};
+use entourage_store::{Commit, EntityQuery, Error as StoreError, Expect, Page, Write};
 use entourage_types::{
     Action, Agent, AgentId, Author, EntityKind, Intervention, InterventionId, InterventionStatus, Post,
     PostBody, PostId, Status, WaitingOn, WakeupId,
@@ -17,7 +17,21 @@ impl Client {
     /// [`Error::NotFound`]; [`Error::Gone`] for a deleted agent; [`Error::Invalid`] where words are
     /// missing; [`Error::NotNow`] for a retry of what did not fail, or a resume of what is not paused.
     pub async fn intervene(&self, id: AgentId, action: Action, text: Option<&str>) -> Result<Intervention> {
-        self.do_to(id, action, text, None).await
+        self.do_to(id, action, text, None, None).await
+    }
+
+    /// The same, once for each `key`, however often it is asked for.
+    ///
+    /// # Errors
+    /// As for [`Client::intervene`], and [`Error::KeyReused`].
+    pub async fn intervene_once(
+        &self,
+        id: AgentId,
+        action: Action,
+        text: Option<&str>,
+        key: Option<&str>,
+    ) -> Result<Intervention> {
+        self.do_to(id, action, text, None, key).await
     }
 
     /// Nobody wants an answer to this message any more: the run that answers it ends, with all that it
@@ -26,7 +40,7 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Gone`] for a deleted agent.
     pub async fn withdraw(&self, agent: AgentId, message: PostId) -> Result<Intervention> {
-        self.do_to(agent, Action::Stop, None, Some(message)).await
+        self.do_to(agent, Action::Stop, None, Some(message), None).await
     }
 
     async fn do_to(
@@ -35,9 +49,15 @@ impl Client {
         action: Action,
         text: Option<&str>,
         of: Option<PostId>,
+        key: Option<&str>,
     ) -> Result<Intervention> {
         let agent = self.agent(id).await?;
         let text = checked(action, text)?;
+        let request = format!("{action} {id}\n{}", text.unwrap_or_default());
+        // What was done once is not asked about again: the agent has gone on since.
+        if let Some(first) = self.once(key, &request, "", &mut Commit::new(self.house.now())).await? {
+            return self.done_before(id, action, &first).await;
+        }
         if of.is_none() || agent.status == Status::Cancelled {
             self.is_possible(&agent, action).await?;
         }
@@ -61,7 +81,16 @@ impl Client {
             let post = Post { id: PostId::new(), agent: id, at: now, wakeup: WakeupId::new(), body };
             commit.post(post, &agent.owner);
         }
-        self.house.store().commit(commit).await?;
+        self.once(key, &request, &done.id.to_string(), &mut commit).await?;
+        match self.house.store().commit(commit).await {
+            // The same key arrived twice at once; the other one was first.
+            Err(StoreError::Exists { kind: EntityKind::Request, .. }) => {
+                let mut again = Commit::new(now);
+                let first = self.once(key, &request, "", &mut again).await?.ok_or(Error::KeyReused)?;
+                return self.done_before(id, action, &first).await;
+            }
+            committed => drop(committed?),
+        }
         match action {
             Action::Delete => {
                 self.house.delete(id).await?;
@@ -74,6 +103,17 @@ impl Client {
                 None => self.house.inner.live.cut(id),
             },
             _ => {}
+        }
+        Ok(done)
+    }
+
+    /// What was done under a key before, and is brought to its end where its house died on the way.
+    async fn done_before(&self, agent: AgentId, action: Action, first: &str) -> Result<Intervention> {
+        let id: InterventionId = first.parse().map_err(|_| Error::KeyReused)?;
+        let mut done: Intervention = self.record(id.to_string(), "intervention").await?;
+        if action == Action::Delete {
+            self.house.delete(agent).await?;
+            done.status = InterventionStatus::Applied;
         }
         Ok(done)
     }

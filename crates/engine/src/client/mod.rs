@@ -1,7 +1,7 @@
 //! What one owner may see and do. A foreign id reads as if it did not exist.
 //!
 //! One file per thing that can be asked: create, send, speak, answer, grants, intervene, kinds, memory,
-//! nested, operate, read, steps, transcript, usage, wake, webhooks.
+//! nested, operate, read, steps, tell, transcript, usage, wake, webhooks.
 
 mod agencies;
 mod answer;
@@ -17,6 +17,7 @@ mod read;
 mod send;
 mod speak;
 mod steps;
+mod tell;
 mod transcript;
 mod usage;
 mod wake;
@@ -47,12 +48,21 @@ pub struct Client {
     house: House,
     owner: Owner,
     scope: Scope,
+    is_operator: bool,
 }
 
 impl Client {
     pub(crate) fn new(house: House, owner: Owner) -> Self {
         let scope = Scope::from(&owner);
-        Self { house, owner, scope }
+        let is_operator = owner == Owner::local();
+        Self { house, owner, scope, is_operator }
+    }
+
+    /// The same as the operator, or not: only the operator may do what concerns the whole house. The
+    /// owner `local` is, unless this says otherwise.
+    #[must_use]
+    pub fn operating(self, is_operator: bool) -> Self {
+        Self { is_operator, ..self }
     }
 
     /// The owner.

@@ -1,6 +1,6 @@
-//! What concerns the whole house and not one owner's rows: for the operator alone, the owner `local`.
+//! What concerns the whole house and not one owner's rows: for the operator alone.
 
-use entourage_types::{AgentId, Owner, Round};
+use entourage_types::{AgentId, Round};
 use serde::{Deserialize, Serialize};
 
 use super::Client;
@@ -81,6 +81,6 @@ impl Client {
 
     /// The house, where the caller may do what concerns all of it.
     fn whole_house(&self, what: &'static str) -> Result<&House> {
-        if self.owner == Owner::local() { Ok(&self.house) } else { Err(Error::Reserved(what)) }
+        if self.is_operator { Ok(&self.house) } else { Err(Error::Reserved(what)) }
     }
 }

@@ -208,7 +208,7 @@ impl Client {
         self.house.inner.feed.watch(self.scope.clone(), root, after.into()).await
     }
 
-    async fn record<R: Record>(&self, id: String, noun: &'static str) -> Result<R> {
+    pub(super) async fn record<R: Record>(&self, id: String, noun: &'static str) -> Result<R> {
         match self.house.store().entity(&self.scope, R::KIND, &id).await? {
             Some(entity) => Ok(R::from_entity(&entity)?),
             None => Err(Error::not_found(noun, id)),

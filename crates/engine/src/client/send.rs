@@ -45,7 +45,7 @@ impl Client {
         let posted = Posted { agent: to, post: post.id };
         let mut commit = Commit::new(agent.updated).expect(Expect::Agent(to));
         commit.post(post, &self.owner);
-        let request = format!("{to}\n{text}");
+        let request = request_of(to, text);
         let first = match self.once(key, &request, &posted.post.to_string(), &mut commit).await? {
             Some(first) => Some(first),
             None => match self.house.store().commit(commit).await {
@@ -64,4 +64,9 @@ impl Client {
             None => Ok(posted),
         }
     }
+}
+
+/// A message as it is known again when it comes twice.
+pub(super) fn request_of(to: AgentId, text: &str) -> String {
+    format!("{to}\n{text}")
 }

@@ -9,10 +9,10 @@ use axum::{
     response::Response,
 };
 use entourage_types::{Owner, Time};
-use jsonwebtoken::{DecodingKey, Validation, errors::ErrorKind};
+use jsonwebtoken::{DecodingKey, TokenData, Validation, errors::ErrorKind};
 use serde::Deserialize;
 
-use super::Auth;
+use super::{Algorithm, Auth};
 use crate::{Problem, Result};
 
 /// Checks the tokens of requests.
@@ -21,13 +21,25 @@ pub(crate) enum Bearer {
     /// Nobody needs one.
     Local,
     /// Everybody does.
-    Token(Arc<(DecodingKey, Validation)>),
+    Token(Arc<Check>),
+}
+
+/// What a token is checked with.
+pub(crate) struct Check {
+    key: DecodingKey,
+    validation: Validation,
+    operator: Option<String>,
+    /// Whether a token may say itself that it is the operator's: where only this house's own secret
+    /// makes tokens.
+    is_own: bool,
 }
 
 /// Who asks, and until when that holds.
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
     pub(crate) owner: Owner,
+    /// Whether they may do what concerns the whole house.
+    pub(crate) is_operator: bool,
     /// When the token ends; a stream ends with it.
     pub(crate) expires: Option<Time>,
 }
@@ -38,6 +50,7 @@ pub(crate) struct Identity {
 struct Claims {
     sub: String,
     exp: u64,
+    operator: bool,
 }
 
 impl Bearer {
@@ -45,23 +58,37 @@ impl Bearer {
     pub(crate) fn new(auth: &Auth) -> Result<Self> {
         Ok(match auth {
             Auth::None => Self::Local,
-            Auth::Jwt(jwt) => Self::Token(Arc::new((jwt.decoding_key()?, jwt.validation()))),
+            Auth::Jwt(jwt) => {
+                jwt.checked()?;
+                let (key, validation) = (jwt.decoding_key()?, jwt.validation());
+                Self::Token(Arc::new(Check {
+                    key,
+                    validation,
+                    operator: jwt.operator.clone(),
+                    is_own: jwt.algorithm == Algorithm::Hs256,
+                }))
+            }
         })
     }
 
     fn identify(&self, headers: &HeaderMap) -> Result<Identity, Problem> {
         let Self::Token(check) = self else {
-            return Ok(Identity { owner: Owner::local(), expires: None });
+            return Ok(Identity { owner: Owner::local(), is_operator: true, expires: None });
         };
         let token = token(headers)?;
-        let claims = jsonwebtoken::decode::<Claims>(token, &check.0, &check.1)
-            .map_err(|error| Problem::bad_token(why(error.kind())))?
-            .claims;
+        let read = jsonwebtoken::decode::<Claims>(token, &check.key, &check.validation);
+        let TokenData { header, claims, .. } = read.map_err(|error| Problem::bad_token(why(error.kind())))?;
+        // Whoever does not know what a token says is critical must refuse it (RFC 7515, 4.1.11).
+        if header.crit.is_some() {
+            return Err(Problem::bad_token("its `crit` names what this server does not know"));
+        }
         if claims.sub.is_empty() {
             return Err(Problem::bad_token("its `sub` is empty"));
         }
         let expires = Time::from_micros(0) + Duration::from_secs(claims.exp);
-        Ok(Identity { owner: Owner::new(claims.sub), expires: Some(expires) })
+        let is_named = check.operator.as_ref() == Some(&claims.sub);
+        let is_operator = is_named || check.is_own && claims.operator;
+        Ok(Identity { owner: Owner::new(claims.sub), is_operator, expires: Some(expires) })
     }
 }
 

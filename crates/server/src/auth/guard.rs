@@ -5,7 +5,7 @@
 use axum::{
     extract::Request,
     http::{
-        HeaderMap, Uri,
+        HeaderMap, HeaderName, Uri,
         header::{HOST, ORIGIN},
     },
     middleware::Next,
@@ -23,18 +23,28 @@ pub(crate) async fn guard(request: Request, next: Next) -> Result<Response, Prob
 fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
     let header = |name| headers.get(name).map(|value: &axum::http::HeaderValue| value.to_str().unwrap_or(""));
     let host = uri.authority().map(|authority| authority.as_str()).or_else(|| header(HOST));
-    if !host.is_some_and(is_loopback) {
+    let Some(host) = host.filter(|host| is_loopback(host)) else {
         return Err(Problem::foreign_host(host.unwrap_or("")));
+    };
+    match (header(HeaderName::from_static("sec-fetch-site")), header(ORIGIN)) {
+        // What a browser says of itself, no page can change: `none` is a person's own doing.
+        (Some("same-origin" | "none"), _) | (None, None) => Ok(()),
+        (None, Some(origin)) if is_of(host, origin) => Ok(()),
+        (_, Some(origin)) => Err(Problem::foreign_origin(origin)),
+        (Some(_), None) => Err(Problem::foreign_origin("another site")),
     }
-    if let Some(origin) = header(ORIGIN)
-        && !origin.split_once("://").is_some_and(|(_, host)| is_loopback(host))
-    {
-        return Err(Problem::foreign_origin(origin));
-    }
-    if headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site") {
-        return Err(Problem::foreign_origin("another site"));
-    }
-    Ok(())
+}
+
+/// Whether a page of this origin is served by this host: by its scheme, which is `http` here, its
+/// name and its port.
+fn is_of(host: &str, origin: &str) -> bool {
+    let with_port = |authority: &str| {
+        let authority = authority.parse::<axum::http::uri::Authority>().ok()?;
+        Some((authority.host().to_ascii_lowercase(), authority.port_u16().unwrap_or(80)))
+    };
+    origin
+        .strip_prefix("http://")
+        .is_some_and(|origin| with_port(origin).is_some() && with_port(origin) == with_port(host))
 }
 
 /// Whether an authority, with or without a port, names this machine.

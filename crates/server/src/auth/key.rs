@@ -25,6 +25,13 @@ impl Jwt {
     /// The shared secret, long enough to keep.
     pub(super) fn secret(&self) -> Result<&[u8]> {
         let secret = self.key.expose_secret().as_bytes();
+        if self.key.expose_secret().contains("-----BEGIN ") {
+            return Err(self.unusable(
+                "it is a key in PEM, which others may know. Make a secret with `openssl rand -hex 32`, or name \
+                 the algorithm of the key, RS256 or EdDSA"
+                    .to_owned(),
+            ));
+        }
         if secret.len() < SHORTEST_SECRET {
             return Err(self.unusable(format!(
                 "it has {} bytes, and less than {SHORTEST_SECRET} can be guessed. Make one with `openssl rand -hex 32`",
@@ -41,6 +48,15 @@ impl Jwt {
             Algorithm::Hs256 => Ok(DecodingKey::from_secret(self.secret()?)),
             Algorithm::Rs256 => DecodingKey::from_rsa_pem(pem).map_err(|error| self.not_pem(&error)),
             Algorithm::EdDsa => DecodingKey::from_ed_pem(pem).map_err(|error| self.not_pem(&error)),
+        }
+    }
+
+    /// Refuses settings by which tokens for somebody else would be taken: where the issuer serves others,
+    /// too, only the audience tells.
+    pub(super) fn checked(&self) -> Result<()> {
+        match (self.algorithm, &self.audience) {
+            (Algorithm::Rs256 | Algorithm::EdDsa, None) => Err(Error::NoAudience(self.algorithm.as_str())),
+            _ => Ok(()),
         }
     }
 

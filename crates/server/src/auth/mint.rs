@@ -9,9 +9,15 @@ use serde::Serialize;
 use super::{Algorithm, Auth};
 use crate::{Error, Result, Settings};
 
+/// The longest that a token lasts: what is lost is lost for as long.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+
 #[derive(Serialize)]
 struct Claims<'a> {
     sub: &'a str,
+    /// That whoever holds the secret made it for the operator; no name says so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    operator: bool,
     iat: u64,
     exp: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -20,7 +26,8 @@ struct Claims<'a> {
     iss: Option<&'a str>,
 }
 
-/// A token by which its bearer is `owner` for `ttl` from now on, on a server with these settings.
+/// A token by which its bearer is `owner` for `ttl` from now on, on a server with these settings; as
+/// `local`, the operator.
 ///
 /// # Errors
 /// [`Error::Mint`] where no token is asked for, or where only the holder of a private key can make
@@ -41,9 +48,13 @@ pub fn mint(settings: &Settings, owner: &Owner, ttl: Duration) -> Result<String>
     if owner.as_str().is_empty() {
         return Err(Error::Mint("the owner is empty; name whose agents the bearer may use".into()));
     }
+    if ttl > LONGEST || ttl.is_zero() {
+        return Err(Error::Mint("a token lasts from one second to 366 days; make a new one in time".into()));
+    }
     let now = u64::try_from(Time::now().micros() / 1_000_000).unwrap_or(0);
     let claims = Claims {
         sub: owner.as_str(),
+        operator: *owner == Owner::local(),
         iat: now,
         exp: now.saturating_add(ttl.as_secs()),
         aud: jwt.audience.as_deref(),

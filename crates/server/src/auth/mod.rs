@@ -32,7 +32,11 @@ pub struct Jwt {
     pub algorithm: Algorithm,
     /// For HS256 the shared secret, at least 32 bytes; otherwise the public key as PEM.
     pub key: SecretString,
-    /// What a token's `aud` must hold, when given.
+    /// The operator: the `sub` of whoever may do what concerns the whole house. With HS256 also whoever
+    /// has a token made by [`mint`] for the owner `local`; otherwise nobody unless given.
+    #[serde(default)]
+    pub operator: Option<String>,
+    /// What a token's `aud` must hold, when given; with RS256 and EdDSA it must be.
     #[serde(default)]
     pub audience: Option<String>,
     /// What a token's `iss` must be, when given.

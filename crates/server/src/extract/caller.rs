@@ -19,6 +19,7 @@ impl FromRequestParts<Served> for Caller {
     async fn from_request_parts(parts: &mut Parts, served: &Served) -> Result<Self, Problem> {
         // No route outside the authentication layer takes a caller; if one did, it would be refused.
         let identity = parts.extensions.get::<Identity>().ok_or_else(Problem::no_token)?;
-        Ok(Self { client: served.house.client(identity.owner.clone()), until: identity.expires })
+        let client = served.house.client(identity.owner.clone()).operating(identity.is_operator);
+        Ok(Self { client, until: identity.expires })
     }
 }

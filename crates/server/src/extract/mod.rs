@@ -9,5 +9,5 @@ mod key;
 pub(crate) use caller::Caller;
 pub(crate) use filter::Filter;
 pub(crate) use id::Id;
-pub(crate) use json::Body;
+pub(crate) use json::{Body, Object};
 pub(crate) use key::IdempotencyKey;

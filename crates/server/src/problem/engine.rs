@@ -22,6 +22,7 @@ impl From<Error> for Problem {
             // The person at the other end can do something about a full disk, and nothing about
             // any other failure: that one is for the log.
             Error::Store(StoreError::DiskFull(_)) => Self::disk_full(text),
+            Error::Store(StoreError::Closed) => Self::shutting_down(),
             Error::Store(StoreError::NoAgent { .. }) => Self::not_found(text),
             Error::Store(StoreError::Corrupt(_)) => {
                 tracing::error!(error = %text, "the store holds what it should not");

@@ -60,6 +60,7 @@ problems! {
     bad_json            "invalid-json"         "The body is not JSON"                    BAD_REQUEST;
     bad_body            "invalid-body"         "The body is not what is expected"        UNPROCESSABLE_ENTITY;
     bad_media_type      "media-type"           "The body must be JSON"                   UNSUPPORTED_MEDIA_TYPE;
+    too_slow            "too-slow"             "The body did not arrive in time"         REQUEST_TIMEOUT;
     too_large           "too-large"            "The body is too large"                   PAYLOAD_TOO_LARGE;
     unauthorized        "unauthorized"         "A valid token is needed"                 UNAUTHORIZED;
     no_senders          "no-webhooks"          "No webhooks are taken"                   NOT_FOUND;
@@ -79,12 +80,17 @@ problems! {
     cursor_gone         "cursor-gone"          "The events behind this number are gone"  GONE;
     disk_full           "disk-full"            "The disk is full"                        SERVICE_UNAVAILABLE;
     unavailable         "store-unavailable"    "The store cannot be reached"             SERVICE_UNAVAILABLE;
+    stopping            "shutting-down"        "The server stops"                        SERVICE_UNAVAILABLE;
     internal            "internal"             "The server is at fault"                  INTERNAL_SERVER_ERROR;
 }
 
 impl Problem {
     pub(crate) fn no_token() -> Self {
         Self::unauthorized("send `Authorization: Bearer <token>`; `entourage token` makes one")
+    }
+
+    pub(crate) fn shutting_down() -> Self {
+        Self::stopping("nothing was changed; ask again once the server has started anew")
     }
 
     pub(crate) fn bad_token(why: &str) -> Self {
@@ -100,7 +106,8 @@ impl Problem {
 
     pub(crate) fn foreign_origin(origin: &str) -> Self {
         Self::forbidden(format!(
-            "the request comes from a page of {origin}. Without authentication only pages of this machine are served"
+            "the request comes from a page of {origin}. Without authentication only pages of this server itself are; \
+             configure `[server.auth.jwt]` to let others ask with a token"
         ))
     }
 }

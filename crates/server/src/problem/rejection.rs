@@ -9,9 +9,13 @@ use axum::{
 };
 
 use super::Problem;
+use crate::deadline::TooSlow;
 
 impl From<JsonRejection> for Problem {
     fn from(rejection: JsonRejection) -> Self {
+        if is_too_slow(&rejection) {
+            return too_slow();
+        }
         let text = rejection.body_text();
         match rejection {
             JsonRejection::JsonDataError(error) => Self::bad_body(innermost(&error)),
@@ -30,6 +34,7 @@ impl From<JsonRejection> for Problem {
 impl From<BytesRejection> for Problem {
     fn from(rejection: BytesRejection) -> Self {
         match rejection.status().as_u16() {
+            _ if is_too_slow(&rejection) => too_slow(),
             413 => Self::too_large("send less; long material belongs into a file that the agent can read"),
             _ => Self::bad_json(rejection.body_text()),
         }
@@ -46,6 +51,16 @@ impl From<PathRejection> for Problem {
     fn from(rejection: PathRejection) -> Self {
         Self::bad_path(rejection.body_text())
     }
+}
+
+/// Whether a body could not be read because it did not arrive in time.
+fn is_too_slow(rejection: &(dyn std::error::Error + 'static)) -> bool {
+    let causes = std::iter::successors(Some(rejection), |error| error.source());
+    causes.into_iter().any(|error| error.is::<TooSlow>())
+}
+
+fn too_slow() -> Problem {
+    Problem::too_slow("send the whole body at once, or have `server.body_timeout` raised")
 }
 
 /// The message of the first cause: what is wrong and where, without the framework's preface.

@@ -17,7 +17,7 @@ const EXPECTED: [(&str, &str, &str); 5] = [
     ("422", "Unprocessable", "The request makes no sense as it is; the detail says what would."),
     ("503", "Unavailable", "The store does not answer, or the disk is full. Nothing was changed."),
 ];
-const RESERVED: (&str, &str, &str) = ("403", "Reserved", "It is for the operator alone: the owner `local`.");
+const RESERVED: (&str, &str, &str) = ("403", "Reserved", "It is for the operator alone.");
 const UNEXPECTED: (&str, &str, &str) = ("default", "Failure", "Anything else.");
 const GONE: (&str, &str, &str) = ("410", "Gone", "Events behind that number are not kept any more.");
 const CONFLICT: (&str, &str, &str) = ("409", "Conflict", "It is too late for that.");

@@ -1,5 +1,5 @@
 //! For whoever runs the house: is it up, is it ready, what does it do. These routes name no owner
-//! and nobody's data, and need no token.
+//! and nobody's data, and need no token, unless the settings want one for `/metrics`.
 
 use axum::{
     extract::State,
@@ -12,7 +12,12 @@ use super::failures::{Failures, Unexpected};
 use crate::{Problem, metrics, state::Served};
 
 pub(crate) fn routes() -> OpenApiRouter<Served> {
-    OpenApiRouter::new().routes(routes!(up)).routes(routes!(ready)).routes(routes!(measurements))
+    OpenApiRouter::new().routes(routes!(up)).routes(routes!(ready))
+}
+
+/// What is measured, which the settings may keep from whoever has no token.
+pub(crate) fn measured() -> OpenApiRouter<Served> {
+    OpenApiRouter::new().routes(routes!(measurements))
 }
 
 /// Whether the process is up

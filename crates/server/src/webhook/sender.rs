@@ -16,7 +16,7 @@ use super::{
     signature::{ID, SIGNATURE, Secret, TIMESTAMP, checked_time},
     unusable,
 };
-use crate::{Problem, Result, state::Served};
+use crate::{Problem, Result, extract::Object, state::Served};
 
 /// Those who may tell the house. Cheap to clone.
 #[derive(Clone, Default)]
@@ -68,7 +68,7 @@ impl<T: DeserializeOwned> FromRequest<Served> for Signed<T> {
             ))
         })?;
         checked_time(timestamp, served.house.clock().now()).map_err(Problem::stale_webhook)?;
-        let document = serde_json::from_slice(&body).map_err(|error| match error.classify() {
+        let Object(document) = serde_json::from_slice(&body).map_err(|error| match error.classify() {
             serde_json::error::Category::Data => Problem::bad_body(error.to_string()),
             _ => Problem::bad_json(error.to_string()),
         })?;

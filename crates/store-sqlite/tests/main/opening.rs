@@ -129,3 +129,24 @@ async fn stores_in_memory_are_apart() {
     let all = entourage_store::AgentQuery::default();
     assert_eq!(two.agents(&entourage_types::Scope::House, all).await.unwrap(), []);
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_agents_write_down_is_for_its_owner_alone_wherever_it_lies() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let directory = TempDir::new().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let store = open(&directory.path().join("house.db")).unwrap();
+    Author::begin(&store).await.unwrap();
+    let mut files: Vec<(String, u32)> = fs::read_dir(directory.path())
+        .unwrap()
+        .map(|file| file.unwrap())
+        .map(|file| (file.file_name().into_string().unwrap(), file.metadata().unwrap().permissions().mode()))
+        .map(|(name, mode)| (name, mode & 0o777))
+        .collect();
+    files.sort();
+    let private = |name: &str| (name.to_owned(), 0o600);
+    let expected = ["house.db", "house.db-shm", "house.db-wal", "house.db.lock"];
+    assert_eq!(files, expected.map(private));
+}

@@ -1,6 +1,9 @@
 //! What stands on this machine: settings, data, database, server, kinds.
 
-use std::fs;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use entourage::{DATABASE, Error, Settings, settings::FILE};
 use entourage_engine::kinds::Severity;
@@ -31,12 +34,39 @@ pub(super) fn data(settings: &Settings) -> Finding {
     }
     let probe = settings.data.join(format!(".doctor-{}", std::process::id()));
     match fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)) {
-        Ok(()) => good("data", format!("{shown} is writable")),
+        Ok(()) => match open_to_others(settings) {
+            Some(path) => remark(
+                "data",
+                format!("{0} may be read by other people of this machine: `chmod 600 {0}`", path.display()),
+            ),
+            None => good("data", format!("{shown} is writable")),
+        },
         Err(error) => broken(
             "data",
             format!("{shown} cannot be written: {error}. Make it writable, or name another with --data"),
         ),
     }
+}
+
+/// A file of the database that others than its owner may read, in a directory that they may enter.
+#[cfg(unix)]
+fn open_to_others(settings: &Settings) -> Option<PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+
+    let is_open = |path: &Path| fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0);
+    let database = settings.data.join(DATABASE);
+    let files = ["", "-wal", "-shm", ".lock"].map(|end| {
+        let mut name = database.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    });
+    files.into_iter().find(|file| is_open(&settings.data) && is_open(file))
+}
+
+/// Who may read a file is not asked here.
+#[cfg(not(unix))]
+fn open_to_others(_: &Settings) -> Option<PathBuf> {
+    None
 }
 
 /// Whether a server runs, or how the next one would.

@@ -5,9 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use axum::{extract::State, response::IntoResponse};
 use entourage_engine::{Client, Entry, Error, Signal, Telling, Watch};
-use entourage_types::{
-    Agent, AgentId, CallId, Event, EventBody, Item, ItemBody, QuestionStatus, Status, Time,
-};
+use entourage_types::{Agent, AgentId, CallId, Event, EventBody, Item, ItemBody, QuestionStatus, Status};
 use serde_json::Value;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -164,7 +162,7 @@ impl Chat {
                     out.push(self.message(entry)?);
                 }
             }
-            EventBody::Item { item: Some(item), .. } => self.calls(&item, at, &mut out).await?,
+            EventBody::Item { item: Some(item), .. } => self.calls(&item, &mut out).await?,
             _ => {}
         }
         Ok(out)
@@ -204,11 +202,11 @@ impl Chat {
     }
 
     /// The calls that an item of a sub-agent asks for, or the one that it answers.
-    async fn calls(&mut self, item: &Item, at: Time, out: &mut Vec<Document>) -> Result<(), Error> {
+    async fn calls(&mut self, item: &Item, out: &mut Vec<Document>) -> Result<(), Error> {
         match &item.body {
             ItemBody::Turn(turn) => {
                 for call in &turn.calls {
-                    let Some(document) = ToolCallDocument::asked(item.agent, call, at) else { continue };
+                    let Some(document) = ToolCallDocument::asked(item.agent, call, item.at) else { continue };
                     out.push(("tool_call", serde_json::to_value(&document)?));
                     self.calls.insert(call.id, document);
                 }
@@ -220,7 +218,7 @@ impl Chat {
                     known = before.into_iter().find(|document| document.id == output.call);
                 }
                 if let Some(mut document) = known {
-                    document.returned(output.clone(), at);
+                    document.returned(output.clone(), item.at);
                     out.push(("tool_call", serde_json::to_value(&document)?));
                 }
             }

@@ -31,8 +31,10 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct CreateChat {
     /// What it is about, in a few words; the message's beginning when none is given.
+    #[schema(max_length = 255)]
     title: Option<String>,
     /// The first message; the orchestrator decides on it at once.
+    #[schema(min_length = 1, pattern = r"\S")]
     message: Option<String>,
 }
 

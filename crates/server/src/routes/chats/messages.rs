@@ -29,6 +29,7 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct SendChatMessage {
     /// The text.
+    #[schema(min_length = 1, pattern = r"\S")]
     content: String,
 }
 

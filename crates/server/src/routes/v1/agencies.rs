@@ -3,6 +3,7 @@
 
 use axum::{
     Json,
+    extract::{Path, rejection::PathRejection},
     http::StatusCode,
     response::{IntoResponse, Response},
 };
@@ -61,15 +62,19 @@ async fn get(caller: Caller, Id(name): Id<String>) -> Answer<AgencyView> {
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct Respond {
     /// What to say.
+    #[schema(min_length = 1, pattern = r"\S")]
     message: String,
     /// The chat, by whatever name; the next message of the same name goes on there. A new one unless given.
     #[serde(default)]
+    #[schema(min_length = 1, max_length = 255, pattern = r"\S")]
     chat_id: Option<String>,
     /// The entry point to talk to; the agency's first unless given.
     #[serde(default)]
+    #[schema(max_length = 255)]
     agent: Option<String>,
     /// In whose name it is said; the person's unless given. Another name is another thread.
     #[serde(default)]
+    #[schema(min_length = 1, max_length = 200, pattern = r"^[^<#\n]*[^<#\s][^<#\n]*$")]
     sender_name: Option<String>,
     /// Model calls of this run; as many as the agent may make unless given.
     #[serde(default)]
@@ -79,6 +84,7 @@ struct Respond {
     max_recursion_depth: Option<u16>,
     /// A check of the house that the answer must pass beside those of the agent.
     #[serde(default)]
+    #[schema(max_length = 255)]
     response_validator: Option<String>,
     /// The final text alone, as plain text.
     #[serde(default)]
@@ -103,7 +109,12 @@ struct Respond {
     params(("name" = String, Path, description = "The agency's name."), IdempotencyKey),
     request_body = Respond,
     responses(
-        (status = 200, description = "The answer, or why there is none.", body = ResponseView),
+        (status = 200, description = "The answer, or why there is none; the text alone, or a stream, where that \
+            was asked for.", content(
+                (ResponseView = "application/json"),
+                (String = "text/plain"),
+                (RunItemView = "text/event-stream"),
+            )),
         (status = 202, description = "It goes on once its questions were answered.", body = ResponseView),
         Failures,
         Conflict,
@@ -150,7 +161,7 @@ async fn respond(
     let answer = tokio::select! {
         answer = whole(heard) => answer?,
         () = shutdown.cancelled() => {
-            return Err(Problem::unavailable("the server stops; what was said is answered after its next start"));
+            return Err(Problem::stopping("what was said is answered after the next start; ask again then"));
         }
     };
     match answer {
@@ -224,9 +235,7 @@ async fn whole(mut heard: Heard) -> Result<(StatusCode, ResponseView), Problem> 
     ),
     responses((status = 200, description = "All threads; none where nothing was said yet.", body = ThreadList), Failures)
 )]
-async fn threads(
-    caller: Caller,
-    axum::extract::Path((name, chat)): axum::extract::Path<(String, String)>,
-) -> Answer<ThreadList> {
+async fn threads(caller: Caller, path: Result<Path<(String, String)>, PathRejection>) -> Answer<ThreadList> {
+    let Path((name, chat)) = path?;
     Ok(Json(List::of(caller.client.threads(&name, &chat).await?)))
 }

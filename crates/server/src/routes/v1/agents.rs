@@ -35,10 +35,13 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct CreateAgent {
     /// The kind of agent; the one that people talk to when none is given.
+    #[schema(max_length = 255)]
     kind: Option<String>,
     /// What it is for, in a few words; the message's beginning when none is given.
+    #[schema(max_length = 255)]
     title: Option<String>,
     /// Its first message; it starts to work on it at once.
+    #[schema(min_length = 1, pattern = r"\S")]
     message: Option<String>,
 }
 
@@ -79,6 +82,7 @@ struct Agents {
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
     /// `next_cursor` of the page before.
+    #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
     cursor: Option<String>,
 }
 
@@ -123,7 +127,7 @@ async fn tree(caller: Caller, Id(id): Id<AgentId>) -> Answer<TreeView> {
 struct Items {
     /// The number of the first item; 0 unless given.
     #[serde(default)]
-    #[param(required = false)]
+    #[param(required = false, maximum = 9_223_372_036_854_775_807_i64)]
     from: u64,
     /// How many; 50 unless given.
     #[param(minimum = 1, maximum = 200)]

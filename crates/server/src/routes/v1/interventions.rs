@@ -9,7 +9,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
-    extract::{Body, Caller, Filter, Id},
+    extract::{Body, Caller, Filter, Id, IdempotencyKey},
     page::{Page, PageQuery},
     state::Served,
     views::{InterventionView, schema},
@@ -34,13 +34,14 @@ struct Intervene {
     action: Action,
     /// The remark, message or instruction that `comment`, `steer` and `modify` need; a reason for
     /// the others.
+    #[schema(min_length = 1, pattern = r"\S")]
     text: Option<String>,
 }
 
 /// Do something to an agent, at work or not
 #[utoipa::path(
     post, path = "/v1/agents/{id}/interventions", tag = "agents", operation_id = "intervene",
-    params(("id" = schema::AgentId, Path, description = "The agent.")),
+    params(("id" = schema::AgentId, Path, description = "The agent."), IdempotencyKey),
     request_body = Intervene,
     responses(
         (status = 202, description = "It stands in the log, and the agent comes to it before its next step. \
@@ -52,9 +53,11 @@ struct Intervene {
 async fn intervene(
     caller: Caller,
     Id(id): Id<AgentId>,
+    key: IdempotencyKey,
     Body(wanted): Body<Intervene>,
 ) -> Result<(StatusCode, Json<InterventionView>), Problem> {
-    let done = caller.client.intervene(id, wanted.action, wanted.text.as_deref()).await?;
+    let done =
+        caller.client.intervene_once(id, wanted.action, wanted.text.as_deref(), key.as_deref()).await?;
     Ok((StatusCode::ACCEPTED, Json(done.into())))
 }
 

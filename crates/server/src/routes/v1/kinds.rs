@@ -1,6 +1,6 @@
 //! Kinds: what sorts of agents there are. They belong to the house, not to an owner.
 
-use axum::{Json, routing};
+use axum::Json;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, Reserved};
@@ -18,9 +18,8 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(get))
-        .routes(routes!(reload))
         // A fixed path hides the one with a name from all methods; a kind may be called so too.
-        .route("/v1/kinds/reload", routing::get(get_reload))
+        .routes(routes!(get_reload, reload))
 }
 
 /// List kinds, by name, with how many of your runs are of which version
@@ -43,6 +42,11 @@ async fn get(caller: Caller, Id(name): Id<String>) -> Answer<KindView> {
     named(&caller, &name).await
 }
 
+/// Get the kind that is called `reload`, if there is one
+#[utoipa::path(
+    get, path = "/v1/kinds/reload", tag = "kinds", operation_id = "getKindReload",
+    responses((status = 200, description = "The kind.", body = KindView), Failures)
+)]
 async fn get_reload(caller: Caller) -> Answer<KindView> {
     named(&caller, "reload").await
 }

@@ -27,6 +27,7 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 struct SendMessage {
     /// What to say.
     #[serde(alias = "text")]
+    #[schema(min_length = 1, pattern = r"\S")]
     message: String,
 }
 

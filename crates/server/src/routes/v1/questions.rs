@@ -36,6 +36,7 @@ struct Questions {
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
     /// `next_cursor` of the page before.
+    #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
     cursor: Option<String>,
 }
 
@@ -65,6 +66,7 @@ async fn get(caller: Caller, Id(id): Id<QuestionId>) -> Answer<QuestionView> {
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct AnswerQuestion {
     /// The answer, in the person's words; what the agent reads instead of the call's result.
+    #[schema(min_length = 1, pattern = r"\S")]
     answer: Option<String>,
     /// What becomes of the call in question: `approve`, `approve_always` (the rule asks this agent no
     /// more about this tool) or `reject` of one that waits for leave, `retry` or `give_up` of one in
@@ -77,6 +79,7 @@ struct AnswerQuestion {
     /// With an approval: the `digest` of the proposal that the person saw; one of another is refused.
     digest: Option<String>,
     /// With `reject`: why, for the agent.
+    #[schema(min_length = 1, pattern = r"\S")]
     reason: Option<String>,
     /// `true` when the person would rather not say.
     #[serde(default)]

@@ -25,7 +25,11 @@ struct Asked {
     /// What to add up by, with commas between: `day`, `model`, `kind`, `tree`, `agent`, `run`, `owner`.
     /// All in one sum unless given.
     #[serde(default, deserialize_with = "words")]
-    #[param(value_type = Option<String>, example = "day,model")]
+    #[param(
+        value_type = Option<String>,
+        example = "day,model",
+        pattern = "^(day|model|kind|tree|agent|run|owner)(,(day|model|kind|tree|agent|run|owner))*$",
+    )]
     group_by: Vec<UsageBy>,
     /// From this day on, in UTC.
     #[serde(default, deserialize_with = "day")]

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Answer, Failures, Headers, Outcome, Signed, ignored, task_id, wake};
+use super::{Answer, Failures, Headers, Outcome, Signed, ignored, not_ours, ours, wake};
 use crate::state::Served;
 
 pub(super) fn routes() -> OpenApiRouter<Served> {
@@ -33,6 +33,7 @@ async fn agent_init(Signed { client, id, document }: Signed<Document>) -> Answer
     if document.sort != "agent" {
         return ignored(format!("a task of type `{}` is no agent's", document.sort));
     }
-    let task = client.task(task_id(&document.id)?).await?;
+    let Some(task) = ours(&document.id) else { return not_ours() };
+    let task = client.task(task).await?;
     wake(&client, &id, task.to).await
 }

@@ -1,12 +1,15 @@
 //! A message was written in a sub-agent's history.
 
+use axum::Json;
 use entourage_types::AgentId;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Answer, Conflict, Failures, Headers, Outcome, Signed, ignored, is_ours, post, wake};
-use crate::{Problem, state::Served, views::schema};
+use super::{
+    Answer, Conflict, Failures, Headers, Outcome, Signed, ignored, is_ours, key_of, not_ours, ours, wake,
+};
+use crate::{Problem, state::Served};
 
 pub(super) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new().routes(routes!(agent_loop))
@@ -20,8 +23,7 @@ struct Document {
     /// Its id: a user's message is taken once for each.
     id: String,
     /// The sub-agent.
-    #[schema(value_type = schema::AgentId)]
-    sub_agent_id: AgentId,
+    sub_agent_id: String,
     /// Who speaks: `user` and `tool` have the sub-agent go on.
     role: String,
     /// The text.
@@ -31,19 +33,25 @@ struct Document {
 }
 
 /// A message was written in a sub-agent's history: it goes on
+///
+/// A user's message to a sub-agent that waits for an answer of theirs, and for one alone, is that answer.
 #[utoipa::path(
     post, path = "/webhook/agent-loop", tag = "webhooks", operation_id = "webhookAgentLoop",
     params(Headers), request_body = Document, security(()),
     responses((status = 200, description = "What came of it.", body = Outcome), Failures, Conflict)
 )]
 async fn agent_loop(Signed { client, id, document }: Signed<Document>) -> Answer {
-    let agent = document.sub_agent_id;
+    let Some(agent) = ours::<AgentId>(&document.sub_agent_id) else { return not_ours() };
     if client.agent(agent).await?.parent.is_none() {
         return Err(Problem::not_found(format!("there is no sub-agent `{agent}`")));
     }
     match document.role.as_str() {
-        "user" if !is_ours(&document.id) => post(&client, agent, &document.id, &document.content).await,
+        "user" if !is_ours(&document.id) => {
+            // One that waits for its user's words has them with this.
+            let posted = client.tell(agent, &document.content, Some(&key_of(&document.id)?)).await?;
+            Ok(Json(Outcome::Posted { post: posted.post }))
+        }
         "user" | "tool" => wake(&client, &id, agent).await,
-        other => ignored(format!("a message of role `{other}` sets nothing off")),
+        _ => ignored("a message of this role sets nothing off"),
     }
 }

@@ -3,7 +3,7 @@
 use entourage_types::Status;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Answer, Failures, Headers, Outcome, Signed, WrittenTask, ignored, task_id, wake};
+use super::{Answer, Failures, Headers, Outcome, Signed, WrittenTask, ignored, not_ours, ours, wake};
 use crate::state::Served;
 
 pub(super) fn routes() -> OpenApiRouter<Served> {
@@ -17,7 +17,8 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
     responses((status = 200, description = "What came of it.", body = Outcome), Failures)
 )]
 async fn finalize(Signed { client, id, document }: Signed<WrittenTask>) -> Answer {
-    let task = client.task(task_id(&document.id)?).await?;
+    let Some(task) = ours(&document.id) else { return not_ours() };
+    let task = client.task(task).await?;
     if document.status != "success" {
         return ignored(format!("a task with status `{}` has no result to tell", document.status));
     }

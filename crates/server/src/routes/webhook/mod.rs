@@ -9,9 +9,11 @@ mod notify;
 mod orchestrator;
 mod tool_runner;
 
+use std::str::FromStr;
+
 use axum::Json;
 use entourage_engine::Client;
-use entourage_types::{AgentId, PostId, QuestionId, TaskId};
+use entourage_types::{AgentId, PostId, QuestionId};
 use serde::{Deserialize, Serialize};
 use utoipa::{
     IntoParams, ToSchema,
@@ -120,16 +122,27 @@ async fn wake(client: &Client, webhook: &str, agent: AgentId) -> Answer {
     }
 }
 
-/// Takes a message once for each document.
-async fn post(client: &Client, to: AgentId, document: &str, content: &str) -> Answer {
-    let key = format!("document {document}");
-    let posted = client.send(to, content, Some(&key)).await?;
-    Ok(Json(Outcome::Posted { post: posted.post }))
+/// The longest id of a document, in bytes.
+const LONGEST_ID: usize = 255;
+
+/// The key under which a document is taken once.
+fn key_of(document: &str) -> Result<String, Problem> {
+    if document.len() > LONGEST_ID {
+        let length = document.len();
+        return Err(Problem::bad_body(format!("`id` has {length} bytes; at most {LONGEST_ID} are taken")));
+    }
+    Ok(format!("document {document}"))
 }
 
-/// The task of a document.
-fn task_id(id: &str) -> Result<TaskId, Problem> {
-    id.parse().map_err(|error: entourage_types::ParseIdError| Problem::bad_body(error.to_string()))
+/// What a document's id stands for here; none where another program gave it, whose documents are no
+/// business of this house.
+fn ours<T: FromStr>(id: &str) -> Option<T> {
+    id.parse().ok()
+}
+
+/// There is nothing to do about a document of another program.
+fn not_ours() -> Answer {
+    ignored("the document is not one of this house")
 }
 
 /// Whether the house itself wrote the message with this id, and so has seen to it.

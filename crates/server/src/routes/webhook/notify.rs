@@ -5,7 +5,7 @@ use entourage_engine::{Page, Telling};
 use entourage_types::{Question, QuestionStatus};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Answer, Failures, Headers, Outcome, Signed, WrittenTask, ignored, task_id};
+use super::{Answer, Failures, Headers, Outcome, Signed, WrittenTask, ignored, not_ours, ours};
 use crate::{
     state::Served,
     views::chats::{ChatMessageView, Family},
@@ -25,7 +25,8 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
     responses((status = 200, description = "What came of it.", body = Outcome), Failures)
 )]
 async fn notify(Signed { client, document, .. }: Signed<WrittenTask>) -> Answer {
-    let task = client.task(task_id(&document.id)?).await?;
+    let Some(task) = ours(&document.id) else { return not_ours() };
+    let task = client.task(task).await?;
     if document.status != "waiting" {
         return ignored(format!("a task with status `{}` does not wait for the user", document.status));
     }

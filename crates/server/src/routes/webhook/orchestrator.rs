@@ -1,12 +1,15 @@
 //! A message was written in the main chat.
 
+use axum::Json;
 use entourage_types::AgentId;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Answer, Conflict, Failures, Headers, Outcome, Signed, ignored, is_ours, post, wake};
-use crate::{Problem, state::Served, views::schema};
+use super::{
+    Answer, Conflict, Failures, Headers, Outcome, Signed, ignored, is_ours, key_of, not_ours, ours, wake,
+};
+use crate::{Problem, state::Served};
 
 pub(super) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new().routes(routes!(orchestrator))
@@ -20,8 +23,7 @@ struct Document {
     /// Its id: a message is taken once for each.
     id: String,
     /// The chat.
-    #[schema(value_type = schema::AgentId)]
-    chat_id: AgentId,
+    chat_id: String,
     /// Who speaks: only `user` is heard.
     role: String,
     /// The text.
@@ -37,12 +39,16 @@ struct Document {
     responses((status = 200, description = "What came of it.", body = Outcome), Failures, Conflict)
 )]
 async fn orchestrator(Signed { client, id, document }: Signed<Document>) -> Answer {
-    if client.agent(document.chat_id).await?.parent.is_some() {
-        return Err(Problem::not_found(format!("there is no chat `{}`", document.chat_id)));
+    let Some(chat) = ours::<AgentId>(&document.chat_id) else { return not_ours() };
+    if client.agent(chat).await?.parent.is_some() {
+        return Err(Problem::not_found(format!("there is no chat `{chat}`")));
     }
     match document.role.as_str() {
-        "user" if is_ours(&document.id) => wake(&client, &id, document.chat_id).await,
-        "user" => post(&client, document.chat_id, &document.id, &document.content).await,
-        other => ignored(format!("a message of role `{other}` needs no decision")),
+        "user" if is_ours(&document.id) => wake(&client, &id, chat).await,
+        "user" => {
+            let posted = client.send(chat, &document.content, Some(&key_of(&document.id)?)).await?;
+            Ok(Json(Outcome::Posted { post: posted.post }))
+        }
+        _ => ignored("a message of this role needs no decision"),
     }
 }

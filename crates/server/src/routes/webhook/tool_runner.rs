@@ -1,12 +1,11 @@
 //! A call of a tool was written.
 
-use entourage_types::{AgentId, CallId};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Answer, Failures, Headers, Outcome, Signed, ignored, wake};
-use crate::{state::Served, views::schema};
+use super::{Answer, Failures, Headers, Outcome, Signed, ignored, not_ours, ours, wake};
+use crate::state::Served;
 
 pub(super) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new().routes(routes!(tool_runner))
@@ -18,11 +17,9 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 #[serde(rename_all = "camelCase", expecting = "an object")]
 struct Document {
     /// Its id.
-    #[schema(value_type = schema::CallId)]
-    id: CallId,
+    id: String,
     /// The sub-agent.
-    #[schema(value_type = schema::AgentId)]
-    sub_agent_id: AgentId,
+    sub_agent_id: String,
     /// Where it stood: only one that is `pending` is carried out.
     status: String,
 }
@@ -35,6 +32,7 @@ struct Document {
 )]
 async fn tool_runner(Signed { client, id, document }: Signed<Document>) -> Answer {
     let Document { id: call, sub_agent_id: agent, status } = document;
+    let (Some(call), Some(agent)) = (ours(&call), ours(&agent)) else { return not_ours() };
     let pending = client.call_is_pending(agent, call).await?;
     if status != "pending" {
         return ignored(format!("a call with status `{status}` is not carried out"));

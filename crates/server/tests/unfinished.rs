@@ -1,0 +1,102 @@
+//! Connections that begin something and never end it: each gets its time and no more, and keeps nobody
+//! else out.
+
+use std::time::Duration;
+
+use entourage_server::Settings;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use crate::site::Site;
+
+/// Begins a request and leaves it there.
+async fn half_open(site: &Site, beginning: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(site.address).await.expect("a connection");
+    stream.write_all(beginning.as_bytes()).await.expect("it is taken");
+    stream
+}
+
+/// What the server says before it hangs up.
+async fn heard(mut stream: TcpStream) -> String {
+    let mut said = Vec::new();
+    if let Err(error) = stream.read_to_end(&mut said).await {
+        // It hung up before all was read.
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    }
+    String::from_utf8(said).expect("text")
+}
+
+const HALF_A_HEAD: &str = "GET /v1/agents HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Never";
+
+fn brief() -> Settings {
+    let brief = Duration::from_millis(50);
+    Settings { header_timeout: brief, body_timeout: brief, ..Settings::default() }
+}
+
+#[tokio::test]
+async fn unfinished_connections_give_way_to_whoever_comes() {
+    let site = Site::with(Settings { connections: Some(8), ..Settings::default() }).await;
+    let mut silent = Vec::new();
+    for _ in 0..40 {
+        silent.push(half_open(&site, HALF_A_HEAD).await);
+    }
+    assert_eq!(site.get("/healthz").await.status, 204);
+    // The oldest gave way long before their time was over.
+    for stream in silent.into_iter().take(32) {
+        assert_eq!(heard(stream).await, "");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_stays_where_unfinished_connections_give_way() {
+    let site = Site::with(Settings { connections: Some(6), ..Settings::default() }).await;
+    let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let stream = site.follow(&id, 0).await;
+    let mut silent = Vec::new();
+    for _ in 0..20 {
+        silent.push(half_open(&site, HALF_A_HEAD).await);
+    }
+    site.post(&format!("/v1/agents/{id}/messages"), &json!({"message": "hello"})).await.expect(202);
+    stream.until(|frame| frame.is_status_of(&id, "succeeded")).await;
+}
+
+#[tokio::test]
+async fn a_head_that_does_not_come_ends_the_connection_and_no_stream() {
+    let site = Site::with(brief()).await;
+    let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let stream = site.follow(&id, 0).await;
+    assert_eq!(heard(half_open(&site, HALF_A_HEAD).await).await, "");
+    // The time of the stream's own request is over, too.
+    site.post(&format!("/v1/agents/{id}/messages"), &json!({"message": "hello"})).await.expect(202);
+    stream.until(|frame| frame.is_status_of(&id, "succeeded")).await;
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_is_answered_as_too_slow() {
+    let site = Site::with(brief()).await;
+    let head = "POST /v1/agents HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
+                Content-Length: 100\r\n\r\n{\"title\":";
+    let said = heard(half_open(&site, head).await).await;
+    assert!(said.starts_with("HTTP/1.1 408"), "{said}");
+    let problem: Value = serde_json::from_str(said.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+    assert_eq!(problem["type"], "urn:entourage:problem:too-slow");
+    assert_eq!(site.get("/v1/agents").await.expect(200)["data"], json!([]));
+}
+
+#[tokio::test]
+async fn a_list_of_values_without_names_is_no_body() {
+    let site = Site::open().await;
+    let problem = site.post("/v1/agents", &json!(["assistant", "A title", "hello"])).await;
+    assert!(problem.problem(422, "invalid-body").detail.contains("expected an object"));
+}
+
+#[tokio::test]
+async fn a_path_that_is_no_text_is_a_problem_document() {
+    let site = Site::open().await;
+    for path in ["/v1/agencies/%ff/chats/x/threads", "/v1/agencies/x/chats/%ff/threads"] {
+        site.get(path).await.problem(400, "invalid-path");
+    }
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# schemathesis (MIT) from PyPI: makes requests from the description of the API, and looks whether every
+# answer is one that the description describes.
+#
+#   schemathesis.sh install
+#   schemathesis.sh run          start BINARY on a free loopback port, ask it, stop it
+#
+# Bounded and the same each time: EXAMPLES requests of each sort for each operation (default 15), one seed.
+# BINARY: the program that is asked. SERVICES_HOME: where it is installed, default ~/.cache/entourage-services.
+# Exit 77 with a line "SKIPPED: ..." on stderr when it cannot be had, 1 when an answer is not as described.
+set -euo pipefail
+SERVICE=schemathesis VERSION=4.32.5
+# shellcheck source=common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+HOME_DIR=$(services_home) || exit
+RUN=$HOME_DIR/run WORD=entourage-described
+
+install() {
+  local venv=$HOME_DIR/schemathesis-$VERSION tmp
+  PROGRAM=$venv/bin/schemathesis
+  [ -x "$PROGRAM" ] && return
+  need python3
+  tmp=$(mktemp -d "$HOME_DIR/tmp.XXXXXX") || skip "cannot write to $HOME_DIR"
+  # Few retries: without a registry the skip should come soon.
+  if ! { python3 -m venv "$tmp/try" && "$tmp/try/bin/pip" install --quiet --retries 1 "schemathesis==$VERSION"; } >&2; then
+    rm -rf "$tmp"; skip "pip could not install schemathesis==$VERSION"
+  fi
+  rm -rf "$tmp"
+  # Again in its place, from the cache: an environment cannot be moved.
+  { python3 -m venv "$venv" && "$venv/bin/pip" install --quiet --retries 1 "schemathesis==$VERSION"; } >&2 ||
+    { rm -rf "$venv"; skip "pip could not install schemathesis==$VERSION"; }
+}
+
+run() {
+  install
+  [ -x "${BINARY:-}" ] || { echo "BINARY names no program: ${BINARY:-}" >&2; exit 2; }
+  local data failed=0
+  data=$(mktemp -d "$RUN/$WORD.XXXXXX")
+  start_server "$RUN" $WORD '(http://127[0-9.:]+)' 30 \
+    env ENTOURAGE_MODEL=rehearsal "$BINARY" --data "$data" serve --bind 127.0.0.1:0
+  # Streams of events have no end that a test could wait for; what they tell is the suite's own business.
+  (cd "$data" && "$PROGRAM" run "$ADDRESS/openapi.json" --no-color --exclude-path-regex '/events$' \
+    --checks not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance,negative_data_rejection,unsupported_method \
+    --phases examples,coverage,fuzzing --max-examples "${EXAMPLES:-15}" --seed 1 --generation-deterministic \
+    --generation-with-security-parameters false \
+    --request-timeout 20 --max-time 300 --continue-on-failure) >&2 || failed=1
+  stop_servers "$RUN" $WORD "$ADDRESS"
+  rm -rf "$data"
+  return $failed
+}
+
+case ${1:-run} in
+  install) install ;;
+  run) run ;;
+  *) sed -n '2,11p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+esac
