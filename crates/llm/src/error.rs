@@ -40,6 +40,17 @@ pub enum Error {
         /// In which way.
         what: String,
     },
+    /// The answer went on beyond what any model is asked for, and was not read to its end. The same
+    /// model would do it again.
+    #[error(
+        "{model}: the answer has no end; it was cut off after {bytes} bytes. Ask for less at once, or ask another model"
+    )]
+    TooLong {
+        /// Which model.
+        model: String,
+        /// How much of it was read.
+        bytes: usize,
+    },
     /// Nobody was asked: the gate before the model is closed.
     #[error("{model}: not asked, its provider needs a pause of {} s", after.as_secs_f64().ceil())]
     Busy {
@@ -76,7 +87,10 @@ impl Error {
     /// Whether another attempt may help.
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
-        !matches!(self, Self::Refused { .. } | Self::Denied { .. } | Self::Configuration(_))
+        !matches!(
+            self,
+            Self::Refused { .. } | Self::Denied { .. } | Self::TooLong { .. } | Self::Configuration(_)
+        )
     }
 
     /// An answer of a model that says nothing.

@@ -282,3 +282,22 @@ async fn dropping_a_call_cuts_the_request_off() {
         assert!(left.is_ok(), "{provider}: the connection is still open");
     }
 }
+
+/// Whatever a provider sends, no more of it is kept than an answer can be, and the same model is not
+/// asked again.
+#[tokio::test]
+async fn an_answer_without_end_is_cut_off_and_not_asked_for_again() {
+    let endless: &'static str = "x".repeat(9 << 20).leak();
+    for provider in Provider::ALL {
+        let answers =
+            [Says::text(endless).stop(Stop::Never).answer(provider), Answer::new(format!("data: {endless}"))];
+        // A line without an end is the other wire's to read.
+        let chat = !matches!(provider, Provider::Anthropic | Provider::OpenAiResp | Provider::Ollama);
+        for answer in answers.into_iter().take(if chat { 2 } else { 1 }) {
+            match call(provider, answer).await {
+                Err(error @ Error::TooLong { .. }) => assert!(!error.is_retryable(), "{error}"),
+                other => panic!("{provider}: {:?}", other.map(|reply| reply.text.len())),
+            }
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Entities and the words they are found by.
 
-use entourage_store::{EntityQuery, Error};
+use entourage_store::{EntityQuery, Error, sought_words};
 use entourage_types::{Entity, EntityKind, Owner, Scope};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -78,9 +78,7 @@ fn restrict(select: Select, scope: &Scope, query: &EntityQuery) -> Select {
 /// A full-text query for entities with all of these words, the last of which may go on; none when
 /// there are no words. Each is quoted, so that no text is query syntax.
 fn words(text: &str) -> Option<String> {
-    let mut words = text
-        .split(|c: char| c.is_whitespace() || c.is_control())
-        .filter(|word| word.contains(char::is_alphanumeric))
+    let mut words = sought_words(text)
         .map(|word| format!("\"{}\"", word.replace('"', "\"\"")))
         .collect::<Vec<_>>()
         .join(" ");

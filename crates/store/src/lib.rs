@@ -29,7 +29,7 @@ pub use commit::{Commit, Committed, Expect, Fence, Write};
 pub use derive::events;
 pub use error::Error;
 pub use memory::MemoryStore;
-pub use query::{AgentQuery, EntityQuery, ItemQuery, Page, RunCount, RunQuery};
+pub use query::{AgentQuery, EntityQuery, ItemQuery, Page, RunCount, RunQuery, sought_words};
 pub use usage::{Spender, Sums, UsageQuery};
 
 /// What every method returns.

@@ -97,6 +97,18 @@ pub struct RunCount {
     pub runs: u32,
 }
 
+/// A text is looked for by so many of its words at most: each costs a look at the whole index.
+const MOST_WORDS: usize = 32;
+/// And by no more of it than so many bytes.
+const MOST_BYTES: usize = 1024;
+
+/// The words of a text that entities are looked for by: the first ones, where it has many.
+pub fn sought_words(text: &str) -> impl Iterator<Item = &str> {
+    let read = &text[..text.floor_char_boundary(MOST_BYTES)];
+    let words = read.split(|c: char| c.is_whitespace() || c.is_control());
+    words.filter(|word| word.contains(char::is_alphanumeric)).take(MOST_WORDS)
+}
+
 /// Which entities of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntityQuery {
@@ -108,7 +120,8 @@ pub struct EntityQuery {
     pub parent: Option<AgentId>,
     /// In this status.
     pub status: Option<String>,
-    /// With these words; any text is safe, none of it is query syntax.
+    /// With these words, or the first of them where there are many; any text is safe, none of it is query
+    /// syntax.
     pub text: Option<String>,
     /// Which page; ignored with `text`, which returns the best `limit`.
     pub page: Page,

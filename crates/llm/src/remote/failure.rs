@@ -8,6 +8,14 @@ use serde_json::Value;
 
 use crate::{Connection, Error, Provider, http};
 
+/// At most this many bytes of text, thoughts and arguments make an answer: several times what the
+/// largest models write.
+pub(super) const MOST_SAID: usize = 8 << 20;
+/// At most this many bytes are received of it: most of what comes is around the words.
+pub(super) const MOST_RECEIVED: usize = 256 << 20;
+/// At most this many bytes of what a provider says instead of an answer.
+pub(super) const MOST_EXPLAINED: usize = 64 << 10;
+
 /// At most this many characters of a provider's own words.
 const WORDS: usize = 500;
 
@@ -37,6 +45,14 @@ impl Failure<'_> {
     /// A provider that fails or cannot be reached.
     pub(super) fn unavailable(&self, cause: &str, retry_after: Option<Duration>) -> Error {
         Error::Unavailable { model: self.model.to_owned(), cause: self.clean(cause), retry_after }
+    }
+
+    /// Whether an answer of so many bytes, which came in so many, is still one.
+    pub(super) fn unless_too_long(&self, said: usize, received: usize) -> Result<(), Error> {
+        if said <= MOST_SAID && received <= MOST_RECEIVED {
+            return Ok(());
+        }
+        Err(Error::TooLong { model: self.model.to_owned(), bytes: received })
     }
 
     /// Silence.

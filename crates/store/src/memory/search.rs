@@ -2,11 +2,12 @@
 
 use entourage_types::Entity;
 
+use crate::sought_words;
+
 /// The entities with all of these words, those first that say them most often. The last word may
 /// go on. No text is query syntax; text without a word finds nothing.
 pub(super) fn best(entities: Vec<Entity>, text: &str) -> Vec<Entity> {
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
-    let mut phrases: Vec<Vec<String>> = words.map(tokens).filter(|phrase| !phrase.is_empty()).collect();
+    let mut phrases: Vec<Vec<String>> = sought_words(text).map(tokens).collect();
     let Some(last) = phrases.pop() else { return Vec::new() };
     let score = |entity: &Entity| {
         let said = tokens(entity.text.as_deref().unwrap_or_default());

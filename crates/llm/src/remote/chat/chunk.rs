@@ -57,6 +57,8 @@ struct FunctionPiece {
 pub(super) struct Collected {
     answer: Answer,
     calls: Vec<Call>,
+    /// How many bytes of text, thoughts and arguments there are.
+    said: usize,
 }
 
 #[derive(Default)]
@@ -67,6 +69,11 @@ struct Call {
 }
 
 impl Collected {
+    /// How much was said until now, in bytes.
+    pub(super) fn said(&self) -> usize {
+        self.said
+    }
+
     /// Takes the next chunk.
     pub(super) fn take(&mut self, data: &[u8], failure: &Failure<'_>, deltas: &mut dyn Deltas) -> Result<()> {
         let chunk: Chunk = serde_json::from_slice(data)
@@ -89,6 +96,7 @@ impl Collected {
     fn piece(&mut self, piece: Piece, deltas: &mut dyn Deltas) {
         let reasoning = piece.reasoning_content.or(piece.reasoning).filter(|text| !text.is_empty());
         if let Some(text) = reasoning {
+            self.said += text.len();
             deltas.delta(Delta::Reasoning(text));
         }
         let text = match piece.content {
@@ -99,6 +107,7 @@ impl Collected {
             None => String::new(),
         };
         if !text.is_empty() {
+            self.said += text.len();
             self.answer.text.push_str(&text);
             deltas.delta(Delta::Text(text));
         }
@@ -115,6 +124,8 @@ impl Collected {
             None if piece.id.is_some() => None,
             None => self.calls.len().checked_sub(1),
         };
+        // A call without a word takes room as well.
+        self.said += std::mem::size_of::<Call>();
         let at = known.unwrap_or_else(|| {
             self.calls.push(Call { index: piece.index, ..Call::default() });
             self.calls.len() - 1
@@ -126,7 +137,10 @@ impl Collected {
             call.name = name;
         }
         match function.arguments {
-            Some(Value::String(text)) => call.arguments.push_str(&text),
+            Some(Value::String(text)) => {
+                self.said += text.len();
+                call.arguments.push_str(&text);
+            }
             Some(Value::Null) | None => {}
             Some(whole) => call.arguments = whole.to_string(),
         }

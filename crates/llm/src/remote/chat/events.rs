@@ -30,6 +30,11 @@ impl Events {
         }
     }
 
+    /// How many bytes wait for the end of their line.
+    pub(super) fn unread(&self) -> usize {
+        self.bytes.len() - self.read
+    }
+
     /// The data of a last line that no line end follows.
     pub(super) fn rest(&self) -> Option<&[u8]> {
         data(&self.bytes[self.read..])

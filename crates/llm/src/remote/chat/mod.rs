@@ -11,7 +11,10 @@ use secrecy::ExposeSecret;
 
 use crate::{
     Connection, Delta, Deltas, Error, Provider, Request, Result, http,
-    remote::{answer::Answer, failure::Failure},
+    remote::{
+        answer::Answer,
+        failure::{Failure, MOST_EXPLAINED},
+    },
 };
 use body::Body;
 use chunk::Collected;
@@ -66,13 +69,16 @@ impl Client {
         let mut response = within(self.header_timeout, failure, sent).await?;
         if !response.status().is_success() {
             let (status, headers) = (response.status(), response.headers().clone());
-            let words = within(self.silence_timeout, failure, response.text()).await.unwrap_or_default();
+            let words = self.explanation(response, failure).await;
             return Err(failure.status(status, &headers, &words));
         }
         deltas.delta(Delta::Taken);
         let mut events = Events::default();
         let mut collected = Collected::default();
+        let mut received = 0;
         while let Some(bytes) = within(self.silence_timeout, failure, response.chunk()).await? {
+            received += bytes.len();
+            failure.unless_too_long(collected.said() + events.unread(), received)?;
             events.feed(&bytes);
             while let Some(data) = events.next() {
                 if data == b"[DONE]" {
@@ -86,6 +92,17 @@ impl Client {
             collected.take(data, failure, deltas)?;
         }
         Ok(collected.into_answer())
+    }
+
+    /// What a provider says instead of an answer, as far as that is worth reading.
+    async fn explanation(&self, mut response: reqwest::Response, failure: &Failure<'_>) -> String {
+        let mut words = Vec::new();
+        while let Ok(Some(bytes)) = within(self.silence_timeout, failure, response.chunk()).await
+            && words.len() < MOST_EXPLAINED
+        {
+            words.extend_from_slice(&bytes);
+        }
+        String::from_utf8_lossy(&words).into_owned()
     }
 }
 

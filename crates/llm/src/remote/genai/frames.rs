@@ -1,6 +1,6 @@
 //! Whether a stream has begun, and whether every event of it could be read.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef};
 use serde::de::IgnoredAny;
@@ -10,12 +10,18 @@ use serde::de::IgnoredAny;
 pub(super) struct Frames {
     begun: AtomicBool,
     broken: AtomicBool,
+    received: AtomicUsize,
 }
 
 impl Frames {
     /// Whether one of them has come.
     pub(super) fn begun(&self) -> bool {
         self.begun.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes came.
+    pub(super) fn received(&self) -> usize {
+        self.received.load(Ordering::Relaxed)
     }
 
     /// Whether one of them was no JSON.
@@ -27,6 +33,7 @@ impl Frames {
 impl ChatFrameSink for Frames {
     fn on_frame(&self, _: &FrameCtx, frame: RawFrameRef<'_>) {
         self.begun.store(true, Ordering::Relaxed);
+        self.received.fetch_add(frame.data.len(), Ordering::Relaxed);
         let data = frame.data.trim();
         // The one event that never is, at the end of some streams.
         if data != "[DONE]" && serde_json::from_str::<IgnoredAny>(data).is_err() {

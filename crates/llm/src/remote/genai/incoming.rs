@@ -18,26 +18,40 @@ use crate::{
 pub(super) struct Incoming {
     kind: AdapterKind,
     text: String,
+    /// How many bytes of text and thoughts there are.
+    said: usize,
+    /// And of the arguments of a call, which each chunk repeats.
+    longest_call: usize,
     /// The provider's ids of the calls that have been announced.
     announced: Vec<String>,
 }
 
 impl Incoming {
     pub(super) fn new(kind: AdapterKind) -> Self {
-        Self { kind, text: String::new(), announced: Vec::new() }
+        Self { kind, text: String::new(), said: 0, longest_call: 0, announced: Vec::new() }
+    }
+
+    /// How much was said until now, in bytes.
+    pub(super) fn said(&self) -> usize {
+        self.said + self.longest_call
     }
 
     /// Takes the next event; the last one completes the answer.
     pub(super) fn take(&mut self, event: ChatStreamEvent, deltas: &mut dyn Deltas) -> Option<Answer> {
         match event {
             ChatStreamEvent::Chunk(chunk) => {
+                self.said += chunk.content.len();
                 self.text.push_str(&chunk.content);
                 deltas.delta(Delta::Text(chunk.content));
             }
-            ChatStreamEvent::ReasoningChunk(chunk) => deltas.delta(Delta::Reasoning(chunk.content)),
+            ChatStreamEvent::ReasoningChunk(chunk) => {
+                self.said += chunk.content.len();
+                deltas.delta(Delta::Reasoning(chunk.content));
+            }
             // Each chunk repeats the call so far: only its first one is news.
             ChatStreamEvent::ToolCallChunk(chunk) => {
                 let call = chunk.tool_call;
+                self.longest_call = self.longest_call.max(call.fn_arguments.as_str().map_or(0, str::len));
                 self.announce(&call.call_id, &call.fn_name, deltas);
             }
             ChatStreamEvent::End(end) => return Some(self.end(end, deltas)),

@@ -97,6 +97,7 @@ impl Client {
             if let Some(answer) = incoming.take(event, deltas) {
                 return Ok(answer);
             }
+            failure.unless_too_long(incoming.said(), frames.received())?;
         }
         Err(failure.bad("cut off: the stream ended before the answer did"))
     }
