@@ -5,6 +5,7 @@ mod check;
 mod file;
 pub(crate) mod front_matter;
 pub(crate) mod pattern;
+mod text;
 
 use std::{
     collections::BTreeMap,
@@ -121,7 +122,7 @@ impl Kinds {
         let mut found = Vec::new();
         for path in paths {
             let shown = path.display().to_string();
-            let text = match std::fs::read_to_string(&path) {
+            let text = match text::read(&path) {
                 Ok(text) => text,
                 Err(error) => {
                     findings.push(Finding::mistake(&shown, 1, format!("cannot be read: {error}")));
