@@ -13,6 +13,7 @@ mod deltas;
 mod dispatch;
 mod effects;
 mod gate;
+mod injection;
 mod interventions;
 mod keepers;
 mod kill;

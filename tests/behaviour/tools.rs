@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use entourage_engine::NewAgent;
 use entourage_llm::{Script, ScriptedModel};
 use entourage_testkit::{Effects, Fault, Faults, TestTool, World};
 use entourage_tests::{first_tools, one_kind, plain, well_formed};
-use entourage_tools::{Effect, Error, Outcome, Toolbox};
-use entourage_types::{Answer, Kind, Status, WaitingOn};
+use entourage_tools::{Effect, Error, Files, FilesSettings, Outcome, Owners, ReadFile, Toolbox, Wait};
+use entourage_types::{Answer, Kind, Owner, Status, WaitingOn};
 use serde_json::{Value, json};
 
 async fn transcript_of(script: impl IntoIterator<Item = Script>, tools: Toolbox) -> Vec<String> {
@@ -176,4 +177,34 @@ async fn a_conversational_kind_stops_once_it_has_spoken() {
     assert_eq!(items.len(), 4, "both calls have their output: {:?}", plain(&items));
     let seen = world.client().transcript(root.id).await.unwrap();
     assert_eq!(seen.last().unwrap().text, "Hello there.");
+}
+
+/// What one owner's agents may use is not even offered to another's, and a call of it is none.
+#[tokio::test]
+async fn a_tool_is_offered_to_the_owners_that_it_serves_alone() {
+    let files = tempfile::tempdir().unwrap();
+    std::fs::write(files.path().join("a.txt"), "read").unwrap();
+    let settings = FilesSettings { owners: Some(Owners::operator()), ..FilesSettings::new(files.path()) };
+    let tools = Toolbox::new().with(ReadFile::new(Files::of(settings))).with(Wait);
+    let model = ScriptedModel::deciding(|request| {
+        Some(Ok(match request.messages.len() {
+            1 => Script::call("read_file", json!({"path": "a.txt"})),
+            _ => Script::text("Done."),
+        }))
+    });
+    let world = World::builder(model.clone()).tools(tools).kinds(one_kind(|_| {})).start().await;
+    for (owner, offered, output) in [
+        ("local", 2, "output: read"),
+        ("ann", 1, "output!: not allowed: there is no tool `read_file`; there are: wait"),
+    ] {
+        let client = world.client_of(Owner::new(owner));
+        let new = NewAgent { message: Some("Go.".into()), ..NewAgent::default() };
+        let root = client.create(new, None).await.unwrap();
+        let mut watch = client.watch(root.id, 0).await.unwrap();
+        while !client.agent(root.id).await.unwrap().status.is_terminal() {
+            watch.next().await.unwrap();
+        }
+        assert_eq!(plain(&client.items(root.id, 0, 100).await.unwrap())[2], output, "{owner}");
+        assert_eq!(model.requests().last().unwrap().tools.len(), offered, "{owner}");
+    }
 }

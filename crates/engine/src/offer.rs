@@ -5,8 +5,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use entourage_tools::{Caller, Checker, Error as ToolError, Tool, Toolbox};
-use entourage_types::{Agent, ApprovalRule, Effect, Item, Kind, ToolSpec};
+use entourage_tools::{Caller, Checker, Error as ToolError, Source, Tool, Toolbox};
+use entourage_types::{Agent, ApprovalRule, Effect, Item, Kind, Owner, ToolSpec};
 use serde_json::Value;
 
 use crate::{
@@ -19,8 +19,11 @@ use crate::{
 /// The tools of the house and the offers made of them.
 pub(crate) struct Offers {
     tools: Toolbox,
-    made: Mutex<HashMap<(String, Position), Arc<Offer>>>,
+    made: Mutex<HashMap<(String, Position, Withheld), Arc<Offer>>>,
 }
+
+/// The tools that an owner's agents may not use, by name.
+type Withheld = Vec<String>;
 
 /// What of an agent's own decides on its offer, beside its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -80,11 +83,19 @@ impl Offers {
         &self,
         kind: &Arc<Kind>,
         position: Position,
+        owner: &Owner,
         kinds: impl FnOnce() -> Arc<Kinds>,
     ) -> Arc<Offer> {
+        let withheld: Withheld =
+            self.tools.iter().filter(|tool| !tool.serves(owner)).map(|tool| tool.name().to_owned()).collect();
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (format!("{}@{}", kind.name, kind.version), position);
-        Arc::clone(made.entry(key).or_insert_with(|| Arc::new(self.make(kind, position, &kinds()))))
+        let key = (format!("{}@{}", kind.name, kind.version), position, withheld);
+        if let Some(offer) = made.get(&key) {
+            return Arc::clone(offer);
+        }
+        let offer = Arc::new(self.make(kind, position, &key.2, &kinds()));
+        made.insert(key, Arc::clone(&offer));
+        offer
     }
 
     /// What is offered is made anew: the kinds have changed. Whoever is at work keeps what it has.
@@ -92,14 +103,20 @@ impl Offers {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    fn make(&self, kind: &Arc<Kind>, position: Position, kinds: &Kinds) -> Offer {
+    /// Where what a tool of this name returns comes from; none where there is no such tool.
+    pub(crate) fn source(&self, tool: &str) -> Option<Source> {
+        self.tools.get(tool).map(|tool| tool.source())
+    }
+
+    fn make(&self, kind: &Arc<Kind>, position: Position, withheld: &[String], kinds: &Kinds) -> Offer {
         let peers: Vec<Arc<Kind>> = kind.peers.iter().filter_map(|name| kinds.get(name)).collect();
         let Position { is_root, has_sessions, has_cuts } = position;
         let caller = Caller { kind, peers: &peers, is_root, has_sessions, has_cuts };
         let rules: Vec<Arc<ApprovalRule>> = kind.approval.iter().cloned().map(Arc::new).collect();
         let mut specs = Vec::new();
         let mut tools = HashMap::new();
-        for tool in self.tools.iter().filter(|tool| wants(kind, tool.name())) {
+        let is_offered = |name: &str| wants(kind, name) && !withheld.iter().any(|other| other == name);
+        for tool in self.tools.iter().filter(|tool| is_offered(tool.name())) {
             let Some(spec) = tool.offer(&caller) else { continue };
             match Checker::new(&spec) {
                 Ok(checker) => {
@@ -185,7 +202,7 @@ mod tests {
             if expected == 2 {
                 offers.forget();
             }
-            offers.of(&kind, position, || {
+            offers.of(&kind, position, &Owner::local(), || {
                 asked += 1;
                 assert!(offers.made.try_lock().is_err(), "what replaces the kinds comes before, or after");
                 Arc::new(Kinds::none())

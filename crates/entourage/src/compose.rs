@@ -12,6 +12,7 @@ use entourage_engine::{
     kinds::{Finding, Severity},
 };
 use entourage_llm::{Choice, MODEL_VARIABLE, Rehearsal, choose};
+use entourage_server::Auth;
 use entourage_store_sqlite::{Durability, SqliteStore};
 use entourage_tools::{Files, Problem, Toolbox, builtin, connect_all};
 use tokio::task::JoinSet;
@@ -54,8 +55,8 @@ impl Entourage {
     /// The first thing that is wrong; nothing was changed then.
     pub async fn open(settings: &Settings) -> Result<Self> {
         let (kinds, remarks) = kinds(settings)?;
-        if let Some(files) = &settings.tools.files {
-            Files::new(files).check().map_err(|error| Error::Files(error.to_string()))?;
+        if let Some(files) = tool_settings(settings).files {
+            Files::of(files).check().map_err(|error| Error::Files(error.to_string()))?;
         }
         let choice = choice(settings).await?;
         let traces = telemetry::exporter(&settings.telemetry, |name| std::env::var(name).ok())?;
@@ -195,14 +196,37 @@ fn directory_of(file: &Path) -> PathBuf {
     file.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new(".")).to_owned()
 }
 
+/// What the tools need to know: the settings, and which files are the program's own.
+#[must_use]
+pub fn tool_settings(settings: &Settings) -> entourage_tools::Settings {
+    let mut tools = settings.tools.clone();
+    if let Some(files) = &mut tools.files {
+        files.never = vec![settings.data.clone()];
+        files.never.extend(settings.file.clone());
+    }
+    for server in &mut tools.mcp {
+        server.supervisor.clone_from(&settings.supervisor);
+    }
+    match settings.server.auth {
+        Auth::None => tools,
+        Auth::Jwt(_) => tools.shared(),
+    }
+}
+
 /// The tools, those of the MCP servers among them. Servers are asked only where there are any.
 async fn tools(settings: &Settings) -> (Toolbox, Vec<Problem>) {
-    let mut toolbox = builtin(settings.tools.clone());
-    if settings.tools.mcp.is_empty() {
+    let tools = tool_settings(settings);
+    let mut toolbox = builtin(tools.clone());
+    if tools.mcp.is_empty() {
         return (toolbox, Vec::new());
     }
-    let (tools, problems) = connect_all(settings.tools.mcp.clone()).await;
-    tools.into_iter().for_each(|tool| toolbox.add(tool));
+    let (found, mut problems) = connect_all(tools.mcp).await;
+    for tool in found {
+        let server = tool.name().split("__").next().unwrap_or_default().to_owned();
+        if let Err(error) = toolbox.add(tool) {
+            problems.push(Problem { server, message: format!("{error}. This tool is left out") });
+        }
+    }
     (toolbox, problems)
 }
 
@@ -240,5 +264,54 @@ fn dispatch_settings(set: &settings::Dispatch) -> dispatch::Settings {
         concurrency: set.concurrency.max(1),
         grace: Duration::from_secs(set.grace_seconds),
         give_up_after: set.give_up_after.max(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use entourage_types::Owner;
+
+    use super::*;
+
+    /// Which owners' agents may use the tools of these settings, in the order of their names.
+    fn whose(text: &str, owner: &str) -> Vec<String> {
+        let settings: Settings = toml::from_str(text).expect("valid");
+        let tools = builtin(tool_settings(&settings));
+        let served = tools.iter().filter(|tool| tool.serves(&Owner::new(owner)));
+        let names = served.map(|tool| tool.name().to_owned());
+        names.filter(|name| name.ends_with("_file") || name.ends_with("_files")).collect()
+    }
+
+    #[test]
+    fn files_are_the_operators_where_there_are_other_owners_unless_the_settings_say_whose() {
+        let jwt = "[server.auth.jwt]\nalgorithm = \"HS256\"\nkey = \"0123456789abcdef0123456789abcdef\"\n";
+        let both = ["list_files", "read_file"];
+        assert_eq!(whose("tools.files = \"/srv\"", "ann"), both, "nobody says who they are");
+        let alone = format!("tools.files = \"/srv\"\n{jwt}");
+        assert_eq!((whose(&alone, "ann"), whose(&alone, "local")), (vec![], both.map(String::from).to_vec()));
+        let shared = format!("tools.files = {{ path = \"/srv\", owners = [\"ann\"] }}\n{jwt}");
+        assert_eq!((whose(&shared, "ann"), whose(&shared, "bob")), (both.map(String::from).to_vec(), vec![]));
+        let all = format!("tools.files = {{ path = \"/srv\", owners = [\"*\"] }}\n{jwt}");
+        assert_eq!(whose(&all, "bob"), both);
+    }
+
+    #[test]
+    fn servers_are_the_operators_where_there_are_other_owners_unless_the_settings_say_whose() {
+        let servers = "[[tools.mcp]]\nname = \"a\"\ncommand = \"a\"\n[[tools.mcp]]\nname = \"b\"\ncommand = \"b\"\nowners = [\"ann\"]\n";
+        let settings: Settings = toml::from_str(servers).expect("valid");
+        let owners = |settings: entourage_tools::Settings| -> Vec<bool> {
+            let ann = Owner::new("ann");
+            settings.mcp.iter().map(|server| server.owners.as_ref().is_none_or(|o| o.include(&ann))).collect()
+        };
+        assert_eq!(owners(tool_settings(&settings)), [true, true]);
+        assert_eq!(owners(settings.tools.shared()), [false, true]);
+    }
+
+    #[test]
+    fn what_the_program_keeps_itself_is_no_part_of_the_files() {
+        let mut settings: Settings = toml::from_str("tools.files = \"/srv\"").expect("valid");
+        (settings.data, settings.file) = ("/var/entourage".into(), Some("/etc/entourage.toml".into()));
+        let files = tool_settings(&settings).files.expect("set");
+        assert_eq!(files.never, [Path::new("/var/entourage"), Path::new("/etc/entourage.toml")]);
     }
 }

@@ -21,7 +21,7 @@ mod runtime;
 pub mod settings;
 pub mod telemetry;
 
-pub use compose::{DATABASE, Entourage, choice, kinds, loaded_kinds, look, migrate};
+pub use compose::{DATABASE, Entourage, choice, kinds, loaded_kinds, look, migrate, tool_settings};
 pub use entourage_engine::{Client, Entry, House, Kinds, NewAgent, Page, Role, Signal, Watch};
 pub use entourage_llm::Model;
 pub use entourage_store::Store;

@@ -1,13 +1,11 @@
 //! All first tools in one box.
 
-use std::path::PathBuf;
-
 use serde::Deserialize;
 
 use crate::{
-    AskUser, CreateNote, FetchSettings, FetchUrl, Files, FinalAnswer, ListFiles, McpSettings,
-    ReactivateAgent, ReadFile, ReadOutput, RetireLearning, SaveLearning, SearchAgentHistory, SearchNotes,
-    SearchSettings, SendMessage, SpawnAgent, Toolbox, UpdateLearning, Wait, WebSearch,
+    AskUser, CreateNote, FetchSettings, FetchUrl, Files, FilesSettings, FinalAnswer, ListFiles, McpSettings,
+    Owners, ReactivateAgent, ReadFile, ReadOutput, RetireLearning, SaveLearning, SearchAgentHistory,
+    SearchNotes, SearchSettings, SendMessage, SpawnAgent, Toolbox, UpdateLearning, Wait, WebSearch,
 };
 
 /// What the tools of a house need to know.
@@ -19,9 +17,22 @@ pub struct Settings {
     /// Fetching pages.
     pub fetch: FetchSettings,
     /// The one directory that `list_files` and `read_file` read; no such tools without it.
-    pub files: Option<PathBuf>,
+    pub files: Option<FilesSettings>,
     /// The MCP servers, for [`connect_all`](crate::connect_all).
     pub mcp: Vec<McpSettings>,
+}
+
+impl Settings {
+    /// The settings of a house that several owners share: what reaches the operator's files, or acts
+    /// with the operator's credentials, is the operator's alone unless the settings say whose it is.
+    #[must_use]
+    pub fn shared(mut self) -> Self {
+        let owners = self.mcp.iter_mut().map(|server| &mut server.owners);
+        for owners in owners.chain(self.files.as_mut().map(|files| &mut files.owners)) {
+            owners.get_or_insert_with(Owners::operator);
+        }
+        self
+    }
 }
 
 /// The first tools. Those of MCP servers are not among them: connecting takes its time and can
@@ -45,7 +56,7 @@ pub fn builtin(settings: Settings) -> Toolbox {
         .with(ReadOutput)
         .with(WebSearch::new(&search))
         .with(FetchUrl::new(settings.fetch));
-    match settings.files.map(Files::new) {
+    match settings.files.map(Files::of) {
         Some(files) => toolbox.with(ListFiles::new(files.clone())).with(ReadFile::new(files)),
         None => toolbox,
     }

@@ -13,6 +13,8 @@ mod mcp;
 mod memory;
 mod notes;
 mod outcome;
+mod owners;
+mod source;
 mod tls;
 mod tool;
 mod web;
@@ -23,13 +25,19 @@ pub use arguments::{Checker, parse, schema_of, spec_of};
 pub use context::{Context, Memory, Notes};
 pub use entourage_types::Effect;
 pub use error::Error;
-pub use files::{Files, ListFiles, ReadFile};
+pub use files::{Files, FilesSettings, ListFiles, ReadFile};
+#[cfg(target_os = "linux")]
+pub use mcp::supervise;
 pub use mcp::{McpServer, McpSettings, McpTransport, Problem, connect_all};
 pub use memory::{ReadOutput, RetireLearning, SaveLearning, SearchAgentHistory, UpdateLearning};
 pub use notes::{CreateNote, SearchNotes};
 pub use outcome::{Ask, Delegate, Done, Outcome, Target};
+pub use owners::Owners;
+pub use source::{Address, Source};
 pub use tool::{Caller, Tool, Toolbox};
-pub use web::{AllowedHost, FetchSettings, FetchUrl, SearchBackend, SearchSettings, WebSearch};
+pub use web::{
+    AllowedHost, FetchApproval, FetchSettings, FetchUrl, SearchBackend, SearchSettings, WebSearch,
+};
 
 /// What every call returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use entourage_types::{Effect, Kind, ToolSpec};
+use entourage_types::{Effect, Kind, Owner, ToolSpec};
 use serde_json::Value;
 
-use crate::{Context, Outcome, Result};
+use crate::{Address, Context, Error, Outcome, Result, Source};
 
 /// An ability that a model may use.
 #[async_trait]
@@ -22,6 +22,25 @@ pub trait Tool: Send + Sync + 'static {
     /// [`Context::effect`] says what holds.
     fn effect(&self) -> Effect {
         Effect::Unsafe
+    }
+
+    /// Where what its calls return comes from. Private unless said otherwise.
+    fn source(&self) -> Source {
+        Source::Private
+    }
+
+    /// Where a call with these arguments goes, when they name the place: what stands in an address
+    /// is told to its host. A house that has read private data asks a person first, unless the
+    /// address was given by a person or is one that its agents have read.
+    fn address(&self, arguments: &Value) -> Option<Address> {
+        let _ = arguments;
+        None
+    }
+
+    /// Whether this owner's agents may use it.
+    fn serves(&self, owner: &Owner) -> bool {
+        let _ = owner;
+        true
     }
 
     /// Does it. `arguments` are valid against the schema. An error goes back to the model as the
@@ -44,6 +63,15 @@ pub struct Caller<'a> {
     pub has_cuts: bool,
 }
 
+/// How many characters of a tool's name models and providers take.
+pub(crate) const NAME_CHARS: usize = 64;
+
+/// Whether a tool may have this name. Before a `/` stands whose own it is.
+fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    name.split('/').all(|part| (1..=NAME_CHARS).contains(&part.len()) && part.chars().all(plain))
+}
+
 /// The tools of a house, by name.
 #[derive(Clone, Default)]
 pub struct Toolbox {
@@ -57,16 +85,37 @@ impl Toolbox {
         Self::default()
     }
 
-    /// The box with one tool more; a tool of the same name is replaced.
+    /// The box with one tool more.
+    ///
+    /// # Panics
+    /// Where [`add`](Self::add) refuses it.
     #[must_use]
     pub fn with(mut self, tool: impl Tool) -> Self {
-        self.add(Arc::new(tool));
-        self
+        match self.add(Arc::new(tool)) {
+            Ok(()) => self,
+            Err(error) => panic!("{error}"),
+        }
     }
 
-    /// Adds a tool; a tool of the same name is replaced.
-    pub fn add(&mut self, tool: Arc<dyn Tool>) {
-        self.tools.insert(tool.name().to_owned(), tool);
+    /// Adds a tool.
+    ///
+    /// # Errors
+    /// [`Error::NotConfigured`] when its name is none that models and providers take, or is taken.
+    pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<()> {
+        let name = tool.name().to_owned();
+        if !is_name(&name) {
+            return Err(Error::NotConfigured(format!(
+                "`{}` cannot name a tool: use 1 to {NAME_CHARS} letters, digits, `_` and `-`",
+                name.escape_debug()
+            )));
+        }
+        if self.tools.contains_key(&name) {
+            return Err(Error::NotConfigured(format!(
+                "there are two tools of the name `{name}`; rename one"
+            )));
+        }
+        self.tools.insert(name, tool);
+        Ok(())
     }
 
     /// The tool of this name.
@@ -89,5 +138,42 @@ impl Toolbox {
 impl std::fmt::Debug for Toolbox {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.tools.keys()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Wait;
+
+    struct Named(&'static str);
+
+    #[async_trait]
+    impl Tool for Named {
+        fn name(&self) -> &str {
+            self.0
+        }
+
+        fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+            None
+        }
+
+        async fn call(&self, _: &Context, _: Value) -> Result<Outcome> {
+            Ok(Outcome::text(""))
+        }
+    }
+
+    #[test]
+    fn a_name_is_taken_once_and_only_if_every_provider_takes_it() {
+        let mut tools = Toolbox::new().with(Wait);
+        let mut refused = |name| tools.add(Arc::new(Named(name))).map_err(|error| error.to_string());
+        let long = "x".repeat(65).leak();
+        for name in ["", " ", "a b", "a.b", "größe", "a/", "/a", "a\n", long] {
+            assert!(refused(name).is_err_and(|why| why.contains("cannot name a tool")), "{name:?}");
+        }
+        assert!(refused("wait").is_err_and(|why| why.contains("two tools of the name `wait`")));
+        for name in ["a", "bank__pay-2", "agent/wait"] {
+            assert_eq!(refused(name), Ok(()), "{name}");
+        }
     }
 }

@@ -333,3 +333,23 @@ async fn a_page_as_deep_as_browsers_show_does_not_exhaust_the_stack() {
     let html = format!("{}deep{}", "<div><ul><li>".repeat(80), "</li></ul></div>".repeat(80));
     assert!(read(html, "text/html").await.contains("deep"));
 }
+
+/// Long texts are cut into pieces on their way, and come out whole.
+#[tokio::test]
+async fn a_page_of_special_characters_is_read_whole() {
+    let ampersands = read("&".repeat(1 << 16), "text/html").await;
+    assert_eq!(ampersands, "&".repeat(1 << 16));
+    let article =
+        format!("<article><p>{}</p><p>{}</p></article>", "words and more ".repeat(100), "&©".repeat(1 << 13));
+    assert!(read(article, "text/html").await.ends_with(&"&©".repeat(1 << 13)));
+    let attribute = format!("<p title='{}'>plain</p>", "&".repeat(1 << 16));
+    assert_eq!(read(attribute, "text/html").await, "plain");
+}
+
+/// A link of a page without an article is told in full, so that it can be followed as it stands.
+#[tokio::test]
+async fn links_are_given_in_full() {
+    let server = serving("/x", page("<a href='/y?a=1'>on</a>", "text/html")).await;
+    let text = done(&allowing(&["127.0.0.1"]), json!({ "url": format!("{}/x", server.uri()) })).await.text;
+    assert!(text.ends_with(&format!("[on]({}/y?a=1)", server.uri())), "{text}");
+}

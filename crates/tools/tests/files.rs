@@ -7,11 +7,12 @@ use std::{
     process::Command,
 };
 
-use entourage_tools::{Error, Files, ListFiles, ReadFile};
+use entourage_tools::{Error, Files, FilesSettings, ListFiles, Outcome, Owners, ReadFile, Tool};
+use entourage_types::Owner;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::{done, fails};
+use crate::support::{call, done, fails};
 
 /// A directory with things in it, beside one with a secret.
 struct Place {
@@ -126,10 +127,14 @@ async fn no_path_leads_out() {
         "...//secret",
     ];
     for path in vectors {
-        for tool in [&place.read() as &dyn entourage_tools::Tool, &place.list()] {
-            let why = fails(tool, json!({ "path": path })).await.to_string();
-            assert!(!why.contains("hush"), "{path:?}: {why}");
-        }
+        let why = fails(&place.read(), json!({ "path": path })).await.to_string();
+        assert!(!why.contains("hush"), "{path:?}: {why}");
+        // What only looks like a way out names nothing, and the top is listed instead.
+        let listed = match call(&place.list(), json!({ "path": path })).await {
+            Ok(Outcome::Done(done)) => done.text,
+            other => other.unwrap_err().to_string(),
+        };
+        assert!(!listed.contains("secret (") && !listed.contains("rootless"), "{path:?}: {listed}");
     }
     for path in ["../secret", "/etc/passwd", "docs/\0", "relative-link", "up/secret", "same-prefix/secret"] {
         let error = fails(&place.read(), json!({ "path": path })).await;
@@ -231,4 +236,124 @@ async fn a_line_that_does_not_fit_is_cut_and_the_rest_goes_on() {
     assert!(first.contains("[line 1 is longer than 262144 bytes; its rest cannot be read]"));
     assert!(first.ends_with("read on with offset_line 2]"));
     assert_eq!(done(&place.read(), json!({ "path": "wide", "offset_line": 2 })).await.text, "after\n");
+}
+
+/// Hidden files and those that usually hold keys are neither listed nor read, also not through a link
+/// with a harmless name; the operator can say otherwise.
+#[tokio::test]
+async fn hidden_files_and_keys_are_read_only_where_the_setting_says_so() {
+    let place = Place::new();
+    fs::create_dir(place.inside(".git")).unwrap();
+    for path in [".env", ".git/config", "server.pem", "id_rsa", "credentials.json"] {
+        fs::write(place.inside(path), "hush").unwrap();
+    }
+    symlink(".env", place.inside("harmless")).unwrap();
+    assert_eq!(done(&place.list(), json!({})).await.text, "docs/\nharmless (link)");
+    for path in [".env", ".git/config", "server.pem", "id_rsa", "credentials.json", "harmless", ".absent"] {
+        let error = fails(&place.read(), json!({ "path": path })).await;
+        let told = matches!(&error, Error::NotAllowed(why) if why.contains("`tools.files.hidden`"));
+        assert!(told, "{path}: {error}");
+    }
+    let error = fails(&place.list(), json!({ "path": ".git" })).await;
+    assert!(matches!(error, Error::NotAllowed(_)), "{error}");
+
+    let all = Files::of(FilesSettings { hidden: true, ..FilesSettings::new(place.dir.path().join("root")) });
+    assert!(done(&ListFiles::new(all.clone()), json!({})).await.text.starts_with(".env (4 bytes)\n.git/\n"));
+    assert_eq!(done(&ReadFile::new(all), json!({ "path": "harmless" })).await.text, "hush");
+}
+
+/// What the program keeps itself is never read: neither its data nor its settings, whatever they are
+/// called, and not where hidden files may be.
+#[tokio::test]
+async fn the_programs_own_files_are_never_read() {
+    let place = Place::new();
+    let kept = ["docs/deep", "docs/plan.md"].map(|path| place.inside(path));
+    fs::write(place.inside("docs/deep/entourage.db"), "hush").unwrap();
+    symlink("docs/deep/entourage.db", place.inside("data")).unwrap();
+    let root = place.dir.path().join("root");
+    let of =
+        |path| Files::of(FilesSettings { hidden: true, never: kept.to_vec(), ..FilesSettings::new(path) });
+    assert_eq!(
+        done(&ListFiles::new(of(root.clone())), json!({ "path": "docs" })).await.text,
+        "größe ..md (7 bytes)"
+    );
+    for path in ["docs/deep/entourage.db", "docs/plan.md", "data"] {
+        let error = fails(&ReadFile::new(of(root.clone())), json!({ "path": path })).await;
+        assert!(
+            matches!(&error, Error::NotAllowed(why) if why.contains("this program itself")),
+            "{path}: {error}"
+        );
+    }
+    let error = of(root.join("docs/deep")).check().unwrap_err();
+    assert!(error.to_string().contains("name a directory below or beside it"), "{error}");
+    fs::create_dir(root.join("docs/deep/for-agents")).unwrap();
+    assert_eq!(of(root.join("docs/deep/for-agents")).check(), Ok(()));
+}
+
+/// A link that leads out and in by turns, as fast as another program can change it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_link_that_changes_while_it_is_read_never_leads_out() {
+    let place = Place::new();
+    fs::write(place.inside("docs/secret"), "fine").unwrap();
+    symlink("docs", place.inside("flips")).unwrap();
+    let (inside, outside) = (place.inside("flips"), place.inside("next"));
+    let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let stopped = std::sync::Arc::clone(&stop);
+    let flipping = std::thread::spawn(move || {
+        let targets = [Path::new("../rootless"), Path::new("docs")];
+        for target in targets.into_iter().cycle() {
+            symlink(target, &outside).unwrap();
+            fs::rename(&outside, &inside).unwrap();
+            if stopped.load(std::sync::atomic::Ordering::Relaxed) {
+                break;
+            }
+        }
+    });
+    let read = place.read();
+    for _ in 0..2_000 {
+        if let Ok(Outcome::Done(done)) = call(&read, json!({ "path": "flips/secret" })).await {
+            assert_eq!(done.text, "fine");
+        }
+    }
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    flipping.join().unwrap();
+}
+
+/// A file may be as large as it says without having anything in it.
+#[tokio::test]
+async fn a_huge_file_is_read_no_further_than_the_first_part() {
+    let place = Place::new();
+    let text = "line\n".repeat(4_000);
+    fs::write(place.inside("sparse"), &text).unwrap();
+    fs::File::options().append(true).open(place.inside("sparse")).unwrap().set_len(1 << 40).unwrap();
+    let error = fails(&place.read(), json!({ "path": "sparse", "offset_line": 9_000 })).await.to_string();
+    assert!(error.contains("only the first 64 MiB of a file are read"), "{error}");
+    let part = done(&place.read(), json!({ "path": "sparse", "lines": 4_000 })).await.text;
+    assert!(part.starts_with(&text), "what stands before can be read");
+}
+
+/// A name that a model made up is answered by the names there are.
+#[tokio::test]
+async fn a_directory_that_is_not_there_is_answered_by_the_top() {
+    let listed = done(&Place::new().list(), json!({ "path": "path/to/docs" })).await.text;
+    assert_eq!(listed, "There is no `path/to/docs`. At the top there are:\ndocs/");
+}
+
+/// The operator's files are those of whom the operator names.
+#[tokio::test]
+async fn files_serve_the_owners_that_they_are_for() {
+    let place = Place::new();
+    let root = place.dir.path().join("root");
+    let (ann, local) = (Owner::new("ann"), Owner::local());
+    let serves = |owners: Option<Owners>| {
+        let files = Files::of(FilesSettings { owners, ..FilesSettings::new(&root) });
+        let (read, list) = (ReadFile::new(files.clone()), ListFiles::new(files));
+        assert_eq!((read.serves(&ann), read.serves(&local)), (list.serves(&ann), list.serves(&local)));
+        [read.serves(&ann), read.serves(&local)]
+    };
+    assert_eq!(serves(None), [true, true]);
+    assert_eq!(serves(Some(vec!["*".to_owned()].into())), [true, true]);
+    assert_eq!(serves(Some(vec!["ann".to_owned()].into())), [true, false]);
+    assert_eq!(serves(Some(Owners::operator())), [false, true]);
+    assert_eq!(serves(Some(vec![].into())), [false, false]);
 }

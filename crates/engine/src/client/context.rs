@@ -71,7 +71,8 @@ impl Client {
         let kind = house.kinds().named(&agent.kind)?;
         let memory = house.memory(&agent);
         let items = self.session_items(&agent).await?;
-        let offer = house.inner.offers.of(&kind, Position::of(&agent, &kind, &items), || house.kinds());
+        let position = Position::of(&agent, &kind, &items);
+        let offer = house.inner.offers.of(&kind, position, &agent.owner, || house.kinds());
         let sessions = memory.latest_sessions(kind.context.summaries).await?;
         let view = View::of(&items, &kind);
         let part = |name: &str, bytes: usize| Part { name: name.to_owned(), items: None, bytes };

@@ -1,12 +1,14 @@
-//! Leave: a call that a rule of the kind holds back is made only once a person has said so. The
-//! question comes before the intent: nothing of the call has happened while it is open.
+//! Leave: a call that a rule of the kind holds back, or one to an address that only the agent chose, is
+//! made only once a person has said so. The question comes before the intent: nothing of the call has
+//! happened while it is open.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, fmt, sync::Arc};
 
 use entourage_store::{EntityQuery, Error as StoreError, Page, Write};
+use entourage_tools::Address;
 use entourage_types::{
     About, Answer, ApprovalRule, EntityKind, Grant, GrantStatus, Post, PostBody, Proposal, Record, Scope,
-    ToolCall,
+    ToolCall, Verdict,
 };
 use serde_json::Value;
 
@@ -16,19 +18,40 @@ use super::{
 };
 use crate::{digest::digest, offer::Offered};
 
+/// What holds a call back.
+pub(super) enum Hold {
+    /// A rule of the kind.
+    Rule(Arc<ApprovalRule>),
+    /// It would tell this address something, and nobody but the agent chose it.
+    Invented(Address),
+}
+
+/// In words, by which a grant names it: of addresses, those at one host.
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule(rule) => rule.fmt(f),
+            Self::Invented(Address { host, .. }) => {
+                write!(f, "addresses at {host} that only the agent chose, after private data was read")
+            }
+        }
+    }
+}
+
 impl Run<'_> {
-    /// The rule that holds a call back, unless a person has granted what it asks about.
-    pub(super) async fn held_back(
-        &self,
-        offered: &Offered,
-        call: &ToolCall,
-    ) -> Result<Option<Arc<ApprovalRule>>> {
-        let mut rules = offered.rules(&call.arguments).peekable();
-        if rules.peek().is_none() {
+    /// What holds a call back, unless a person has granted what it asks about.
+    pub(super) async fn held_back(&self, offered: &Offered, call: &ToolCall) -> Result<Option<Hold>> {
+        let mut holds: Vec<Hold> = offered.rules(&call.arguments).cloned().map(Hold::Rule).collect();
+        if let Some(address) = offered.tool.address(&call.arguments)
+            && self.is_invented(&address).await?
+        {
+            holds.push(Hold::Invented(address));
+        }
+        if holds.is_empty() {
             return Ok(None);
         }
         let granted = self.granted(&call.tool).await?;
-        Ok(rules.find(|rule| !granted.contains(&rule.to_string())).cloned())
+        Ok(holds.into_iter().find(|hold| !granted.contains(&hold.to_string())))
     }
 
     /// The words of the rules that ask no more about this agent's calls of a tool.
@@ -48,18 +71,33 @@ impl Run<'_> {
     pub(super) async fn ask_for_leave(
         &mut self,
         call: &ToolCall,
-        rule: &ApprovalRule,
+        hold: &Hold,
         writes: Vec<Write>,
     ) -> Result<()> {
         let (kind, tool, arguments) = (&self.kind.name, &call.tool, &call.arguments);
-        let text = format!("May the {kind} call `{tool}` with {arguments}? A rule asks: {rule}.");
+        let (text, seconds, otherwise) = match hold {
+            Hold::Rule(rule) => (
+                format!("May the {kind} call `{tool}` with {arguments}? A rule asks: {rule}."),
+                rule.answer_seconds,
+                rule.otherwise,
+            ),
+            Hold::Invented(Address { url, host, .. }) => (
+                format!(
+                    "May the {kind} send a request to {url} with `{tool}`? Private data was read before, and \
+                     neither you nor a page or search result gave this address: {host} would get to read \
+                     whatever of that data stands in it."
+                ),
+                None,
+                Verdict::Reject,
+            ),
+        };
         let wanted = Wanted {
             about: About::Approval,
             text,
             options: About::Approval.options(),
-            proposal: Some(Proposal { rule: Some(rule.to_string()), ..self.proposal(call) }),
-            seconds: rule.answer_seconds,
-            otherwise: Some(rule.otherwise),
+            proposal: Some(Proposal { rule: Some(hold.to_string()), ..self.proposal(call) }),
+            seconds,
+            otherwise: Some(otherwise),
         };
         self.ask(call, wanted, writes).await
     }
@@ -85,14 +123,14 @@ impl Run<'_> {
         self.refresh().await
     }
 
-    /// The rule under which an approved call must be asked about again: what was approved are these
+    /// What holds an approved call back that must be asked about again: what was approved are these
     /// arguments under that version of the kind. A grant is leave under its rule and under no other.
     pub(super) async fn must_ask_again(
         &self,
         call: &ToolCall,
         asked: Option<&Asked>,
         answer: &Post,
-    ) -> Result<Option<Arc<ApprovalRule>>> {
+    ) -> Result<Option<Hold>> {
         let by_grant = matches!(&answer.body, PostBody::Answer { answer: Answer::Granted, .. });
         let holds = |asked: &Asked| asked.holds_for == self.binding(call) && !by_grant;
         if asked.is_none_or(|asked| asked.about != About::Approval || holds(asked)) {

@@ -115,7 +115,7 @@ impl Run<'_> {
             match self.reply_of(call, &step, &post) {
                 Reply::Output(output) => self.finish(calls, index, output, writes).await?,
                 Reply::Begin(arguments) => match self.must_ask_again(call, asked.as_ref(), &post).await? {
-                    Some(rule) => self.ask_for_leave(call, &rule, writes).await?,
+                    Some(hold) => self.ask_for_leave(call, &hold, writes).await?,
                     None => {
                         self.begin(call, arguments, writes).await?;
                         begun.push(call.id);
@@ -164,9 +164,9 @@ impl Run<'_> {
                 continue;
             }
             if before.is_none()
-                && let Some(rule) = self.held_back(offered, call).await?
+                && let Some(hold) = self.held_back(offered, call).await?
             {
-                self.ask_for_leave(call, &rule, vec![]).await?;
+                self.ask_for_leave(call, &hold, vec![]).await?;
                 continue;
             }
             if effect != Effect::Pure && before.is_none() {

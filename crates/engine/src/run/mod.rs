@@ -2,7 +2,7 @@
 //! it has not committed never happened.
 //!
 //! One file per thing that can happen: [`receive`], [`call_model`], [`call_tools`], [`delegate`],
-//! [`approve`], [`ask`], [`reply`], [`expire`], [`heed`], [`drop`], [`close`], [`terms`], [`check`],
+//! [`approve`], [`invented`], [`ask`], [`reply`], [`expire`], [`heed`], [`drop`], [`close`], [`terms`], [`check`],
 //! [`circle`], [`order`], [`limits`], [`stall`], [`context`], [`spend`], [`compact`], [`summarize`],
 //! [`session`], [`speak`], [`reactivate`], [`trace`].
 
@@ -19,6 +19,7 @@ mod delegate;
 mod drop;
 mod expire;
 mod heed;
+mod invented;
 mod limits;
 mod order;
 mod reactivate;
@@ -155,7 +156,7 @@ impl<'h> Run<'h> {
         let Claim { agent, run, steps, items, inbox, wakeups } = claim;
         let kind = house.kind_of(&agent, run.as_ref()).await?;
         let position = Position::of(&agent, &kind, &items);
-        let offer = house.inner.offers.of(&kind, position, || house.kinds());
+        let offer = house.inner.offers.of(&kind, position, &agent.owner, || house.kinds());
         entered.pulse().may_be_silent_for(&kind.limits);
         let opened = run.is_some();
         let paused = agent.waiting_on == Some(WaitingOn::Resume);

@@ -139,7 +139,8 @@ impl Run<'_> {
     /// Offers what fits where the agent stands now.
     pub(super) fn position_changed(&mut self) {
         self.position = crate::offer::Position::of(&self.agent, &self.kind, &self.items);
-        self.offer = self.house.inner.offers.of(&self.kind, self.position, || self.house.kinds());
+        let (offers, owner) = (&self.house.inner.offers, &self.agent.owner);
+        self.offer = offers.of(&self.kind, self.position, owner, || self.house.kinds());
     }
 }
 

@@ -11,7 +11,8 @@ use entourage_llm::Model;
 use entourage_store::{MemoryStore, Store};
 use entourage_store_sqlite::SqliteStore;
 use entourage_tools::{
-    Caller, Context, Effect, Error as ToolError, Outcome, Settings as ToolSettings, Tool, builtin,
+    Address, Caller, Context, Effect, Error as ToolError, Outcome, Settings as ToolSettings, Source, Tool,
+    builtin,
 };
 use entourage_types::{Input, Kind, Owner, ToolSpec};
 use serde_json::Value;
@@ -173,7 +174,8 @@ impl AgencyBuilder {
                 own.insert(own_model(agent.name()), Arc::clone(model));
             }
             for tool in agent.tools() {
-                tools.add(Arc::new(OwnTool::of(agent, tool)));
+                let own = OwnTool::of(agent, tool);
+                tools.add(Arc::new(own)).map_err(|error| Error::Agency(error.to_string()))?;
             }
             for (name, check) in agent.checks() {
                 guardrails.push(Guardrail::of(name, Arc::clone(check)));
@@ -269,6 +271,18 @@ impl Tool for OwnTool {
 
     fn effect(&self) -> Effect {
         self.tool.effect()
+    }
+
+    fn source(&self) -> Source {
+        self.tool.source()
+    }
+
+    fn address(&self, arguments: &Value) -> Option<Address> {
+        self.tool.address(arguments)
+    }
+
+    fn serves(&self, owner: &Owner) -> bool {
+        self.tool.serves(owner)
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> std::result::Result<Outcome, ToolError> {

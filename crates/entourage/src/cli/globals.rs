@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use entourage::Settings;
 
-use super::failure::Failure;
+use super::{failure::Failure, supervise};
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
@@ -47,6 +47,7 @@ impl Globals {
         if let Some(model) = &self.model {
             settings.models.default = Some(model.clone());
         }
+        settings.supervisor = supervise::words();
         Ok(settings)
     }
 

@@ -31,6 +31,7 @@ mod screen;
 mod serve;
 mod session;
 mod sessions;
+mod supervise;
 mod tail;
 mod text;
 mod token;
@@ -117,6 +118,7 @@ enum Command {
     Migrate(migrate::Migrate),
     Completions(completions::Completions),
     Openapi(openapi::Openapi),
+    Supervise(supervise::Supervise),
 }
 
 /// How long tasks that are still under way may keep the process from ending.
@@ -174,6 +176,7 @@ async fn obey(cli: Cli) -> Result<Exit, Failure> {
         Command::Migrate(migrate) => migrate.obey(&globals),
         Command::Completions(completions) => completions.obey(),
         Command::Openapi(openapi) => openapi.obey(),
+        Command::Supervise(supervise) => supervise.obey().await,
     }
 }
 

@@ -79,7 +79,7 @@ impl Settings {
                 why: format!("{error}. Mend or unset the variable"),
             },
         })?;
-        settings.data = data;
+        (settings.data, settings.file) = (data, Some(path));
         Ok(settings)
     }
 

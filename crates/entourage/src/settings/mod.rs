@@ -7,7 +7,7 @@ mod load;
 mod paths;
 mod time;
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 
 use serde::Deserialize;
 
@@ -21,12 +21,19 @@ pub struct Settings {
     /// Where everything is kept. Not in the file, which is itself found there.
     #[serde(skip)]
     pub data: PathBuf,
+    /// The file that they were read from, if they were from one.
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
     /// The directory with the user's kinds; `kinds` in the data directory when there is one.
     pub kinds: Option<PathBuf>,
     /// The file of an agency that stands elsewhere; the kinds beside it are read with it. Named on the
     /// command line only.
     #[serde(skip)]
     pub agency: Option<PathBuf>,
+    /// The first words of a command that runs a program as [`entourage_tools::supervise`] does, for the MCP
+    /// servers of this machine. The binary names itself.
+    #[serde(skip)]
+    pub supervisor: Option<Vec<OsString>>,
     /// The database.
     pub store: Store,
     /// The models and their providers.

@@ -19,6 +19,8 @@ mod run;
 mod secrets;
 mod serve;
 mod server;
+#[cfg(target_os = "linux")]
+mod supervise;
 mod terminal;
 mod upkeep;
 mod webhooks;

@@ -231,7 +231,9 @@ pub(super) fn tools(effects: &Effects, mood: &Mood) -> Toolbox {
     for name in
         ["send_message", "spawn_agent", "reactivate_agent", "ask_user", "wait", "create_note", "search_notes"]
     {
-        all.get(name).into_iter().for_each(|tool| tools.add(Arc::clone(tool)));
+        all.get(name)
+            .into_iter()
+            .for_each(|tool| crate::world::must(tools.add(Arc::clone(tool)), "a name of its own"));
     }
     classes.into_iter().fold(tools, |tools, (name, effect)| {
         tools.with(Prop { name, effect, effects: effects.clone(), mood: mood.clone() })

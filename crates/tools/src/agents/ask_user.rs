@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::filled;
-use crate::{Ask, Caller, Context, Effect, Outcome, Result, Tool, parse, spec_of};
+use crate::{Ask, Caller, Context, Effect, Outcome, Result, Source, Tool, parse, spec_of};
 
 const NAME: &str = "ask_user";
 
@@ -40,6 +40,10 @@ impl Tool for AskUser {
 
     fn effect(&self) -> Effect {
         Effect::Pure
+    }
+
+    fn source(&self) -> Source {
+        Source::Person
     }
 
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {

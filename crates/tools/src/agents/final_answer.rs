@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::filled;
-use crate::{Caller, Context, Done, Effect, Outcome, Result, Tool, parse, spec_of};
+use crate::{Caller, Context, Done, Effect, Outcome, Result, Source, Tool, parse, spec_of};
 
 const NAME: &str = "final_answer";
 
@@ -35,6 +35,10 @@ impl Tool for FinalAnswer {
 
     fn effect(&self) -> Effect {
         Effect::Pure
+    }
+
+    fn source(&self) -> Source {
+        Source::Agents
     }
 
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {

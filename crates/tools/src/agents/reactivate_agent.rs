@@ -7,7 +7,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::filled;
-use crate::{Caller, Context, Delegate, Effect, Error, Outcome, Result, Target, Tool, parse, spec_of};
+use crate::{
+    Caller, Context, Delegate, Effect, Error, Outcome, Result, Source, Target, Tool, parse, spec_of,
+};
 
 const NAME: &str = "reactivate_agent";
 
@@ -39,6 +41,10 @@ impl Tool for ReactivateAgent {
 
     fn effect(&self) -> Effect {
         Effect::Pure
+    }
+
+    fn source(&self) -> Source {
+        Source::Agents
     }
 
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {

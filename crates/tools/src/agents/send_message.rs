@@ -7,7 +7,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{directory, filled};
-use crate::{Caller, Context, Delegate, Done, Effect, Error, Outcome, Result, Target, Tool, parse, spec_of};
+use crate::{
+    Caller, Context, Delegate, Done, Effect, Error, Outcome, Result, Source, Target, Tool, parse, spec_of,
+};
 
 const NAME: &str = "send_message";
 const USER: &str = "user";
@@ -80,6 +82,10 @@ impl Tool for SendMessage {
 
     fn effect(&self) -> Effect {
         Effect::Pure
+    }
+
+    fn source(&self) -> Source {
+        Source::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

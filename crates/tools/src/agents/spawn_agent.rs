@@ -7,7 +7,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{directory, filled};
-use crate::{Caller, Context, Delegate, Effect, Error, Outcome, Result, Target, Tool, parse, spec_of};
+use crate::{
+    Caller, Context, Delegate, Effect, Error, Outcome, Result, Source, Target, Tool, parse, spec_of,
+};
 
 const NAME: &str = "spawn_agent";
 const TITLE_CHARS: usize = 60;
@@ -50,6 +52,10 @@ impl Tool for SpawnAgent {
 
     fn effect(&self) -> Effect {
         Effect::Pure
+    }
+
+    fn source(&self) -> Source {
+        Source::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

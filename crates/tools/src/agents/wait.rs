@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Caller, Context, Effect, Error, Outcome, Result, Tool, parse, spec_of};
+use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
 
 const NAME: &str = "wait";
 const LONGEST: u64 = 86_400;
@@ -36,6 +36,10 @@ impl Tool for Wait {
 
     fn effect(&self) -> Effect {
         Effect::Pure
+    }
+
+    fn source(&self) -> Source {
+        Source::Agents
     }
 
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {

@@ -1,54 +1,164 @@
 //! The one directory that file tools may read, and the way from a model's path into it.
+//!
+//! A path is resolved with all its links, and what it resolves to is opened part by part from the
+//! directory down, following no link: a link that is changed in between leads nowhere.
 
 use std::{
+    fs::File,
     io,
+    os::fd::OwnedFd,
     path::{Component, Path, PathBuf},
 };
 
-use crate::{Error, Result};
+use entourage_types::Owner;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
+use tokio_util::sync::CancellationToken;
+
+use super::{FilesSettings, secret::is_secret};
+use crate::{Error, Owners, Result};
 
 /// The one directory that file tools may read. Its tools never write.
 #[derive(Debug, Clone)]
 pub struct Files {
     root: PathBuf,
+    hidden: bool,
+    owners: Owners,
+    /// What is never read, wherever it lies.
+    never: Vec<PathBuf>,
+}
+
+/// What a path leads to.
+pub(super) enum Found {
+    /// Nothing is there.
+    Nothing,
+    /// A directory, and its path below the top.
+    Directory(OwnedFd, PathBuf),
+    /// A regular file.
+    File(File),
+    /// A pipe, a socket or a device.
+    Other,
 }
 
 impl Files {
     /// A directory by its path. It is opened at each call, so it may come to exist later.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self::of(FilesSettings::new(root))
+    }
+
+    /// A directory by its settings.
+    #[must_use]
+    pub fn of(settings: FilesSettings) -> Self {
+        let FilesSettings { path, hidden, owners, never } = settings;
+        Self { root: path, hidden, owners: owners.unwrap_or(Owners::All), never }
     }
 
     /// Whether the directory is there: for a check at start-up.
     ///
     /// # Errors
-    /// [`Error::NotConfigured`] when it is not a directory that can be opened.
+    /// [`Error::NotConfigured`] when it is not a directory that can be opened, or is one that is not
+    /// to be read.
     pub fn check(&self) -> Result<()> {
-        self.root().map(drop)
+        self.bounds().map(drop)
     }
 
-    fn root(&self) -> Result<PathBuf> {
+    /// Whether this owner's agents may read it.
+    pub(super) fn serve(&self, owner: &Owner) -> bool {
+        self.owners.include(owner)
+    }
+
+    /// Where it stands now, and what of it is not read.
+    pub(super) fn bounds(&self) -> Result<Bounds> {
         let refuse = |why: String| {
             let root = self.root.display();
             Error::NotConfigured(format!("the directory `{root}` of the setting `tools.files` {why}"))
         };
         let root = self.root.canonicalize().map_err(|error| refuse(format!("cannot be opened: {error}")))?;
-        if root.is_dir() { Ok(root) } else { Err(refuse("is a file; name a directory".to_owned())) }
+        if !root.is_dir() {
+            return Err(refuse("is a file; name a directory".to_owned()));
+        }
+        let kept: Vec<PathBuf> = self.never.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        if kept.contains(&root) {
+            let why = "holds this program's own data; name a directory below or beside it";
+            return Err(refuse(why.to_owned()));
+        }
+        // What lies above the directory holds nothing back: the operator has named a part of it.
+        let kept = kept.into_iter().filter(|kept| kept.starts_with(&root)).collect();
+        Ok(Bounds { root, kept, hidden: self.hidden })
     }
+}
 
-    /// Where a path of the model leads: an existing file or directory below the root, with all
-    /// links followed. A program that changes links between this check and the reading could lead
-    /// out; no tool of ours can change any.
-    pub(super) fn find(&self, path: &str) -> Result<PathBuf> {
-        let root = self.root()?;
-        let found = root.join(relative(path)?).canonicalize().map_err(|error| unreadable(path, &error))?;
-        if found.starts_with(&root) {
-            Ok(found)
-        } else {
-            Err(Error::NotAllowed(format!("`{path}` is a link that leads out of the directory")))
+/// The directory as it stands during one call.
+pub(super) struct Bounds {
+    root: PathBuf,
+    kept: Vec<PathBuf>,
+    hidden: bool,
+}
+
+impl Bounds {
+    /// What a path of the model leads to: something below the root, with all links followed.
+    pub(super) fn open(&self, path: &str) -> Result<Found> {
+        let asked = relative(path)?;
+        self.may_see(path, &asked)?;
+        let found = match self.root.join(asked).canonicalize() {
+            Ok(found) => found,
+            Err(error) if is_missing(&error) => return Ok(Found::Nothing),
+            Err(error) => return Err(unreadable(path, &error)),
+        };
+        let Ok(below) = found.strip_prefix(&self.root) else {
+            return Err(Error::NotAllowed(format!("`{path}` is a link that leads out of the directory")));
+        };
+        self.may_see(path, below)?;
+        match open_below(&self.root, below) {
+            Err(error) if is_missing(&error) => Ok(Found::Nothing),
+            found => found.map_err(|error| unreadable(path, &error)),
         }
     }
+
+    /// Whether an entry of a directory is shown.
+    pub(super) fn shows(&self, below: &Path) -> bool {
+        self.may_see("", below).is_ok()
+    }
+
+    fn may_see(&self, path: &str, below: &Path) -> Result<()> {
+        if !self.hidden && is_secret(below) {
+            return Err(Error::NotAllowed(format!(
+                "`{path}` is hidden, or may hold keys or passwords, and is not read. Only the operator can \
+                 allow it, by the setting `tools.files.hidden`"
+            )));
+        }
+        if self.kept.iter().any(|kept| self.root.join(below).starts_with(kept)) {
+            return Err(Error::NotAllowed(format!(
+                "`{path}` belongs to this program itself and is not read"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Opens what lies at a path without links. Where a link has come to be since, that is an error.
+fn open_below(root: &Path, below: &Path) -> io::Result<Found> {
+    let directory = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
+    let mut at = openat(CWD, root, directory, Mode::empty())?;
+    let mut parts = below.components().peekable();
+    while let Some(part) = parts.next() {
+        let name = part.as_os_str();
+        let kind = FileType::from_raw_mode(statat(&at, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode);
+        if parts.peek().is_some() || kind == FileType::Directory {
+            at = openat(&at, name, directory | OFlags::NOFOLLOW, Mode::empty())?;
+            continue;
+        }
+        // Asked before opening, which a device may take for a command, and again after: with
+        // `NONBLOCK`, opening a pipe that has come to be since does not wait for its writer.
+        if kind != FileType::RegularFile {
+            return Ok(Found::Other);
+        }
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = openat(&at, name, flags, Mode::empty())?;
+        let is_file = FileType::from_raw_mode(fstat(&file)?.st_mode) == FileType::RegularFile;
+        return Ok(if is_file { Found::File(file.into()) } else { Found::Other });
+    }
+    Ok(Found::Directory(at, below.to_owned()))
 }
 
 /// The path with nothing in it that could lead up or out; an empty one is the directory itself.
@@ -74,21 +184,23 @@ fn relative(path: &str) -> Result<PathBuf> {
     Ok(relative)
 }
 
-/// What to say of a path that could not be opened or read.
-pub(super) fn unreadable(path: &str, error: &io::Error) -> Error {
-    match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            Error::Failed(format!("there is no `{path}`. list_files shows what there is"))
-        }
-        _ => Error::Failed(format!("`{path}` cannot be read: {error}")),
-    }
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Runs work that blocks on the disk where it does not hold up others.
+/// What to say of a path that could not be opened or read.
+pub(super) fn unreadable(path: &str, error: &io::Error) -> Error {
+    Error::Failed(format!("`{}` cannot be read: {error}", path.escape_debug()))
+}
+
+/// Runs work that blocks on the disk where it does not hold up others. It is told when nobody waits
+/// for it any more.
 pub(super) async fn on_disk<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T> + Send + 'static,
+    work: impl FnOnce(CancellationToken) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    match tokio::task::spawn_blocking(work).await {
+    let abandoned = CancellationToken::new();
+    let _waiting = abandoned.clone().drop_guard();
+    match tokio::task::spawn_blocking(move || work(abandoned)).await {
         Ok(result) => result,
         Err(error) => Err(Error::Failed(format!("reading stopped: {error}"))),
     }

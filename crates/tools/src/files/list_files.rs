@@ -1,18 +1,22 @@
 //! `list_files`: what a directory holds.
 
-use std::fs::{self, DirEntry};
+use std::{os::unix::ffi::OsStrExt, path::Path};
 
 use async_trait::async_trait;
-use entourage_types::ToolSpec;
+use entourage_types::{Owner, ToolSpec};
+use rustix::{
+    fd::OwnedFd,
+    fs::{AtFlags, Dir, FileType, statat},
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
     Files,
-    confine::{on_disk, unreadable},
+    confine::{Bounds, Found, on_disk, unreadable},
 };
-use crate::{Caller, Context, Effect, Error, Outcome, Result, Tool, parse, spec_of};
+use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
 
 const NAME: &str = "list_files";
 const MOST: usize = 500;
@@ -52,46 +56,62 @@ impl Tool for ListFiles {
         Effect::Pure
     }
 
+    fn source(&self) -> Source {
+        Source::Private
+    }
+
+    fn serves(&self, owner: &Owner) -> bool {
+        self.files.serve(owner)
+    }
+
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {
         let Arguments { path } = parse(NAME, arguments)?;
         let files = self.files.clone();
-        on_disk(move || list(&files, path.as_deref().unwrap_or("."))).await.map(Outcome::text)
+        on_disk(move |_| list(&files.bounds()?, path.as_deref().unwrap_or("."))).await.map(Outcome::text)
     }
 }
 
-fn list(files: &Files, path: &str) -> Result<String> {
-    let dir = files.find(path)?;
-    if !dir.is_dir() {
-        return Err(Error::Failed(format!("`{path}` is not a directory; read_file reads a file")));
+/// What a directory holds. Where there is none of that name, the top, so that the next call can name
+/// what there is.
+fn list(bounds: &Bounds, path: &str) -> Result<String> {
+    match bounds.open(path)? {
+        Found::Directory(directory, below) => entries(bounds, &directory, &below, path),
+        Found::Nothing if path != "." => {
+            let top = list(bounds, ".")?;
+            Ok(format!("There is no `{}`. At the top there are:\n{top}", path.escape_debug()))
+        }
+        _ => Err(Error::Failed(format!("`{path}` is not a directory; read_file reads a file"))),
     }
-    let entries = fs::read_dir(dir).map_err(|error| unreadable(path, &error))?;
-    let mut entries: Vec<DirEntry> = entries.filter_map(std::io::Result::ok).filter(is_shown).collect();
-    if entries.is_empty() {
-        return Ok(format!("`{path}` is empty."));
-    }
-    entries.sort_by_cached_key(DirEntry::file_name);
-    let mut lines: Vec<String> = entries.iter().take(MOST).filter_map(line).collect();
-    if let more @ 1.. = entries.len().saturating_sub(MOST) {
-        lines.push(format!("[{more} more entries are not shown]"));
-    }
-    Ok(lines.join("\n"))
 }
 
-/// Whether there is anything to do with it: not with sockets, pipes and devices.
-fn is_shown(entry: &DirEntry) -> bool {
-    entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_dir() || kind.is_symlink())
+fn entries(bounds: &Bounds, directory: &OwnedFd, below: &Path, path: &str) -> Result<String> {
+    let failed = |error: rustix::io::Errno| unreadable(path, &error.into());
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name().to_owned();
+        let is_place = matches!(name.to_bytes(), b"." | b"..");
+        if !is_place && bounds.shows(&below.join(std::ffi::OsStr::from_bytes(name.to_bytes()))) {
+            names.push(name);
+        }
+    }
+    names.sort();
+    let mut lines = names.iter().filter_map(|name| line(directory, name));
+    let mut shown: Vec<String> = lines.by_ref().take(MOST).collect();
+    if let more @ 1.. = lines.count() {
+        shown.push(format!("[{more} more entries are not shown]"));
+    }
+    Ok(if shown.is_empty() { format!("`{path}` is empty.") } else { shown.join("\n") })
 }
 
-/// `name/` for a directory, `name (1234 bytes)` for a file; nothing for what was removed meanwhile.
-fn line(entry: &DirEntry) -> Option<String> {
-    let name: String =
-        entry.file_name().to_string_lossy().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-    let kind = entry.file_type().ok()?;
-    Some(if kind.is_symlink() {
-        format!("{name} (link)")
-    } else if kind.is_dir() {
-        format!("{name}/")
-    } else {
-        format!("{name} ({} bytes)", entry.metadata().ok()?.len())
-    })
+/// `name/` for a directory, `name (1234 bytes)` for a file; nothing for what was removed meanwhile, and
+/// for sockets, pipes and devices, with which there is nothing to do.
+fn line(directory: &OwnedFd, name: &std::ffi::CStr) -> Option<String> {
+    let entry = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let name: String = name.to_string_lossy().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    match FileType::from_raw_mode(entry.st_mode) {
+        FileType::Symlink => Some(format!("{name} (link)")),
+        FileType::Directory => Some(format!("{name}/")),
+        FileType::RegularFile => Some(format!("{name} ({} bytes)", entry.st_size)),
+        _ => None,
+    }
 }

@@ -3,7 +3,10 @@
 mod confine;
 mod list_files;
 mod read_file;
+mod secret;
+mod settings;
 
 pub use confine::Files;
 pub use list_files::ListFiles;
 pub use read_file::ReadFile;
+pub use settings::FilesSettings;

@@ -6,21 +6,24 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_types::ToolSpec;
+use entourage_types::{Owner, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     Files,
-    confine::{on_disk, unreadable},
+    confine::{Found, on_disk, unreadable},
 };
-use crate::{Caller, Context, Effect, Error, Outcome, Result, Tool, parse, spec_of};
+use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
 
 const NAME: &str = "read_file";
 const MOST_BYTES: usize = 256 * 1024;
 /// How far into a file a NUL byte tells that it is not text.
 const SNIFF_BYTES: usize = 8 * 1024;
+/// How far into a file it is read at all: lines are counted from its beginning.
+const FARTHEST: u64 = 64 * 1024 * 1024;
 
 /// Reads a text file, at most 256 KiB at a time.
 #[derive(Debug, Clone)]
@@ -62,20 +65,35 @@ impl Tool for ReadFile {
         Effect::Pure
     }
 
+    fn source(&self) -> Source {
+        Source::Private
+    }
+
+    fn serves(&self, owner: &Owner) -> bool {
+        self.files.serve(owner)
+    }
+
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {
         let Arguments { path, offset_line, lines } = parse(NAME, arguments)?;
         let files = self.files.clone();
         let (first, most) = (offset_line.unwrap_or(1).max(1), lines.unwrap_or(u64::MAX).max(1));
-        on_disk(move || {
-            let found = files.find(&path)?;
-            // Asked before opening: opening a pipe would wait for its writer.
-            if !found.is_file() {
-                return Err(Error::Failed(format!("`{path}` is not a file; list_files shows what there is")));
-            }
-            let mut reader = BufReader::with_capacity(
-                SNIFF_BYTES,
-                File::open(found).map_err(|error| unreadable(&path, &error))?,
-            );
+        on_disk(move |abandoned| {
+            let file = match files.bounds()?.open(&path)? {
+                Found::File(file) => file,
+                Found::Nothing => {
+                    let path = path.escape_debug();
+                    return Err(Error::Failed(format!(
+                        "there is no `{path}`. list_files shows what there is"
+                    )));
+                }
+                Found::Directory(..) | Found::Other => {
+                    return Err(Error::Failed(format!(
+                        "`{path}` is not a file; list_files shows what there is"
+                    )));
+                }
+            };
+            let mut reader =
+                BufReader::with_capacity(SNIFF_BYTES, Wanted { file, left: FARTHEST, abandoned });
             if reader.fill_buf().map_err(|error| unreadable(&path, &error))?.contains(&0) {
                 return Err(Error::Failed(format!("`{path}` is a binary file; only text can be read")));
             }
@@ -83,6 +101,29 @@ impl Tool for ReadFile {
         })
         .await
         .map(Outcome::text)
+    }
+}
+
+/// A file that is read no further than it may be, and for no longer than somebody waits for it.
+struct Wanted {
+    file: File,
+    left: u64,
+    abandoned: CancellationToken,
+}
+
+impl Read for Wanted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.abandoned.is_cancelled() {
+            return Err(io::Error::other("nobody waits for it any more"));
+        }
+        if self.left == 0 && self.file.read(&mut [0])? > 0 {
+            let most = FARTHEST >> 20;
+            return Err(io::Error::other(format!("only the first {most} MiB of a file are read")));
+        }
+        let room = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        let got = self.file.read(&mut buffer[..room])?;
+        self.left -= got as u64;
+        Ok(got)
     }
 }
 

@@ -1,9 +1,9 @@
 //! A server that runs as our child, in a process group of its own: launchers such as `npx` or
 //! `uvx` start the real server as a grandchild, and both must go.
 
-use std::{collections::BTreeMap, env, io, path::PathBuf, process::Stdio, time::Duration};
+use std::{collections::BTreeMap, env, ffi::OsString, io, path::PathBuf, process::Stdio, time::Duration};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, BufReader},
@@ -26,18 +26,29 @@ pub(super) struct Child {
     /// group's, cannot become another's.
     process: tokio::process::Child,
     group: Option<Pid>,
+    /// Whether it is a supervisor, which ends what it has started once it is told to end.
+    is_supervised: bool,
 }
 
 impl Child {
     /// Starts a server. What it writes to its standard error goes to the log.
     pub(super) fn start(
         log: Log,
+        supervisor: &[OsString],
         command: &str,
         args: &[String],
         env: &BTreeMap<String, SecretString>,
         cwd: Option<&PathBuf>,
     ) -> io::Result<(Self, ChildStdout, ChildStdin)> {
-        let mut start = Command::new(command);
+        let mut start = match supervisor {
+            [] => Command::new(command),
+            [program, first @ ..] => {
+                is_there(command, cwd)?;
+                let mut start = Command::new(program);
+                start.args(first).arg(command);
+                start
+            }
+        };
         start
             .args(args)
             .env_clear()
@@ -53,7 +64,7 @@ impl Child {
         let mut process = start.spawn()?;
         let group = process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let pipes = (process.stdout.take(), process.stdin.take(), process.stderr.take());
-        let child = Self { process, group };
+        let child = Self { process, group, is_supervised: !supervisor.is_empty() };
         let (Some(stdout), Some(stdin), Some(stderr)) = pipes else {
             return Err(io::Error::other("the program has no standard input and output"));
         };
@@ -65,17 +76,36 @@ impl Child {
     pub(super) async fn end(mut self) {
         // What is left of the group keeps its id; an empty group's id is not given out again
         // within this moment.
-        let _ = timeout(GRACE, self.process.wait()).await;
+        let ended = timeout(GRACE, self.process.wait()).await;
+        if ended.is_ok() && self.is_supervised {
+            // Nothing is left, and its id may become another's.
+            self.group = None;
+        }
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
         if let Some(group) = self.group {
-            // Fails when nothing is left of the group, which is what is wanted.
-            let _ = kill_process_group(group, Signal::KILL);
+            // Fails when nothing is left of it, which is what is wanted.
+            let _ = match self.is_supervised {
+                true => kill_process(group, Signal::TERM),
+                false => kill_process_group(group, Signal::KILL),
+            };
         }
     }
+}
+
+/// Whether there is such a command: a supervisor would be started whether there is or not.
+fn is_there(command: &str, cwd: Option<&PathBuf>) -> io::Result<()> {
+    let found = match command.contains('/') {
+        true => cwd.map_or_else(|| PathBuf::from(command), |cwd| cwd.join(command)).is_file(),
+        false => {
+            let path = env::var_os("PATH").unwrap_or_default();
+            env::split_paths(&path).any(|place| place.join(command).is_file())
+        }
+    };
+    if found { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
 }
 
 /// Where what a server writes to its standard error goes.

@@ -65,7 +65,8 @@ async fn connect(settings: &McpSettings) -> Result<Connection, String> {
     match &settings.transport {
         McpTransport::Command { command, args, env, cwd } => {
             let log = Log { server: settings.name.clone(), secrets: Secrets::of(&settings.transport) };
-            let (child, stdout, stdin) = Child::start(log, command, args, env, cwd.as_ref())
+            let supervisor = settings.supervisor.as_deref().unwrap_or_default();
+            let (child, stdout, stdin) = Child::start(log, supervisor, command, args, env, cwd.as_ref())
                 .map_err(|error| format!("it does not start: {error}"))?;
             let served = client.serve((stdout, stdin)).await;
             let service = served.map_err(|error| {

@@ -6,6 +6,8 @@ mod result;
 mod secrets;
 mod server;
 mod settings;
+#[cfg(target_os = "linux")]
+mod supervise;
 mod tool;
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
@@ -14,6 +16,8 @@ use futures::future::join_all;
 
 pub use server::McpServer;
 pub use settings::{McpSettings, McpTransport};
+#[cfg(target_os = "linux")]
+pub use supervise::supervise;
 
 use crate::Tool;
 

@@ -2,11 +2,17 @@
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 
+use super::secrets::Secrets;
 use crate::{Done, Error, Outcome, Result};
 
-/// The text for the model, and the structured content beside it. What is not text is named.
-pub(super) fn outcome(result: CallToolResult) -> Result<Outcome> {
-    let mut text = result.content.iter().map(written).collect::<Vec<_>>().join("\n\n");
+/// The text for the model, and the structured content beside it. What is not text is named, and what
+/// the server was given in confidence is struck out.
+pub(super) fn outcome(mut result: CallToolResult, secrets: &Secrets) -> Result<Outcome> {
+    let text = result.content.iter().map(written).collect::<Vec<_>>().join("\n\n");
+    let mut text = secrets.strike(&text);
+    if let Some(structured) = &mut result.structured_content {
+        secrets.strike_in(structured);
+    }
     if let (true, Some(structured)) = (text.is_empty(), &result.structured_content) {
         text = structured.to_string();
     }
@@ -34,5 +40,30 @@ fn written(block: &ContentBlock) -> String {
             _ => "[a resource of unknown form]".to_owned(),
         },
         _ => "[content of an unknown type]".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::McpTransport;
+
+    #[test]
+    fn what_a_server_was_given_in_confidence_is_in_no_result_of_it() {
+        let headers = BTreeMap::from([("Authorization".to_owned(), "Bearer canary-1234".into())]);
+        let secrets = Secrets::of(&McpTransport::Url { url: String::new(), headers });
+        let outcome = |result| outcome(serde_json::from_value(result).unwrap(), &secrets);
+        let content = json!([{ "type": "text", "text": "canary-1234 is no good" }]);
+        let failed = outcome(json!({ "content": content, "isError": true })).unwrap_err();
+        assert_eq!(failed.to_string(), "[secret] is no good");
+        let structured = json!({ "list": [{ "token": "canary-1234" }], "n": 1 });
+        let done = outcome(json!({ "content": content, "structuredContent": structured })).unwrap();
+        let Outcome::Done(Done { text, details, .. }) = done else { panic!("{done:?}") };
+        assert_eq!(text, "[secret] is no good");
+        assert_eq!(details, Some(json!({ "list": [{ "token": "[secret]" }], "n": 1 })));
     }
 }

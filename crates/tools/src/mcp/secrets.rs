@@ -1,6 +1,7 @@
 //! What a server is given in confidence, struck out of what it says: some repeat what they refuse.
 
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
 
 use super::McpTransport;
 
@@ -20,6 +21,16 @@ impl Secrets {
         // Word by word: of `Bearer …` only the second is secret, and is repeated without the first.
         let words = given.values().flat_map(|value| value.expose_secret().split_whitespace());
         Self(words.filter(|word| word.len() >= LEAST).map(SecretString::from).collect())
+    }
+
+    /// A value without them, whatever its form.
+    pub(super) fn strike_in(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.strike(text),
+            Value::Array(entries) => entries.iter_mut().for_each(|entry| self.strike_in(entry)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.strike_in(field)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
 
     /// The text without them.

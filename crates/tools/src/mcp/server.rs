@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use entourage_types::CallId;
+use entourage_types::{CallId, Owner};
 use rmcp::{
     Peer, RoleClient,
     model::{CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject},
@@ -39,6 +39,16 @@ impl McpServer {
     #[must_use]
     pub fn new(settings: McpSettings) -> Self {
         Self { settings, state: Mutex::default() }
+    }
+
+    /// Whether this owner's agents may use it.
+    pub(super) fn serves(&self, owner: &Owner) -> bool {
+        self.settings.owners.as_ref().is_none_or(|owners| owners.include(owner))
+    }
+
+    /// What it was given in confidence.
+    pub(super) fn secrets(&self) -> Secrets {
+        Secrets::of(&self.settings.transport)
     }
 
     /// Its tools, and those that cannot be used. A tool's name is `<server>__<tool>`.
@@ -99,8 +109,7 @@ impl McpServer {
                     );
                 }
                 Err(ServiceError::McpError(error)) => {
-                    let secrets = Secrets::of(&self.settings.transport);
-                    return Err(Error::Failed(secrets.strike(&error.message)));
+                    return Err(Error::Failed(self.secrets().strike(&error.message)));
                 }
                 Err(error) => error,
             };
@@ -146,7 +155,7 @@ impl McpServer {
     }
 
     fn failed(&self, what: &str) -> Error {
-        let what = Secrets::of(&self.settings.transport).strike(what);
+        let what = self.secrets().strike(what);
         Error::Failed(format!("the MCP server `{}` {what}", self.settings.name))
     }
 }

@@ -1,9 +1,11 @@
 //! How an MCP server is reached.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 
 use secrecy::SecretString;
 use serde::Deserialize;
+
+use crate::Owners;
 
 /// One MCP server: `name`, and either `command` (with `args`, `env`, `cwd`) or `url` (with
 /// `headers`).
@@ -16,6 +18,12 @@ pub struct McpSettings {
     pub transport: McpTransport,
     /// How long connecting and listing its tools may take; `connect_seconds`, 30 when not given.
     pub connect_timeout: Duration,
+    /// Whose agents may use it; everybody's where nobody has to say who they are, otherwise the
+    /// operator's.
+    pub owners: Option<Owners>,
+    /// A command that runs a program as [`supervise`](crate::supervise) does: its first words, which those
+    /// of the program follow. Without one, only the server's own group of processes is ended.
+    pub supervisor: Option<Vec<OsString>>,
 }
 
 /// How a server is reached.
@@ -48,7 +56,13 @@ impl McpSettings {
     /// A server with the usual time to connect.
     #[must_use]
     pub fn new(name: impl Into<String>, transport: McpTransport) -> Self {
-        Self { name: name.into(), transport, connect_timeout: Duration::from_secs(CONNECT_SECONDS) }
+        Self {
+            name: name.into(),
+            transport,
+            connect_timeout: Duration::from_secs(CONNECT_SECONDS),
+            owners: None,
+            supervisor: None,
+        }
     }
 }
 
@@ -67,13 +81,14 @@ struct Raw {
     #[serde(default)]
     headers: BTreeMap<String, SecretString>,
     connect_seconds: Option<u64>,
+    owners: Option<Owners>,
 }
 
 impl TryFrom<Raw> for McpSettings {
     type Error = String;
 
     fn try_from(raw: Raw) -> Result<Self, String> {
-        let Raw { name, command, args, env, cwd, url, headers, connect_seconds } = raw;
+        let Raw { name, command, args, env, cwd, url, headers, connect_seconds, owners } = raw;
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.is_empty() || name.len() > NAME_CHARS || !name.chars().all(plain) {
             return Err(format!(
@@ -92,6 +107,6 @@ impl TryFrom<Raw> for McpSettings {
             }
         };
         let connect_timeout = Duration::from_secs(connect_seconds.unwrap_or(CONNECT_SECONDS));
-        Ok(Self { name, transport, connect_timeout })
+        Ok(Self { name, transport, connect_timeout, owners, supervisor: None })
     }
 }

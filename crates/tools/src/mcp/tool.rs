@@ -3,15 +3,12 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
-use entourage_types::ToolSpec;
+use entourage_types::{Owner, ToolSpec};
 use rmcp::model::ToolAnnotations;
 use serde_json::{Value, json};
 
 use super::{result::outcome, server::McpServer};
-use crate::{Caller, Context, Effect, Outcome, Result, Tool, parse};
-
-/// What models and providers take as a tool's name.
-const NAME_CHARS: usize = 64;
+use crate::{Caller, Context, Effect, Outcome, Result, Tool, parse, tool::NAME_CHARS};
 
 /// A tool of an MCP server.
 pub(super) struct McpTool {
@@ -54,10 +51,15 @@ impl Tool for McpTool {
         self.effect
     }
 
+    fn serves(&self, owner: &Owner) -> bool {
+        self.server.serves(owner)
+    }
+
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {
         let arguments = parse(&self.spec.name, arguments)?;
         let repeatable = context.effect != Effect::Unsafe;
-        outcome(self.server.call(&self.remote, arguments, context.call, repeatable).await?)
+        let result = self.server.call(&self.remote, arguments, context.call, repeatable).await?;
+        outcome(result, &self.server.secrets())
     }
 }
 

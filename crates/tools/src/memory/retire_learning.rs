@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::learnings::{keep, named};
-use crate::{Caller, Context, Effect, Outcome, Result, Tool, parse, spec_of};
+use crate::{Caller, Context, Effect, Outcome, Result, Source, Tool, parse, spec_of};
 
 const NAME: &str = "retire_learning";
 
@@ -33,6 +33,10 @@ impl Tool for RetireLearning {
 
     fn effect(&self) -> Effect {
         Effect::Pure
+    }
+
+    fn source(&self) -> Source {
+        Source::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

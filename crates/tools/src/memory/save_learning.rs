@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::learnings::{MOST, checked, keep};
-use crate::{Caller, Context, Effect, Error, Outcome, Result, Tool, parse, spec_of};
+use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
 
 const NAME: &str = "save_learning";
 
@@ -34,6 +34,10 @@ impl Tool for SaveLearning {
 
     fn effect(&self) -> Effect {
         Effect::Pure
+    }
+
+    fn source(&self) -> Source {
+        Source::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

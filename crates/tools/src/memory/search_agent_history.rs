@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Caller, Context, Effect, Outcome, Result, Tool, parse, spec_of};
+use crate::{Caller, Context, Effect, Outcome, Result, Source, Tool, parse, spec_of};
 
 const NAME: &str = "search_agent_history";
 /// How many sessions at most.
@@ -64,6 +64,10 @@ impl Tool for SearchAgentHistory {
 
     fn effect(&self) -> Effect {
         Effect::Pure
+    }
+
+    fn source(&self) -> Source {
+        Source::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

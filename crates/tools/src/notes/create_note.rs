@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{Caller, Context, Done, Effect, Error, Outcome, Result, Tool, parse, spec_of};
+use crate::{Caller, Context, Done, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
 
 const NAME: &str = "create_note";
 
@@ -37,6 +37,10 @@ impl Tool for CreateNote {
 
     fn effect(&self) -> Effect {
         Effect::Pure
+    }
+
+    fn source(&self) -> Source {
+        Source::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

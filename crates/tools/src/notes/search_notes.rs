@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Caller, Context, Effect, Outcome, Result, Tool, parse, spec_of};
+use crate::{Caller, Context, Effect, Outcome, Result, Source, Tool, parse, spec_of};
 
 const NAME: &str = "search_notes";
 const LIMIT: u32 = 5;
@@ -37,6 +37,10 @@ impl Tool for SearchNotes {
 
     fn effect(&self) -> Effect {
         Effect::Pure
+    }
+
+    fn source(&self) -> Source {
+        Source::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

@@ -12,6 +12,7 @@ use reqwest::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{
@@ -20,12 +21,24 @@ use super::{
     guard::{AllowedHost, GuardedResolver, Way, check, refusal},
     readable::{self, Page},
 };
-use crate::{Caller, Context, Done, Effect, Error, Outcome, Result, Tool, parse, spec_of};
+use crate::{Address, Caller, Context, Done, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
 
 const NAME: &str = "fetch_url";
 const MOST_REDIRECTS: usize = 5;
 const ACCEPTED: &str = "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, \
                         application/xml;q=0.9, */*;q=0.1";
+
+/// Which addresses wait for a person.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FetchApproval {
+    /// Those that neither a person nor a page or search result gave, once the agent or one it works
+    /// with has read private data.
+    #[default]
+    Invented,
+    /// None.
+    Never,
+}
 
 /// How pages are fetched.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -33,6 +46,8 @@ const ACCEPTED: &str = "text/html, application/xhtml+xml, text/*;q=0.9, applicat
 pub struct FetchSettings {
     /// Hosts that may be fetched from although they are not on the public internet.
     pub allow: Vec<AllowedHost>,
+    /// Which addresses wait for a person: `invented` or `never`.
+    pub approval: FetchApproval,
     /// The largest page, in bytes once decompressed.
     pub max_bytes: usize,
     /// The seconds from the first request to the readable text, redirects included.
@@ -41,7 +56,7 @@ pub struct FetchSettings {
 
 impl Default for FetchSettings {
     fn default() -> Self {
-        Self { allow: Vec::new(), max_bytes: 5_000_000, max_seconds: 30 }
+        Self { allow: Vec::new(), approval: FetchApproval::default(), max_bytes: 5_000_000, max_seconds: 30 }
     }
 }
 
@@ -131,8 +146,11 @@ impl FetchUrl {
             Form::Text => Page { title: String::new(), text },
             Form::Html => {
                 let address = url.to_string();
+                let abandoned = CancellationToken::new();
+                let _waiting = abandoned.clone().drop_guard();
                 // Away from the threads that serve everybody: a large page takes a while.
-                let reading = tokio::task::spawn_blocking(move || readable::page(&text, &address));
+                let reading =
+                    tokio::task::spawn_blocking(move || readable::page(&text, &address, &abandoned));
                 reading
                     .await
                     .map_err(|error| Error::Failed(format!("the page cannot be read: {error}")))??
@@ -163,6 +181,21 @@ impl Tool for FetchUrl {
 
     fn effect(&self) -> Effect {
         Effect::Pure
+    }
+
+    fn source(&self) -> Source {
+        Source::Public
+    }
+
+    /// What is no address is none to ask about: the call says what is wrong with it.
+    fn address(&self, arguments: &Value) -> Option<Address> {
+        let asks = self.settings.approval == FetchApproval::Invented;
+        let written = arguments["url"].as_str().filter(|_| asks)?.trim();
+        let mut url = Url::parse(written).ok()?;
+        // It is not sent.
+        url.set_fragment(None);
+        let host = url.host_str()?.to_owned();
+        Some(Address { url: url.into(), written: written.to_owned(), host })
     }
 
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {

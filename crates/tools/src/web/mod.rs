@@ -8,6 +8,6 @@ mod guard;
 mod readable;
 mod search;
 
-pub use fetch_url::{FetchSettings, FetchUrl};
+pub use fetch_url::{FetchApproval, FetchSettings, FetchUrl};
 pub use guard::AllowedHost;
 pub use search::{SearchBackend, SearchSettings, WebSearch};

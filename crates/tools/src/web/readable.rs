@@ -4,7 +4,8 @@
 //! strangers: a few kilobytes can ask the parser for gigabytes (unclosed formatting elements are
 //! opened again in every block), and deep nesting can exhaust the stack of what works recursively,
 //! which would end the whole house. So the parser is fed by the spoonful and stopped when the tree
-//! outgrows its measure, and a tree too deep goes no further.
+//! outgrows its measure, and a tree too deep goes no further. What writes a tree down looks from each
+//! special character to the end of its text, so texts are cut into pieces first.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +13,12 @@ use dom_query::Document;
 use dom_smoothie::{Config, Readability};
 use htmd::HtmlToMarkdown;
 use html5ever::{
-    ParseOpts,
+    Attribute, ParseOpts,
     tendril::{StrTendril, TendrilSink},
     tree_builder::TreeBuilderOpts,
 };
+use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use crate::{Error, Result};
 
@@ -34,6 +37,11 @@ const MOST_ELEMENTS: usize = 50_000;
 /// tags may copy all elements that are still open.
 const SPOON: usize = 64;
 
+/// A longer text is given in several pieces of so many bytes.
+const PIECE: usize = 4 * 1024;
+/// A longer attribute is left out: images and data that stand in the page itself.
+const LONGEST_ATTRIBUTE: usize = 4 * 1024;
+
 /// A page's title and its text as Markdown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Page {
@@ -41,28 +49,73 @@ pub(super) struct Page {
     pub(super) text: String,
 }
 
-/// The readable part of an HTML page; all of it where no article can be told from the rest.
-pub(super) fn page(html: &str, url: &str) -> Result<Page> {
-    let document = parse(html)?;
+/// The readable part of an HTML page; all of it where no article can be told from the rest. Ends
+/// early once nobody waits for it.
+pub(super) fn page(html: &str, url: &str, abandoned: &CancellationToken) -> Result<Page> {
+    let document = parse(html, abandoned)?;
     document.select("script, style, noscript, template").remove();
-    let whole = document.html();
+    shorten(&document);
+    let whole = document.clone();
     let config = Config { max_elements_to_parse: MOST_ELEMENTS, ..Config::default() };
     let mut reader = Readability::with_document(document, Some(url), Some(config))
         .map_err(|error| Error::Failed(format!("the page cannot be read: {error}")))?;
     let title = reader.get_article_title();
     let article = reader.parse().ok().filter(|article| !article.text_content.trim().is_empty());
-    let (title, html) = match &article {
-        Some(article) => (article.title.as_str(), &article.content),
-        None => (&*title, &whole),
+    go_on(abandoned)?;
+    let (title, html) = match article {
+        Some(article) => (article.title.into(), article.content),
+        None => {
+            make_absolute(&whole, url);
+            (title, whole.html())
+        }
     };
+    go_on(abandoned)?;
     let converter = HtmlToMarkdown::builder().skip_tags(vec!["head", "title", "svg"]).build();
     let text =
-        converter.convert(html).map_err(|error| Error::Failed(format!("the page has no text: {error}")))?;
+        converter.convert(&html).map_err(|error| Error::Failed(format!("the page has no text: {error}")))?;
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
     Ok(Page { title, text: text.trim().to_owned() })
 }
 
-fn parse(html: &str) -> Result<Document> {
+fn go_on(abandoned: &CancellationToken) -> Result<()> {
+    if abandoned.is_cancelled() { Err(too_much("it takes too long to read")) } else { Ok(()) }
+}
+
+/// Cuts long texts into pieces, and leaves long attributes out.
+fn shorten(document: &Document) {
+    for node in document.root().descendants() {
+        if node.is_text() {
+            let text = node.text();
+            if text.len() <= PIECE {
+                continue;
+            }
+            let mut rest: &str = &text;
+            while !rest.is_empty() {
+                let (piece, tail) = rest.split_at(rest.floor_char_boundary(PIECE));
+                node.insert_before(&document.tree.new_text(piece));
+                rest = tail;
+            }
+            node.remove_from_parent();
+        } else {
+            let long = |attribute: &Attribute| attribute.value.len() > LONGEST_ATTRIBUTE;
+            for attribute in node.attrs().into_iter().filter(long) {
+                node.remove_attr(&attribute.name.local);
+            }
+        }
+    }
+}
+
+/// Writes links out in full, as they are in an article: so they can be followed.
+fn make_absolute(document: &Document, url: &str) {
+    let Ok(base) = Url::parse(url) else { return };
+    for link in document.select("a[href]").nodes() {
+        if let Some(url) = link.attr("href").and_then(|href| base.join(&href).ok()) {
+            link.set_attr("href", url.as_str());
+        }
+    }
+}
+
+fn parse(html: &str, abandoned: &CancellationToken) -> Result<Document> {
     let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let options = ParseOpts { tree_builder, ..ParseOpts::default() };
     let mut parser = html5ever::parse_document(Document::default(), options);
@@ -80,6 +133,7 @@ fn parse(html: &str) -> Result<Document> {
         if started.elapsed() > LONGEST {
             return Err(too_much("it takes too long to read"));
         }
+        go_on(abandoned)?;
         if nodes > next_look {
             check_depth(document)?;
             next_look = nodes + LOOK_AFTER;
@@ -120,5 +174,37 @@ fn check_depth(document: &Document) -> Result<()> {
             depth -= 1;
             node = parent;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What writes a tree down looks from each special character to the end of its text or attribute, so
+    /// that its work grows with the square of their length.
+    #[test]
+    fn nothing_long_is_left_to_be_written_down() {
+        let (text, value) = ("&©".repeat(100_000), "&".repeat(5_000));
+        let page = format!("<p id='{value}' class='a'>{text}<b>end</b></p>");
+        let document = parse(&page, &CancellationToken::new()).unwrap();
+        shorten(&document);
+        let texts: Vec<usize> = document
+            .root()
+            .descendants()
+            .iter()
+            .filter(|node| node.is_text())
+            .map(|node| node.text().len())
+            .collect();
+        assert!(texts.len() > 50 && texts.iter().all(|length| *length <= PIECE), "{texts:?}");
+        assert_eq!(document.select("p").text().to_string(), format!("{text}end"));
+        assert_eq!((document.select("p").attr("id"), document.select("p").has_attr("class")), (None, true));
+    }
+
+    #[test]
+    fn reading_ends_once_nobody_waits_for_it() {
+        let abandoned = CancellationToken::new();
+        abandoned.cancel();
+        assert!(page("<p>text</p>", "http://a.example/", &abandoned).is_err());
     }
 }

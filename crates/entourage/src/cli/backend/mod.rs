@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use entourage_engine::{Entry, FoundDamage, JobRecord, ReceiverRecord, Seen, Signal, UsageQuery};
 use entourage_llm::MODEL_VARIABLE;
+use entourage_tools::FilesSettings;
 use entourage_types::{
     Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, Intervention, Owner, Question, QuestionId,
     Session, Usage, UsageRow,
@@ -174,7 +175,7 @@ pub(crate) async fn local_files(settings: &mut entourage::Settings, files: Optio
     if let Some(running) = Running::find(&settings.data).await {
         return Err(running.in_the_way("--files"));
     }
-    settings.tools.files = Some(files.clone());
+    settings.tools.files = Some(FilesSettings::new(files));
     Ok(())
 }
 

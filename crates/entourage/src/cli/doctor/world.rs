@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use entourage::Settings;
 use entourage_llm::Provider;
-use entourage_tools::{Files, McpServer, SearchBackend};
+use entourage_tools::{Files, McpServer, Owners, SearchBackend};
 
 use super::{Finding, broken, good, remark};
 
@@ -76,11 +76,16 @@ pub(super) fn search(settings: &Settings) -> Finding {
 
 /// Whether the directory that agents may read is there.
 pub(super) fn files(settings: &Settings) -> Finding {
-    let Some(files) = &settings.tools.files else {
+    let Some(files) = entourage::tool_settings(settings).files else {
         return good("files", "agents read no files; `run --files DIR` lets them");
     };
-    match Files::new(files).check() {
-        Ok(()) => good("files", format!("agents may read {}", files.display())),
+    let path = files.path.display().to_string();
+    let whose = match &files.owners {
+        Some(Owners::Only(_)) => "some owners' agents",
+        Some(Owners::All) | None => "agents",
+    };
+    match Files::of(files).check() {
+        Ok(()) => good("files", format!("{whose} may read {path}")),
         Err(error) => broken("files", error.to_string()),
     }
 }

@@ -8,7 +8,7 @@ mod show;
 use clap::{Args, Subcommand};
 use entourage::Settings;
 use entourage_engine::kinds::Severity;
-use entourage_tools::{Settings as Tools, builtin};
+use entourage_tools::{FilesSettings, Settings as Tools, builtin};
 
 pub(crate) use in_use::Used;
 
@@ -83,7 +83,8 @@ async fn list(globals: &Globals, settings: &Settings) -> Result<Exit> {
 fn check(globals: &Globals, settings: &Settings) -> Result<Exit> {
     let (kinds, mut findings) = entourage::loaded_kinds(settings)?;
     // Files are set up by whoever runs a task, so their tools count as there.
-    let toolbox = builtin(Tools { files: Some(settings.data.clone()), ..settings.tools.clone() });
+    let toolbox =
+        builtin(Tools { files: Some(FilesSettings::new(&settings.data)), ..settings.tools.clone() });
     findings.extend(kinds.check(&toolbox.names().collect::<Vec<_>>()));
     for finding in &findings {
         if globals.json { out::json(finding)? } else { out::result(finding)? }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use self::{brave::Brave, searxng::Searxng, tavily::Tavily};
 use super::client::{Lazy, build, builder, causes};
-use crate::{Caller, Context, Done, Effect, Error, Outcome, Result, Tool, parse, spec_of};
+use crate::{Caller, Context, Done, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
 
 const NAME: &str = "web_search";
 const LIMIT: usize = 5;
@@ -202,11 +202,16 @@ impl Tool for WebSearch {
         Effect::Pure
     }
 
+    fn source(&self) -> Source {
+        Source::Public
+    }
+
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {
         let Arguments { query, limit } = parse(NAME, arguments)?;
         let hits = self.search(&query, limit.unwrap_or(LIMIT).clamp(1, LIMIT_MOST)).await?;
         if hits.is_empty() {
-            return Ok(Outcome::text(format!("Nothing found for `{query}`. Try other or fewer words.")));
+            // The agent's own words are not repeated: what stands here comes from the web alone.
+            return Ok(Outcome::text("Nothing found. Try other or fewer words."));
         }
         let lines: Vec<String> = hits.iter().enumerate().map(|(at, hit)| line(at + 1, hit)).collect();
         Ok(Outcome::Done(Done {

@@ -1,0 +1,172 @@
+//! Addresses that only an agent chose: what stands in one is told to its host, so that text which an
+//! agent has read can have it tell a stranger what else it has read. Whether private data was read, and
+//! who gave an address, follows from the transcripts of the whole tree: agents tell each other.
+
+use entourage_store::{AgentQuery, ItemQuery, Page};
+use entourage_tools::{Address, Source};
+use entourage_types::{AgentId, Author, Item, ItemBody, Scope};
+
+use super::{Result, Run};
+
+/// Rows read at once.
+const PAGE: u32 = 500;
+
+/// What is on record of an address.
+#[derive(Debug, Clone, Copy, Default)]
+struct Record {
+    /// Private data was read.
+    private: bool,
+    /// A person, a page or a search result gave it.
+    given: bool,
+}
+
+impl Run<'_> {
+    /// Whether private data was read in this tree, and nobody but its agents chose this address.
+    pub(super) async fn is_invented(&self, address: &Address) -> Result<bool> {
+        let needles = needles(address);
+        // Here stands what the store has not got yet, and mostly the address itself.
+        let mut record = Record::default();
+        self.weigh(&self.items, &needles, &mut record);
+        if record.given {
+            return Ok(false);
+        }
+        for agent in self.tree().await? {
+            let mut from = 0;
+            loop {
+                let query = ItemQuery::of(agent, from, PAGE);
+                let items = self.house.inner.store.items(&self.scope(), query).await?;
+                self.weigh(&items, &needles, &mut record);
+                if record.given {
+                    return Ok(false);
+                }
+                match items.last().filter(|_| items.len() == PAGE as usize) {
+                    Some(last) => from = last.seq + 1,
+                    None => break,
+                }
+            }
+        }
+        Ok(record.private)
+    }
+
+    fn weigh(&self, items: &[Item], needles: &[&str], record: &mut Record) {
+        let gives = |text: &str| needles.iter().any(|needle| gives(text, needle));
+        for item in items {
+            match &item.body {
+                ItemBody::Message(message) if message.from == Author::User => {
+                    record.given |= gives(&message.text);
+                }
+                ItemBody::Output(output) => match self.house.inner.offers.source(&output.tool) {
+                    // What failed may repeat what it was given.
+                    Some(Source::Public | Source::Person) => {
+                        record.given |= !output.error && gives(&output.text);
+                    }
+                    Some(Source::Private) => record.private = true,
+                    Some(Source::Agents) => {}
+                    // An agent's own tool, or one that was there once; or one that never was.
+                    None => record.private |= !output.error,
+                },
+                _ => {}
+            }
+        }
+    }
+
+    /// All agents of the tree, those that were deleted included.
+    async fn tree(&self) -> Result<Vec<AgentId>> {
+        let mut agents: Vec<AgentId> = Vec::new();
+        loop {
+            let after = agents.last().map(ToString::to_string);
+            let page = Page { after, limit: PAGE, newest_first: false };
+            let query = AgentQuery { root: Some(self.agent.root), page, ..AgentQuery::default() };
+            let found = self.house.inner.store.agents(&self.scope(), query).await?;
+            agents.extend(found.iter().map(|agent| agent.id));
+            if found.len() < PAGE as usize {
+                return Ok(agents);
+            }
+        }
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::from(&self.agent.owner)
+    }
+}
+
+/// How an address may stand in a text: as the agent wrote it or as it is sent, with any scheme or
+/// none, as people write it.
+fn needles(address: &Address) -> [&str; 2] {
+    [&*address.url, &*address.written].map(|url| {
+        let url = url.split('#').next().unwrap_or_default();
+        url.split_once("://").map_or(url, |(_, rest)| rest).trim_end_matches('/')
+    })
+}
+
+/// Whether an address stands in a text as a whole. Letters count as they are: their case alone could
+/// say something.
+fn gives(text: &str, needle: &str) -> bool {
+    !needle.is_empty()
+        && text.match_indices(needle).any(|(at, _)| {
+            let before = text[..at].chars().next_back();
+            let begins = before.is_none_or(|c| !c.is_alphanumeric() && !"-._~%@&=+$".contains(c));
+            begins && ends(&text[at + needle.len()..])
+        })
+}
+
+/// Whether an address is over where this text begins.
+fn ends(rest: &str) -> bool {
+    let rest = rest.strip_prefix('/').unwrap_or(rest);
+    let mut rest = rest.chars();
+    match rest.next() {
+        None | Some('#') => true,
+        // The end of a sentence.
+        Some('.' | ',' | ';' | ':' | '!' | '?') => {
+            rest.next().is_none_or(|c| c.is_whitespace() || "\"')".contains(c))
+        }
+        Some(c) => c.is_whitespace() || "\"'`<>()[]{}|\\^*".contains(c),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(text: &str, url: &str) -> bool {
+        let (url, host) = (url.to_owned(), String::new());
+        needles(&Address { written: url.clone(), url, host }).iter().any(|needle| gives(text, needle))
+    }
+
+    #[test]
+    fn an_address_is_given_by_a_text_in_which_it_stands_as_a_whole() {
+        let url = "https://example.com/docs?page=2";
+        for text in [
+            "https://example.com/docs?page=2",
+            "See example.com/docs?page=2.",
+            "[docs](http://example.com/docs?page=2)",
+            "<https://example.com/docs?page=2>, and more",
+            "example.com/docs?page=2#top",
+            "`example.com/docs?page=2`",
+            "Is it example.com/docs?page=2?",
+        ] {
+            assert!(given(text, url), "{text}");
+        }
+        for text in [
+            "",
+            "example.com",
+            "https://example.com/docs",
+            "https://example.com/docs?page=22",
+            "https://example.com/docs?page=2&secret=1",
+            "https://example.com/docs?page=2.5",
+            "https://notexample.com/docs?page=2",
+            "https://me@example.com/docs?page=2",
+            "https://example.org/docs?page=2",
+            "https://example.com/Docs?page=2",
+        ] {
+            assert!(!given(text, url), "{text}");
+        }
+        for (text, url) in [
+            ("Look at example.com", "https://example.com/"),
+            ("Look at https://example.com/ now", "http://example.com/"),
+            ("example.com/docs/", "https://example.com/docs"),
+        ] {
+            assert!(given(text, url), "{text}");
+        }
+    }
+}

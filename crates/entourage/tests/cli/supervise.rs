@@ -1,0 +1,78 @@
+//! MCP servers of this machine end with the program that started them, whatever they do about it.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
+
+use crate::place::Place;
+
+/// A server that reads nothing, is deaf to signals that ask, and has started one with a session of its
+/// own; it says who they are.
+const STUBBORN: &str = "trap '' TERM HUP INT; setsid sleep 1000 & echo $$; \
+                        while ! pgrep -s $! >/dev/null; do :; done; echo $!; while :; do sleep 1000; done";
+
+/// How long they may take to be gone.
+const SOON: Duration = Duration::from_secs(20);
+
+/// Starts it, and returns the supervisor and those below it.
+fn started(place: &Place) -> (Child, Vec<String>) {
+    let mut command = place.process(&["supervise", "--", "sh", "-c", STUBBORN]);
+    let mut supervisor = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("starts");
+    let lines = BufReader::new(supervisor.stdout.take().expect("piped")).lines();
+    let below: Vec<String> = lines.take(2).map(|line| line.expect("says who it is")).collect();
+    assert_eq!(below.iter().filter(|pid| runs(pid)).count(), 2, "{below:?}");
+    (supervisor, below)
+}
+
+/// Whether a process is there, and not only as what its parent has not yet heard of.
+fn runs(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+fn all_gone(mut supervisor: Child, below: &[String]) {
+    let begun = Instant::now();
+    while supervisor.try_wait().expect("can be asked").is_none() {
+        assert!(begun.elapsed() < SOON, "the supervisor stays");
+        std::thread::yield_now();
+    }
+    assert!(below.iter().all(|pid| !runs(pid)), "{below:?}");
+}
+
+/// As when the program is killed, whatever by: the system closes what it held.
+#[test]
+fn whatever_a_server_started_is_gone_once_its_input_has_ended() {
+    let place = Place::new();
+    let (mut supervisor, below) = started(&place);
+    drop(supervisor.stdin.take());
+    all_gone(supervisor, &below);
+}
+
+#[test]
+fn whatever_a_server_started_is_gone_once_its_supervisor_is_told_to_end() {
+    let place = Place::new();
+    let (supervisor, below) = started(&place);
+    let told = std::process::Command::new("kill").arg(supervisor.id().to_string()).status();
+    assert!(told.expect("there is such a command").success());
+    all_gone(supervisor, &below);
+}
+
+/// What a server says and hears goes through, and its end is the supervisor's.
+#[test]
+fn a_server_under_a_supervisor_hears_and_says_what_it_would_without() {
+    use std::io::Write;
+
+    let place = Place::new();
+    let mut command =
+        place.process(&["supervise", "--", "sh", "-c", "read line; echo \"heard $line\"; exit 7"]);
+    let mut supervisor = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("starts");
+    let input = supervisor.stdin.as_mut().expect("piped");
+    input.write_all(b"hello\n").expect("is read");
+    input.flush().expect("is read");
+    let mut line = String::new();
+    BufReader::new(supervisor.stdout.take().expect("piped")).read_line(&mut line).expect("says it");
+    assert_eq!((line.as_str(), supervisor.wait().expect("ends").code()), ("heard hello\n", Some(7)));
+}

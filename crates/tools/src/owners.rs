@@ -1,0 +1,42 @@
+//! Whose agents may use what the operator has set up with files and credentials of their own.
+
+use std::collections::BTreeSet;
+
+use entourage_types::Owner;
+use serde::Deserialize;
+
+/// Whose agents may use something: a list of owners, in which `*` stands for all.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "Vec<String>")]
+pub enum Owners {
+    /// Everybody's.
+    All,
+    /// Those of these owners.
+    Only(BTreeSet<Owner>),
+}
+
+impl Owners {
+    /// The operator's alone.
+    #[must_use]
+    pub fn operator() -> Self {
+        Self::Only([Owner::local()].into())
+    }
+
+    /// Whether this owner's agents are among them.
+    #[must_use]
+    pub fn include(&self, owner: &Owner) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(owners) => owners.contains(owner),
+        }
+    }
+}
+
+impl From<Vec<String>> for Owners {
+    fn from(names: Vec<String>) -> Self {
+        if names.iter().any(|name| name == "*") {
+            return Self::All;
+        }
+        Self::Only(names.into_iter().map(Owner::new).collect())
+    }
+}
