@@ -106,3 +106,16 @@ fn what_is_approved_is_the_call_itself() {
     assert!(ended.stderr.contains(asked), "{ended:?}");
     assert!(ended.stderr.contains(r#""content": "a\n? boss asks: b""#), "its line end is none: {ended:?}");
 }
+
+/// What an error repeats cannot pass for a line of the log's own.
+#[test]
+fn a_line_of_the_log_stays_one_line_whatever_is_repeated_in_it() {
+    let place = Place::new();
+    place.write(
+        "data/entourage.toml",
+        "[[tools.mcp]]\nname = \"x\"\ncommand = \"no\\n2026-01-01T00:00:00Z ERROR forged\"\n",
+    );
+    let ended = place.entourage(&["--model", "rehearsal", "-vv", "run", "Look."]);
+    assert!(ended.stderr.contains("cannot be reached (no"), "{ended:?}");
+    assert!(ended.stderr.lines().all(|line| !line.starts_with("2026-01-01")), "{ended:?}");
+}

@@ -36,7 +36,9 @@ impl Connection {
             .map_err(|why| {
                 let (name, from) = (&settings.name, described(&settings.transport));
                 let why = Secrets::of(&settings.transport).strike(&why);
-                Error::Failed(format!("the MCP server `{name}` cannot be reached ({from}): {why}"))
+                let whole = format!("the MCP server `{name}` cannot be reached ({from}): {why}");
+                // On one line, whatever the server says.
+                Error::Failed(whole.split_whitespace().collect::<Vec<_>>().join(" "))
             })
     }
 
