@@ -8,7 +8,7 @@ pub enum Source {
     Agents,
     /// The person whose agents they are.
     Person,
-    /// What anybody may read, on the public web.
+    /// What anybody may read, on the public web, and nothing of what the agent wrote itself.
     Public,
     /// Anything else: files, connected servers, what a program of your own looks up.
     Private,
