@@ -184,7 +184,7 @@ async fn a_conversational_kind_stops_once_it_has_spoken() {
 async fn a_tool_is_offered_to_the_owners_that_it_serves_alone() {
     let files = tempfile::tempdir().unwrap();
     std::fs::write(files.path().join("a.txt"), "read").unwrap();
-    let settings = FilesSettings { owners: Some(Owners::operator()), ..FilesSettings::new(files.path()) };
+    let settings = FilesSettings { owners: Some(Owners::operator(None)), ..FilesSettings::new(files.path()) };
     let tools = Toolbox::new().with(ReadFile::new(Files::of(settings))).with(Wait);
     let model = ScriptedModel::deciding(|request| {
         Some(Ok(match request.messages.len() {

@@ -14,7 +14,7 @@ use entourage_engine::{
 use entourage_llm::{Choice, MODEL_VARIABLE, Rehearsal, choose};
 use entourage_server::Auth;
 use entourage_store_sqlite::{Durability, SqliteStore};
-use entourage_tools::{Files, Problem, Toolbox, builtin, connect_all};
+use entourage_tools::{Files, Owners, Problem, Toolbox, builtin, connect_all};
 use tokio::task::JoinSet;
 
 use crate::{
@@ -207,9 +207,9 @@ pub fn tool_settings(settings: &Settings) -> entourage_tools::Settings {
     for server in &mut tools.mcp {
         server.supervisor.clone_from(&settings.supervisor);
     }
-    match settings.server.auth {
+    match &settings.server.auth {
         Auth::None => tools,
-        Auth::Jwt(_) => tools.shared(),
+        Auth::Jwt(jwt) => tools.shared(&Owners::operator(jwt.operator.as_deref())),
     }
 }
 
@@ -289,6 +289,8 @@ mod tests {
         assert_eq!(whose("tools.files = \"/srv\"", "ann"), both, "nobody says who they are");
         let alone = format!("tools.files = \"/srv\"\n{jwt}");
         assert_eq!((whose(&alone, "ann"), whose(&alone, "local")), (vec![], both.map(String::from).to_vec()));
+        let named = format!("{alone}operator = \"ann\"\n");
+        assert_eq!((whose(&named, "ann"), whose(&named, "bob")), (both.map(String::from).to_vec(), vec![]));
         let shared = format!("tools.files = {{ path = \"/srv\", owners = [\"ann\"] }}\n{jwt}");
         assert_eq!((whose(&shared, "ann"), whose(&shared, "bob")), (both.map(String::from).to_vec(), vec![]));
         let all = format!("tools.files = {{ path = \"/srv\", owners = [\"*\"] }}\n{jwt}");
@@ -304,7 +306,7 @@ mod tests {
             settings.mcp.iter().map(|server| server.owners.as_ref().is_none_or(|o| o.include(&ann))).collect()
         };
         assert_eq!(owners(tool_settings(&settings)), [true, true]);
-        assert_eq!(owners(settings.tools.shared()), [false, true]);
+        assert_eq!(owners(settings.tools.shared(&Owners::operator(None))), [false, true]);
     }
 
     #[test]

@@ -26,10 +26,10 @@ impl Settings {
     /// The settings of a house that several owners share: what reaches the operator's files, or acts
     /// with the operator's credentials, is the operator's alone unless the settings say whose it is.
     #[must_use]
-    pub fn shared(mut self) -> Self {
+    pub fn shared(mut self, operator: &Owners) -> Self {
         let owners = self.mcp.iter_mut().map(|server| &mut server.owners);
         for owners in owners.chain(self.files.as_mut().map(|files| &mut files.owners)) {
-            owners.get_or_insert_with(Owners::operator);
+            owners.get_or_insert_with(|| operator.clone());
         }
         self
     }

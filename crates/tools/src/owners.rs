@@ -16,10 +16,10 @@ pub enum Owners {
 }
 
 impl Owners {
-    /// The operator's alone.
+    /// The operator's alone: those of whoever works at the machine, and of the one who is named so.
     #[must_use]
-    pub fn operator() -> Self {
-        Self::Only([Owner::local()].into())
+    pub fn operator(named: Option<&str>) -> Self {
+        Self::Only(named.map(Owner::new).into_iter().chain([Owner::local()]).collect())
     }
 
     /// Whether this owner's agents are among them.

@@ -354,6 +354,7 @@ async fn files_serve_the_owners_that_they_are_for() {
     assert_eq!(serves(None), [true, true]);
     assert_eq!(serves(Some(vec!["*".to_owned()].into())), [true, true]);
     assert_eq!(serves(Some(vec!["ann".to_owned()].into())), [true, false]);
-    assert_eq!(serves(Some(Owners::operator())), [false, true]);
+    assert_eq!(serves(Some(Owners::operator(None))), [false, true]);
+    assert_eq!(serves(Some(Owners::operator(Some("ann")))), [true, true]);
     assert_eq!(serves(Some(vec![].into())), [false, false]);
 }
