@@ -75,7 +75,7 @@ impl Run<'_> {
         let mut agents: Vec<AgentId> = Vec::new();
         loop {
             let after = agents.last().map(ToString::to_string);
-            let page = Page { after, limit: PAGE, newest_first: false };
+            let page = Page { after, limit: PAGE, ..Page::default() };
             let query = AgentQuery { root: Some(self.agent.root), page, ..AgentQuery::default() };
             let found = self.house.inner.store.agents(&self.scope(), query).await?;
             agents.extend(found.iter().map(|agent| agent.id));
