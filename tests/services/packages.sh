@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Packs a binary into a wheel and an npm package, installs each into an empty place, and has it do a task there
+# with the rehearsal for a model: packages.sh BINARY. What the machine cannot do is skipped loudly.
+# Ends with a line "packages: N passed, N failed, N skipped".
+set -uo pipefail
+BINARY=$(realpath "${1:?packages.sh BINARY}")
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+WORK=$(mktemp -d); trap 'rm -rf "$WORK"' EXIT
+passed=0 failed=0 skipped=0
+
+works() {   # works PROGRAM: it answers from a file, and the note is on disk
+  mkdir -p "$WORK/papers" && echo "The keyword is marzipan." >"$WORK/papers/README.md"
+  rm -rf "$WORK/data"
+  env -i PATH="$PATH" HOME="$WORK" ENTOURAGE_MODEL=rehearsal ENTOURAGE_DATA="$WORK/data" \
+    "$1" run "What is the keyword?" --files "$WORK/papers" --quiet | grep -q marzipan && [ -s "$WORK/data/entourage.db" ]
+}
+wheel() {
+  local file
+  file=$(bash packaging/build.sh "$BINARY" "$WORK" wheel) || return
+  python3 -m venv "$WORK/venv" && "$WORK/venv/bin/pip" install --quiet --no-index --disable-pip-version-check "$file" &&
+    works "$WORK/venv/bin/entourage"
+}
+npm_package() {
+  local file
+  file=$(bash packaging/build.sh "$BINARY" "$WORK" npm) || return
+  mkdir -p "$WORK/prefix" &&
+    npm install --prefix "$WORK/prefix" --offline --no-audit --no-fund --loglevel=error "$file" &&
+    works "$WORK/prefix/node_modules/.bin/entourage"
+}
+try() {   # try WHAT FUNCTION PROGRAM...: PROGRAMs are what it needs of the machine
+  local what=$1 function=$2 program; shift 2
+  for program in "$@"; do
+    if ! command -v "$program" >/dev/null; then
+      skipped=$((skipped + 1)); echo "SKIPPED: $what: '$program' is not installed" >&2; return
+    fi
+  done
+  if "$function"; then passed=$((passed + 1)); echo "PASSED: $what"; else failed=$((failed + 1)); echo "FAILED: $what"; fi
+}
+
+try "a wheel in an empty environment" wheel python3
+try "an npm package in an empty prefix" npm_package npm node
+echo "packages: $passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
