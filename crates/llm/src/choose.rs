@@ -15,6 +15,8 @@ pub const MODEL_VARIABLE: &str = "ENTOURAGE_MODEL";
 pub struct Choice {
     /// The model behind the house.
     pub model: Arc<dyn Model>,
+    /// The same, with the providers that can be asked what they offer.
+    pub router: Arc<Router>,
     /// The name for requests that give none: `provider::name`, or `rehearsal`.
     pub default_model: String,
     /// A sentence on why it is this one.
@@ -71,7 +73,13 @@ pub async fn choose(settings: Settings, env: impl Fn(&str) -> Option<String>) ->
 
 fn chosen(settings: Settings, default: String, why: String, tried: Vec<Tried>) -> Result<Choice> {
     let model = Arc::new(Router::new(settings, default.clone())?);
-    Ok(Choice { model, default_model: default, why, tried })
+    Ok(Choice {
+        model: Arc::clone(&model) as Arc<dyn Model>,
+        router: model,
+        default_model: default,
+        why,
+        tried,
+    })
 }
 
 /// What the operator names, and where.

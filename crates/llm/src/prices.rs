@@ -7,22 +7,23 @@ use std::{
 
 use entourage_types::{Cost, Usage};
 use genai_prices::{PriceRequest, UsageKey};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Provider;
 
 /// The price of one model, in US dollars per million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Prompt tokens.
+    /// US dollars for a million prompt tokens.
     pub input: f64,
-    /// Tokens the model writes.
+    /// US dollars for a million tokens that the model writes.
     pub output: f64,
-    /// Prompt tokens read from the cache; as [`Self::input`] by default.
+    /// The same for prompt tokens read from the cache; as `input` by default.
     #[serde(default)]
     pub cached: Option<f64>,
-    /// Prompt tokens written to the cache; as [`Self::input`] by default.
+    /// The same for prompt tokens written to the cache; as `input` by default.
     #[serde(default)]
     pub cache_written: Option<f64>,
 }

@@ -1,5 +1,6 @@
 //! What is known about a model before it is asked: a table, and a guess from its name's size.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Provider;
@@ -17,14 +18,15 @@ pub struct Profile {
 }
 
 /// What an operator knows better.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProfileSettings {
-    /// See [`Profile::native_tools`].
+    /// Whether it uses several tools in a row reliably; otherwise tools are offered as a schema of next
+    /// actions. By default, what a table says or the size in the name suggests.
     pub native_tools: Option<bool>,
-    /// See [`Profile::context_window`].
+    /// How many tokens of prompt and answer it holds.
     pub context_window: Option<u32>,
-    /// See [`Profile::max_output`].
+    /// The most tokens of one answer.
     pub max_output: Option<u32>,
 }
 

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{Arc, PoisonError, RwLock},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -73,6 +74,21 @@ impl Router {
         }
         let profiles = settings.profiles;
         Ok(Self { default, fallback, summary, prices, lanes, profiles, known: RwLock::default() })
+    }
+
+    /// The providers that can be asked.
+    pub fn providers(&self) -> impl Iterator<Item = Provider> + '_ {
+        self.lanes.keys().copied()
+    }
+
+    /// The models that a provider offers; see [`ProviderModel::offered`].
+    ///
+    /// # Errors
+    /// As of a call, and [`Error::Configuration`] for a provider that is not configured.
+    pub async fn offered(&self, provider: Provider, limit: Duration) -> Result<Option<Vec<String>>> {
+        let lane = self.lanes.get(&provider);
+        let lane = lane.ok_or_else(|| Error::Configuration(format!("{provider} is not configured")))?;
+        lane.native.inner().offered(limit).await
     }
 
     fn lane(&self, model: &str) -> Result<&Lane> {

@@ -2,13 +2,14 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::Deserialize;
 
 use crate::{Price, ProfileSettings, Provider};
 
 /// What an operator may set about models.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// The model of every kind that names none, as `provider::name`, or `rehearsal`.
@@ -18,7 +19,8 @@ pub struct Settings {
     /// The model that sums up what has become long or old, a cheap one; the model that an agent
     /// itself uses when none is set.
     pub summary: Option<String>,
-    /// The providers, by name.
+    /// The providers, by name: `anthropic`, `openai`, `openai_resp`, `openrouter`, `ollama`, `compatible`.
+    #[schemars(with = "BTreeMap<String, Connection>")]
     pub providers: BTreeMap<Provider, Connection>,
     /// Prices that the bundled table does not know, or has wrong, by `provider::name`.
     pub prices: BTreeMap<String, Price>,
@@ -29,12 +31,13 @@ pub struct Settings {
 }
 
 /// How to reach one provider.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Connection {
     /// Its address, such as `http://127.0.0.1:8080/v1`; the provider's own by default.
     pub base_url: Option<String>,
     /// Its key; read from the environment when not set here.
+    #[schemars(with = "Option<String>")]
     pub key: Option<SecretString>,
     /// At most this many calls to one of its models at once; 10 by default with Ollama, which is one
     /// machine, and 1,000 with the others.
@@ -42,9 +45,10 @@ pub struct Connection {
     /// At most this many requests to one of its models in any minute; as many as it takes when not
     /// set.
     pub requests_per_minute: Option<u32>,
-    /// How many seconds its answer may take to begin; 60 by default.
+    /// How many seconds its answer may take to begin. An attempt that takes longer counts as failed and is made
+    /// again.
     pub header_seconds: f64,
-    /// How many seconds of silence an answer under way may have; 60 by default.
+    /// How many seconds of silence an answer under way may have, before the attempt counts as failed.
     pub silence_seconds: f64,
 }
 
@@ -81,14 +85,14 @@ fn seconds(seconds: f64) -> Duration {
 }
 
 /// Where local servers are looked for.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Local {
-    /// Ollama.
+    /// Where Ollama is looked for.
     pub ollama: String,
-    /// llama.cpp's server, or any other with `/v1/models`.
+    /// Where llama.cpp's server is looked for, or any other with `/v1/models`.
     pub compatible: String,
-    /// How many milliseconds they may take to answer, since a start waits for them; 150 by default.
+    /// How many milliseconds they may take to answer, since a start waits for them.
     pub wait_ms: u64,
 }
 

@@ -5,6 +5,7 @@ mod choice;
 mod faults;
 mod gate;
 mod next_action;
+mod offered;
 mod prices;
 mod profile;
 mod rehearsal;

@@ -139,6 +139,30 @@ async fn a_researcher_reads_fetches_and_notes() {
 }
 
 #[tokio::test]
+async fn without_a_list_it_reads_the_file_that_it_is_told_of() {
+    let output = |_: &str, arguments: &Value| format!("contents of {}", arguments["path"]);
+    let (made, reply) = run(named(&["read_file"]), &mut says("Read `docs/one.md`."), output).await;
+    assert_eq!(made, [("read_file".into(), json!({"path": "docs/one.md"}))]);
+    assert!(reply.text.contains("contents of \"docs/one.md\""), "{}", reply.text);
+}
+
+#[tokio::test]
+async fn a_peers_answer_is_passed_on_and_cut_where_a_sentence_ends() {
+    let long = "The first sentence is of some length and says what there is to say. ".repeat(8);
+    let tools = named(&["read_file"]);
+    let (_, reply) = run(tools, &mut says("Read one.md"), |_, _| long.clone()).await;
+    assert!(reply.text.ends_with("what there is to say.…"), "{}", reply.text);
+    let mut messages = says("Read one.md");
+    let (_, passed) = run(vec![send_message(&["writer"])], &mut messages, |_, _| reply.text.clone()).await;
+    assert!(
+        passed.text.contains("The writer was asked, and answered:\n\nAsked: Read one.md"),
+        "{}",
+        passed.text
+    );
+    assert!(!passed.text.contains("> >"), "{}", passed.text);
+}
+
+#[tokio::test]
 async fn whatever_the_tools_and_whatever_they_return_it_ends() {
     let all = [
         "ask_user",

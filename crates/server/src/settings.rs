@@ -6,36 +6,42 @@ use std::{
     time::Duration,
 };
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 use crate::{Auth, WebhookSender};
 
 /// How a house is served.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Where to listen; see [`bind`](crate::bind).
+    /// The address to listen at; any other than a loopback one needs `server.auth`.
+    #[schemars(with = "String")]
     pub bind: SocketAddr,
-    /// Who may come in.
+    /// Who may come in: anyone on this machine, unless `[server.auth.jwt]` says how tokens are signed.
     pub auth: Auth,
     /// How many connections are served at once; as many as half of the files that the process may open,
     /// and 10,000 at most, unless given. One address has three quarters of them at most; those without a
     /// request give way.
     pub connections: Option<usize>,
-    /// How long the head of a request may take to arrive, and how long a connection may have none; in a
-    /// file, seconds.
+    /// How long the head of a request may take to arrive, and how long a connection may have none; in
+    /// seconds.
     #[serde(deserialize_with = "seconds")]
+    #[schemars(with = "u64")]
     pub header_timeout: Duration,
-    /// How long the body of a request may take to arrive; in a file, seconds.
+    /// How long the body of a request may take to arrive; in seconds.
     #[serde(deserialize_with = "seconds")]
+    #[schemars(with = "u64")]
     pub body_timeout: Duration,
     /// The largest request body that is taken, in bytes.
     pub body_limit: usize,
-    /// How often a silent stream of events says that it is alive; in a file, seconds.
+    /// How often a silent stream of events says that it is alive; in seconds.
     #[serde(deserialize_with = "seconds")]
+    #[schemars(with = "u64")]
     pub heartbeat: Duration,
-    /// How long requests under way may take to end once the server shall stop; in a file, seconds.
+    /// How long requests under way may take to end once the server shall stop; in seconds.
     #[serde(deserialize_with = "seconds")]
+    #[schemars(with = "u64")]
     pub grace: Duration,
     /// Whether `/metrics` needs a token, where tokens are needed at all.
     pub metrics_need_token: bool,

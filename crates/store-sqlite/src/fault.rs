@@ -3,6 +3,10 @@
 use entourage_store::Error;
 use rusqlite::ErrorCode;
 
+/// What to do about a file that does not read back.
+pub(crate) const DAMAGED: &str = "The file is damaged. Stop every program that works on it, move it and its `-wal` \
+                                  file away, and put a copy that `entourage backup` wrote in its place";
+
 /// What functions on a connection return.
 pub(crate) type Result<T> = std::result::Result<T, Fault>;
 
@@ -42,7 +46,7 @@ impl From<Fault> for Error {
         match (&error, error.sqlite_error_code()) {
             (_, Some(ErrorCode::DiskFull)) => Self::DiskFull(error.to_string()),
             (_, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) => {
-                Self::Database(format!("{error}. The file is damaged: put a copy of it back"))
+                Self::Database(format!("{error}. {DAMAGED}"))
             }
             (_, Some(ErrorCode::ReadOnly)) => {
                 Self::Database(format!("{error}. Make the database and its directory writable"))

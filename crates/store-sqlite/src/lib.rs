@@ -15,6 +15,7 @@ mod entities;
 mod events;
 mod fault;
 mod group;
+mod health;
 mod inbox;
 mod items;
 mod known;
@@ -52,6 +53,7 @@ use tempfile::TempDir;
 use tokio::sync::broadcast;
 
 pub use copy::{Copied, copy};
+pub use health::damage;
 
 use crate::{group::Hints, lock::Lock, readers::Readers, writer::Writer};
 

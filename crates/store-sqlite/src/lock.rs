@@ -20,8 +20,14 @@ pub(crate) struct Lock {
 pub(crate) fn take(path: &Path) -> Result<Lock> {
     let unusable = |why: String| Error::Unusable { path: path.display().to_string(), why };
     let beside = beside(path);
-    let mut file = private(&beside)
-        .map_err(|error| unusable(format!("{} cannot be written: {error}", beside.display())))?;
+    let mut file = private(&beside).map_err(|error| {
+        unusable(format!(
+            "{} cannot be written: {error}. Reading takes this lock, too, and SQLite writes beside the file \
+             meanwhile: make the directory writable, or copy the database into one that is, and name that \
+             with --data",
+            beside.display()
+        ))
+    })?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {

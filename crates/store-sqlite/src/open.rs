@@ -15,7 +15,11 @@ use rusqlite::{
     trace::{TraceEvent, TraceEventCodes},
 };
 
-use crate::{Durability, fault::Fault, migrate};
+use crate::{
+    Durability,
+    fault::{DAMAGED, Fault},
+    migrate,
+};
 
 /// Statements kept prepared on each connection: more than there are.
 const STATEMENTS: usize = 128;
@@ -124,6 +128,9 @@ fn ours(path: &Path, connection: &Connection) -> Result<u32> {
         Ok(None) => "it is the database of another program. Move it away, or name another --data directory",
         Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) => {
             "it is not a database. Move it away, or name another --data directory"
+        }
+        Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseCorrupt) => {
+            return Err(unusable(path, format!("{error}. {DAMAGED}")));
         }
         Err(error) => return Err(unusable(path, error)),
     };

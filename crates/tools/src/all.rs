@@ -1,5 +1,6 @@
 //! All first tools in one box.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::{
@@ -9,7 +10,7 @@ use crate::{
 };
 
 /// What the tools of a house need to know.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// The web search.
@@ -18,7 +19,7 @@ pub struct Settings {
     pub fetch: FetchSettings,
     /// The one directory that `list_files` and `read_file` read; no such tools without it.
     pub files: Option<FilesSettings>,
-    /// The MCP servers, for [`connect_all`](crate::connect_all).
+    /// The MCP servers, one table each.
     pub mcp: Vec<McpSettings>,
 }
 

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use entourage_types::Owner;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Whose agents may use something: a list of owners, in which `*` stands for all.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(from = "Vec<String>")]
+#[schemars(with = "Vec<String>")]
 pub enum Owners {
     /// Everybody's.
     All,

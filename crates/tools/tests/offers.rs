@@ -33,7 +33,8 @@ fn the_box_holds_the_first_tools_and_file_tools_only_with_a_directory() {
 
 #[test]
 fn every_offer_is_a_plain_schema_that_a_weak_model_can_follow() {
-    let settings: Settings = serde_json::from_value(json!({ "files": "/srv/docs" })).unwrap();
+    let settings = json!({ "files": "/srv/docs", "search": { "searxng_url": "http://127.0.0.1:1" } });
+    let settings: Settings = serde_json::from_value(settings).unwrap();
     let mut kind = speaker(&["writer"]);
     // It is offered to those who list it.
     kind.tools = Some(vec!["final_answer".to_owned()]);

@@ -7,7 +7,7 @@ use wiremock::{
     matchers::{bearer_token, body_json, header, method, path, query_param},
 };
 
-use crate::support::{done, fails};
+use crate::support::{done, fails, offered, speaker};
 
 fn search(settings: Value) -> WebSearch {
     WebSearch::new(&serde_json::from_value::<SearchSettings>(settings).unwrap())
@@ -91,8 +91,11 @@ async fn the_first_service_set_up_is_used_unless_one_is_named() {
 }
 
 #[tokio::test]
-async fn without_a_service_the_call_names_the_settings() {
+async fn without_a_service_it_is_not_offered_and_a_call_names_the_settings() {
+    let kind = speaker(&[]);
+    assert!(offered(&search(json!({ "searxng_url": "http://127.0.0.1:1" })), &kind, true).is_some());
     let tool = search(json!({}));
+    assert_eq!(offered(&tool, &kind, true), None);
     assert!(tool.check().is_err());
     let error = fails(&tool, json!({ "query": "x" })).await;
     assert!(matches!(error, Error::NotConfigured(_)));

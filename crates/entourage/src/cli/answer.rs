@@ -1,7 +1,7 @@
 //! `entourage answer`: what an agent waits for.
 
 use clap::Args;
-use entourage_types::{Answer as Reply, QuestionId};
+use entourage_types::{About, Answer as Reply, Question, QuestionId};
 use serde_json::Value;
 
 use super::{
@@ -76,6 +76,17 @@ impl Given {
             Self { give_up: true, .. } => Reply::GiveUp,
             _ => Reply::Declined,
         }
+    }
+}
+
+/// How a question is answered from another terminal: the command, with the options that lead
+/// to the same data.
+pub(super) fn command(question: &Question, again: &str) -> String {
+    let id = question.id;
+    match question.about {
+        About::Approval => format!("entourage answer {id}{again} --approve, or --reject \"why\""),
+        About::Doubt => format!("entourage answer {id}{again} --retry, or --give-up"),
+        About::Information => format!("entourage answer {id}{again} \"…\""),
     }
 }
 

@@ -10,14 +10,15 @@ use super::{failure::Failure, supervise};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct Globals {
-    /// Where everything is kept [default: $XDG_DATA_HOME/entourage or ~/.local/share/entourage]
-    #[arg(long, global = true, value_name = "DIR", env = "ENTOURAGE_DATA")]
+    // The variables are read with the settings. Clap would show each that is set as a part of the usage.
+    /// Where everything is kept [default: $XDG_DATA_HOME/entourage or ~/.local/share/entourage] [env: ENTOURAGE_DATA]
+    #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// The file of settings [default: entourage.toml in the data directory]
-    #[arg(long, global = true, value_name = "FILE", env = "ENTOURAGE_CONFIG")]
+    /// The file of settings [default: entourage.toml in the data directory] [env: ENTOURAGE_CONFIG]
+    #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The model, as provider::name, or `rehearsal`
-    #[arg(long, global = true, value_name = "MODEL", env = entourage_llm::MODEL_VARIABLE)]
+    /// The model, as provider::name, or `rehearsal` [env: ENTOURAGE_MODEL]
+    #[arg(long, global = true, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// JSON on stdout, for programs
     #[arg(long, global = true)]
@@ -44,6 +45,9 @@ impl Globals {
     /// The settings, with what the command line says.
     pub(crate) fn settings(&self) -> Result<Settings, Failure> {
         let mut settings = Settings::load(self.data.as_deref(), self.config.as_deref())?;
+        for ignored in &settings.ignored {
+            tracing::warn!("{ignored}");
+        }
         if let Some(model) = &self.model {
             settings.models.default = Some(model.clone());
         }
@@ -58,7 +62,9 @@ impl Globals {
             [("--data", &self.data, "ENTOURAGE_DATA"), ("--config", &self.config, "ENTOURAGE_CONFIG")];
         for (option, path, variable) in given {
             // A variable is still set when the next command runs.
-            if let Some(path) = path.as_ref().filter(|_| std::env::var_os(variable).is_none()) {
+            let is_set =
+                |path: &&PathBuf| std::env::var_os(variable).is_some_and(|set| set == path.as_os_str());
+            if let Some(path) = path.as_ref().filter(|path| !is_set(path)) {
                 options.push_str(&format!(" {option} {}", quoted(&path.display().to_string())));
             }
         }

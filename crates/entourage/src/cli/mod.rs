@@ -13,6 +13,7 @@ mod failure;
 mod globals;
 mod grants;
 mod hangup;
+mod init;
 mod input;
 mod interrupt;
 mod intervene;
@@ -20,6 +21,7 @@ mod jobs;
 mod kinds;
 mod logs;
 mod migrate;
+mod models;
 mod openapi;
 mod out;
 mod paint;
@@ -31,6 +33,7 @@ mod screen;
 mod serve;
 mod session;
 mod sessions;
+mod settings;
 mod supervise;
 mod tail;
 mod text;
@@ -61,7 +64,7 @@ Settings: entourage.toml in the data directory, or ENTOURAGE_* variables (ENTOUR
 
 /// Durable LLM agents: they delegate, ask, survive any crash, and can be watched at every moment.
 #[derive(Debug, Parser)]
-#[command(name = "entourage", version, after_help = AFTER_HELP, disable_help_subcommand = true)]
+#[command(name = "entourage", version, after_help = AFTER_HELP)]
 struct Cli {
     #[command(flatten)]
     globals: Globals,
@@ -107,10 +110,12 @@ enum Command {
     Context(context::Context),
     Agents(agents::Agents),
     Usage(usage::Usage),
+    Models(models::Models),
     Kinds(kinds::Kinds),
     Agency(agency::Agency),
     Token(token::Token),
     Doctor(doctor::Doctor),
+    Init(init::Init),
     Jobs(jobs::Jobs),
     Webhooks(webhooks::Webhooks),
     Backup(backup::Backup),
@@ -118,6 +123,7 @@ enum Command {
     Migrate(migrate::Migrate),
     Completions(completions::Completions),
     Openapi(openapi::Openapi),
+    Settings(settings::Settings),
     Supervise(supervise::Supervise),
 }
 
@@ -165,9 +171,11 @@ async fn obey(cli: Cli) -> Result<Exit, Failure> {
         Command::Context(context) => context.obey(&globals).await,
         Command::Agents(agents) => agents.obey(&globals).await,
         Command::Usage(usage) => usage.obey(&globals).await,
+        Command::Models(models) => models.obey(&globals).await,
         Command::Kinds(kinds) => kinds.obey(&globals).await,
         Command::Agency(agency) => agency.obey(&globals),
         Command::Token(token) => token.obey(&globals),
+        Command::Init(init) => init.obey(&globals),
         Command::Doctor(doctor) => doctor.obey(&globals).await,
         Command::Jobs(jobs) => jobs.obey(&globals).await,
         Command::Webhooks(webhooks) => webhooks.obey(&globals).await,
@@ -176,6 +184,7 @@ async fn obey(cli: Cli) -> Result<Exit, Failure> {
         Command::Migrate(migrate) => migrate.obey(&globals),
         Command::Completions(completions) => completions.obey(),
         Command::Openapi(openapi) => openapi.obey(),
+        Command::Settings(settings) => settings.obey(),
         Command::Supervise(supervise) => supervise.obey().await,
     }
 }

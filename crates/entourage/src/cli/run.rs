@@ -12,7 +12,7 @@ use entourage_types::{AgentId, Cost, Question, Status, Usage};
 use serde::Serialize;
 
 use super::{
-    agency,
+    agency, answer,
     backend::{self, Backend, Left, Purpose, Result},
     failure::{Exit, Failure},
     globals::{Globals, quoted},
@@ -108,6 +108,9 @@ impl Run {
             let (usage, cost) = progress.spent();
             let (time, spent) = (words::duration(started.elapsed()), words::spent(usage, cost));
             out::note(out::stderr().dim(format!("{time} · {spent} · {root}")));
+            if backend.disclaimer().is_some() {
+                next_steps(globals, root, &settings);
+            }
         }
         backend.leave().await;
         Ok(exit)
@@ -151,7 +154,7 @@ impl Run {
         let (paint, again) = (out::stderr(), globals.again());
         for question in questions {
             out::aside(question::in_full(question, paint));
-            out::note(format!("  answer with: entourage answer {} \"…\"{again}", question.id));
+            out::note(format!("  answer with: {}", answer::command(question, &again)));
         }
         out::note(format!("  then go on:  {}", self.resume_command(globals, root)));
     }
@@ -173,6 +176,15 @@ impl Run {
             self.files.as_ref().map(|files| format!(" --files {}", quoted(&files.display().to_string())));
         format!("entourage run --resume {root}{}{}", files.unwrap_or_default(), globals.again())
     }
+}
+
+/// What a newcomer may do next, once the rehearsal has shown what there is to see.
+fn next_steps(globals: &Globals, root: AgentId, settings: &entourage::Settings) {
+    let (again, database) = (globals.again(), settings.data.join(entourage::DATABASE));
+    out::note(format!("Every step is on disk, and so are notes: {}. Try next:", database.display()));
+    out::note(format!("  entourage tree {root}{again}     who worked for whom"));
+    out::note(format!("  entourage tail {root}{again}     each step, as it was"));
+    out::note(format!("  entourage doctor{again}     how to have a real model do it"));
 }
 
 async fn newest_unfinished(backend: &dyn Backend) -> Result<AgentId> {

@@ -8,22 +8,16 @@ use std::{
 
 use config::{Config, Environment, File, FileFormat};
 
-use super::{Settings, paths};
+use super::{
+    Settings,
+    message::without_value,
+    paths,
+    variables::{self, CONFIG, DATA, MODEL, OWN, PREFIX, SEPARATOR},
+};
 use crate::{Error, Result};
 
 /// The name of the settings' file in the data directory.
 pub const FILE: &str = "entourage.toml";
-
-const PREFIX: &str = "ENTOURAGE_";
-/// The variables with the places of data and settings; a place that is named otherwise wins.
-const DATA: &str = "DATA";
-const CONFIG: &str = "CONFIG";
-/// Other variables with that prefix that are no settings: what they say is said to the command line.
-const NO_SETTINGS: [&str; 4] = [DATA, CONFIG, "LOG", "TOKEN"];
-/// The one setting with a name of its own.
-const MODEL: (&str, &str) = ("MODEL", "models.default");
-/// The one setting that is a list and yet worth a variable; its entries are parted by commas.
-const ALLOW: (&str, &str) = ("TOOLS__FETCH__ALLOW", "tools.fetch.allow");
 
 impl Settings {
     /// The settings from their file and the environment. `data` is the data directory: that of
@@ -33,9 +27,15 @@ impl Settings {
     /// # Errors
     /// [`Error::Settings`] names the file and line, or the variable's place in the settings.
     pub fn load(data: Option<&Path>, file: Option<&Path>) -> Result<Self> {
+        // A place need not be text; every other value is.
+        let place = |named: Option<&Path>, variable: &str| {
+            let set = || std::env::var_os(format!("{PREFIX}{variable}")).filter(|set| !set.is_empty());
+            named.map(Path::to_owned).or_else(|| set().map(PathBuf::from))
+        };
+        let (data, file) = (place(data, DATA), place(file, CONFIG));
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        Self::from_sources(data, file, variables)
+        Self::from_sources(data.as_deref(), file.as_deref(), variables)
     }
 
     fn from_sources(
@@ -48,38 +48,35 @@ impl Settings {
             named.map(Path::to_owned).or(variables.remove(variable).map(PathBuf::from))
         };
         let (data, file) = (place(data, DATA), place(file, CONFIG));
-        variables.retain(|name, _| !NO_SETTINGS.contains(&name.as_str()));
         let data = data.map_or_else(paths::data_directory, Ok)?;
         let (path, must_exist) = file.map_or_else(|| (data.join(FILE), false), |file| (file, true));
         let text = read(&path, must_exist)?;
-        let allowed = variables.remove(ALLOW.0).map(|hosts| {
-            hosts
-                .split(',')
-                .map(|host| host.trim().to_owned())
-                .filter(|host| !host.is_empty())
-                .collect::<Vec<_>>()
-        });
-        let model = variables.remove(MODEL.0);
-        let from_variables = Environment::default()
-            .separator("__")
-            .ignore_empty(true)
-            .source(Some(variables.into_iter().collect()));
-        let merged = Config::builder()
-            .add_source(File::from_str(&text, FileFormat::Toml))
-            .add_source(from_variables)
-            .set_override_option(ALLOW.1, allowed)
-            .and_then(|builder| builder.set_override_option(MODEL.1, model))
-            .and_then(|builder| builder.build())
-            .and_then(Config::try_deserialize::<Self>);
-        let mut settings = merged.map_err(|error| match toml::from_str::<Self>(&text) {
+        let model = variables.remove(MODEL.0).map(|model| (MODEL.0.to_owned(), model));
+        variables.retain(|name, _| OWN.iter().all(|(own, _)| own != name));
+        // The environment belongs to everybody: others may set names like ours for reasons of their own,
+        // as Kubernetes does for each service. Only what names a setting is taken at its word.
+        let (known, unknown): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            variables.into_iter().partition(|(name, _)| variables::setting(name).is_some());
+        let mut known: Vec<(String, String)> = known.into_iter().chain(model).collect();
+        let mut settings = merged(&text, &known).map_err(|error| match toml::from_str::<Self>(&text) {
             // The file alone is read with lines to name.
             Err(error) => mistake(&path, &text, &error),
-            Ok(_) => Error::Settings {
-                place: format!("the environment ({PREFIX}…)"),
-                why: format!("{error}. Mend or unset the variable"),
-            },
+            Ok(_) => {
+                // The last that was taken away is the one without which all is well.
+                let (mut culprit, mut value) = (String::new(), String::new());
+                while merged(&text, &known).is_err() && !known.is_empty() {
+                    (culprit, value) = known.remove(0);
+                }
+                let mut why = without_value(&error.to_string());
+                if !value.is_empty() {
+                    why = why.replace(&value, "this");
+                }
+                let place = format!("the variable {PREFIX}{culprit}");
+                Error::Settings { place, why: format!("{why}. Mend or unset it") }
+            }
         })?;
         (settings.data, settings.file) = (data, Some(path));
+        settings.ignored = unknown.keys().map(|name| variables::unknown(name)).collect();
         Ok(settings)
     }
 
@@ -90,6 +87,28 @@ impl Settings {
     pub fn kinds_directory(&self) -> Option<PathBuf> {
         self.kinds.clone().or_else(|| Some(self.data.join("kinds")).filter(|usual| usual.is_dir()))
     }
+}
+
+/// The settings of a file with those of variables, whose names are without their prefix.
+fn merged(file: &str, variables: &[(String, String)]) -> Result<Settings, config::ConfigError> {
+    let is_list = |name: &str| variables::setting(name).is_some_and(|key| key.is_list);
+    let (lists, plain): (Vec<_>, Vec<_>) =
+        variables.iter().filter(|(name, _)| name != MODEL.0).cloned().partition(|(name, _)| is_list(name));
+    let from_variables = Environment::default()
+        .separator(SEPARATOR)
+        .ignore_empty(true)
+        .source(Some(plain.into_iter().collect()));
+    let mut builder =
+        Config::builder().add_source(File::from_str(file, FileFormat::Toml)).add_source(from_variables);
+    for (name, entries) in lists {
+        let entries = entries.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+        let entries: Vec<String> = entries.map(str::to_owned).collect();
+        builder = builder.set_override(name.to_lowercase().replace(SEPARATOR, "."), entries)?;
+    }
+    if let Some((_, model)) = variables.iter().find(|(name, _)| name == MODEL.0) {
+        builder = builder.set_override(MODEL.1, model.as_str())?;
+    }
+    builder.build()?.try_deserialize()
 }
 
 /// The variables that say something to the house, without their prefix.
@@ -119,8 +138,7 @@ fn is_absent(error: &io::Error) -> bool {
 fn mistake(path: &Path, text: &str, error: &toml::de::Error) -> Error {
     let before = error.span().and_then(|span| text.get(..span.start));
     let line = before.map_or(1, |before| before.matches('\n').count() + 1);
-    let why = error.message().lines().collect::<Vec<_>>().join(" ");
-    Error::Settings { place: format!("{}:{line}", path.display()), why }
+    Error::Settings { place: format!("{}:{line}", path.display()), why: without_value(error.message()) }
 }
 
 #[cfg(test)]
@@ -210,7 +228,72 @@ mod tests {
             place("[dispatch]\nconcurrency = \"many\"\n", &[]).contains("entourage.toml:2: invalid type")
         );
         assert!(place("x = [", &[]).contains("entourage.toml:1: "));
-        let variable = place("", &[("ENTOURAGE_SERVRE__BIND", "x")]);
-        assert!(variable.contains("environment") && variable.contains("servre"), "{variable}");
+    }
+
+    #[test]
+    fn a_variable_that_names_no_setting_is_told_and_stops_nothing() {
+        let set = [
+            ("ENTOURAGE_SERVRE__BIND", "127.0.0.1:1"),
+            ("ENTOURAGE_PORT", "tcp://10.0.0.1:4180"),
+            ("ENTOURAGE_PORT_4180_TCP_ADDR", "10.0.0.1"),
+            ("ENTOURAGE_SERVICE_HOST", "10.0.0.1"),
+            ("ENTOURAGE_MODELS__PROVIDERS__OPENAI", "sk-secret"),
+        ];
+        let settings = load("", &set).expect("none of them counts");
+        assert_eq!(settings.server.bind.port(), 4180);
+        assert_eq!(settings.ignored.len(), set.len());
+        let told = settings.ignored.join("\n");
+        assert!(told.contains("ENTOURAGE_SERVRE__BIND names no setting and has no effect: did you mean ENTOURAGE_SERVER__BIND?"), "{told}");
+        assert!(told.contains("ENTOURAGE_PORT_4180_TCP_ADDR names no setting"), "{told}");
+        assert!(!told.contains("sk-secret") && !told.contains("10.0.0.1"), "{told}");
+    }
+
+    #[test]
+    fn a_wrong_value_of_a_known_variable_is_refused_by_its_name() {
+        let wrong = |variables: &[(&str, &str)]| load("", variables).expect_err("wrong").to_string();
+        let jwt = ("ENTOURAGE_SERVER__AUTH__JWT__ALGORITHM", "HS256");
+        let key = ("ENTOURAGE_SERVER__AUTH__JWT__KEY", "a secret of more than thirty-two bytes");
+        let many = wrong(&[("ENTOURAGE_DISPATCH__CONCURRENCY", "many"), jwt, key]);
+        assert!(many.starts_with("the variable ENTOURAGE_DISPATCH__CONCURRENCY: "), "{many}");
+        let bind = wrong(&[("ENTOURAGE_SERVER__BIND", "everywhere"), jwt, key]);
+        assert!(bind.starts_with("the variable ENTOURAGE_SERVER__BIND: "), "{bind}");
+        let alone = wrong(&[jwt]);
+        assert!(alone.contains("ENTOURAGE_SERVER__AUTH__JWT__ALGORITHM: missing "), "{alone}");
+    }
+
+    #[test]
+    fn the_value_of_a_setting_in_the_wrong_place_is_never_repeated() {
+        const SECRET: &str = "sk-canary-4711";
+        let files = [
+            "[models.providers]\nopenai = \"sk-canary-4711\"\n",
+            "[models]\nproviders = \"sk-canary-4711\"\n",
+            "[store]\ndurability = \"sk-canary-4711\"\n",
+            "[server]\nbind = \"sk-canary-4711\"\n",
+            "[server]\nauth = \"sk-canary-4711\"\n",
+            "[server.auth.jwt]\nalgorithm = \"sk-canary-4711\"\nkey = \"x\"\n",
+            "[retention]\nevents = \"sk-canary-4711\"\n",
+            "[tools.fetch]\nallow = [\"sk-canary-4711:x\"]\n",
+            "[webhooks.crm]\nurl = \"x\"\nsecret = \"x\"\nevents = [\"sk-canary-4711\"]\n",
+            "[[tools.mcp]]\nname = \"x\"\nenv = \"sk-canary-4711\"\n",
+            "models = \"sk-canary-4711\"\n",
+            "x = sk-canary-4711\n",
+        ];
+        for file in files {
+            let told = load(file, &[]).expect_err("wrong").to_string();
+            assert!(!told.contains(SECRET) && told.contains("entourage.toml:"), "{file}: {told}");
+        }
+        let variables =
+            ["STORE__DURABILITY", "SERVER__BIND", "SERVER__AUTH", "RETENTION__TREES", "STORE__MIGRATE"];
+        for name in variables {
+            let name = format!("ENTOURAGE_{name}");
+            let told = load("", &[(&name, SECRET)]).expect_err("wrong").to_string();
+            assert!(!told.contains(SECRET) && told.contains(&name), "{told}");
+        }
+    }
+
+    #[test]
+    fn lists_are_given_with_commas() {
+        let set = [("ENTOURAGE_MODELS__FALLBACK", "openai::a, anthropic::b")];
+        assert_eq!(load("", &set).expect("valid").models.fallback, ["openai::a", "anthropic::b"]);
     }
 }

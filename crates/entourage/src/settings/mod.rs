@@ -4,18 +4,23 @@
 //! by `--config`), the environment (`ENTOURAGE_SERVER__BIND` for `server.bind`), the command line.
 
 mod load;
+mod message;
 mod paths;
+mod reference;
 mod time;
+mod variables;
 
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 pub use load::FILE;
+pub use reference::{Key, keys, markdown, template};
 pub use time::time;
 
 /// Everything an operator may set.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Where everything is kept. Not in the file, which is itself found there.
@@ -34,6 +39,9 @@ pub struct Settings {
     /// servers of this machine. The binary names itself.
     #[serde(skip)]
     pub supervisor: Option<Vec<OsString>>,
+    /// What was set and has no effect, a sentence each: variables of the environment that name no setting.
+    #[serde(skip)]
+    pub ignored: Vec<String>,
     /// The database.
     pub store: Store,
     /// The models and their providers.
@@ -53,22 +61,26 @@ pub struct Settings {
 }
 
 /// How long what happened is kept, as `90d` or `52w`; for ever unless said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retention {
-    /// Events; the last of each tree stays.
+    /// How long events are kept, as `90d`; the last of each tree stays.
     #[serde(deserialize_with = "time::if_any")]
+    #[schemars(with = "Option<String>")]
     pub events: Option<Duration>,
-    /// Trees at rest, with everything in them, counted from their last change.
+    /// How long trees at rest are kept, with everything in them, counted from their last change.
     #[serde(deserialize_with = "time::if_any")]
+    #[schemars(with = "Option<String>")]
     pub trees: Option<Duration>,
-    /// Answers to requests that carried an idempotency key, so that the same request again is answered
+    /// How long answers are kept to requests that carried an idempotency key, so that the same request again is answered
     /// the same; 24 hours unless given.
     #[serde(deserialize_with = "time::if_any")]
+    #[schemars(with = "Option<String>")]
     pub requests: Option<Duration>,
-    /// What receivers of webhooks were told, from its arrival or from when it was given up; 24 hours
+    /// How long it is kept what receivers of webhooks were told, from its arrival or from when it was given up; 24 hours
     /// unless given.
     #[serde(deserialize_with = "time::if_any")]
+    #[schemars(with = "Option<String>")]
     pub deliveries: Option<Duration>,
 }
 
@@ -86,7 +98,7 @@ impl From<Retention> for entourage_engine::Retention {
 }
 
 /// The database.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Store {
     /// What a commit has survived once it returned.
@@ -103,7 +115,7 @@ impl Default for Store {
 }
 
 /// What a commit has survived once it returned.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
     /// The end of the process and a loss of power.
@@ -114,14 +126,14 @@ pub enum Durability {
 }
 
 /// How agents are given their turns.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dispatch {
     /// Agents at work at once.
     pub concurrency: usize,
     /// Seconds that those under way may take to end when the process shall.
     pub grace_seconds: u64,
-    /// Failures in a row after which an agent's run is ended.
+    /// Failures of its activation in a row after which an agent's run is ended.
     pub give_up_after: u32,
 }
 

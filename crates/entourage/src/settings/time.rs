@@ -18,5 +18,5 @@ pub fn time(text: &str) -> Result<Duration, String> {
 
 pub(super) fn if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    time(&text).map(Some).map_err(|how| D::Error::custom(format!("`{text}` is no time: {how}")))
+    time(&text).map(Some).map_err(|how| D::Error::custom(format!("this is no time: {how}")))
 }

@@ -9,6 +9,7 @@ mod queue;
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use queue::Exporter;
@@ -16,7 +17,7 @@ pub use queue::Exporter;
 use crate::{Error, Result};
 
 /// Where traces go.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// The address of a collector that speaks OTLP over HTTP, such as `http://127.0.0.1:4318`; what

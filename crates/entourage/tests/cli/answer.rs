@@ -165,3 +165,12 @@ fn in_a_conversation_a_call_is_edited_and_another_rejected() {
     assert!(said.contains("Noted: Mine") && said.contains("too dear"), "{said}");
     assert!(!said.contains("Noted: Rehearsal"), "neither was made as it was: {said}");
 }
+
+#[test]
+fn the_hint_of_an_open_approval_names_the_ways_to_answer_it() {
+    let place = careful();
+    let ended = place.entourage(&["run", "Look"]);
+    let question = id(&ended.stderr, "qst_");
+    let hint = format!("entourage answer {question} --approve, or --reject \"why\"");
+    assert!(ended.stderr.contains(&hint), "{ended:?}");
+}

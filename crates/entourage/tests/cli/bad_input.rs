@@ -58,8 +58,14 @@ fn settings_are_mended_by_file_and_line() {
     fs::remove_file(place.data().join("entourage.toml")).expect("removed");
 
     let mut command = place.command(&["run", "x"]);
-    let ended = Ended::of(command.env("ENTOURAGE_SERVER__BNID", "x"));
-    assert!(ended.error(2).contains("environment"), "{ended:?}");
+    let ended = Ended::of(command.env("ENTOURAGE_DISPATCH__CONCURRENCY", "many"));
+    assert!(ended.error(2).contains("ENTOURAGE_DISPATCH__CONCURRENCY: invalid type"), "{ended:?}");
+    let mut command = place.command(&["run", "x"]);
+    let ended =
+        Ended::of(command.env("ENTOURAGE_SERVER__BNID", "x").env("ENTOURAGE_PORT", "tcp://10.0.0.1:80"));
+    let ended = ended.good();
+    assert!(ended.stderr.contains("did you mean ENTOURAGE_SERVER__BIND?"), "{ended:?}");
+    assert!(ended.stderr.contains("ENTOURAGE_PORT names no setting"), "{ended:?}");
     let ended = place.entourage(&["run", "x", "--config", "missing.toml"]);
     assert!(ended.error(2).contains("missing.toml: cannot be read"), "{ended:?}");
 }
@@ -92,6 +98,19 @@ fn a_port_in_use_and_a_data_directory_that_is_none_are_told() {
     let ended = place.entourage(&["run", "x", "--data", &inside.display().to_string()]);
     let error = ended.error(1);
     assert!(error.contains("a-file/data") && error.contains("--data"), "{error}");
+}
+
+#[test]
+fn a_lock_that_cannot_be_written_says_why_reading_needs_it() {
+    let place = Place::new();
+    place.entourage(&["run", "x", "--quiet"]).good();
+    let lock = place.data().join("entourage.db.lock");
+    fs::remove_file(&lock).expect("there");
+    fs::create_dir(&lock).expect("in its place");
+    let ended = place.entourage(&["agents"]);
+    let error = ended.error(1);
+    assert!(error.contains("entourage.db.lock cannot be written"), "{error}");
+    assert!(error.contains("Reading takes this lock, too") && error.contains("--data"), "{error}");
 }
 
 #[test]

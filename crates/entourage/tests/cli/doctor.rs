@@ -35,11 +35,49 @@ fn what_is_broken_is_marked_and_the_exit_code_says_so() {
 }
 
 #[test]
+fn a_database_that_was_cut_off_is_named_with_what_to_do() {
+    let place = Place::new();
+    for task in ["one", "two", "three"] {
+        place.entourage(&["run", task, "--quiet"]).good();
+    }
+    let path = place.data().join("entourage.db");
+    let whole = place.entourage(&["doctor"]).good();
+    assert!(whole.stdout.contains("entourage.db is whole"), "{whole:?}");
+    let file = std::fs::OpenOptions::new().write(true).open(&path).expect("there");
+    let length = file.metadata().expect("readable").len();
+    file.set_len(length / 2 / 4096 * 4096).expect("cut");
+    let cut = place.entourage(&["doctor"]);
+    assert_eq!(cut.code, 1, "{cut:?}");
+    let line = cut.stdout.lines().find(|line| line.contains("database ")).expect("a finding").to_owned();
+    assert!(line.starts_with("✗ database"), "{line}");
+    assert!(line.contains("entourage backup") && line.contains("in its place"), "{line}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_not_writable() {
+    let place = Place::new();
+    // A device that is always full, in the place of the file that the doctor writes to find out.
+    std::fs::create_dir_all(place.data()).expect("a directory");
+    let mut shell = std::process::Command::new("sh");
+    let script = "ln -s /dev/full \"$ENTOURAGE_DATA/.doctor-$$\" && exec \"$0\" doctor";
+    let inner = place.process(&[]);
+    shell.env_clear().envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell.args(["-c", script, env!("CARGO_BIN_EXE_entourage")]);
+    let ended = Ended::of(&mut assert_cmd::Command::from_std(shell));
+    assert_eq!(ended.code, 1, "{ended:?}");
+    let line = ended.stdout.lines().find(|line| line.contains(" data ")).expect("a finding");
+    assert!(line.starts_with("✗ data") && line.contains("is full"), "{line}");
+}
+
+#[test]
 fn keys_are_found_and_never_shown() {
     let place = Place::new();
     let canary = "canary-7f3a";
     place.write("data/entourage.toml", &format!("[models.providers.openai]\nkey = \"{canary}\"\n"));
-    for format in [&["doctor"][..], &["doctor", "--json"], &["doctor", "-vv"]] {
+    for format in
+        [&["doctor", "--offline"][..], &["doctor", "--offline", "--json"], &["doctor", "--offline", "-vv"]]
+    {
         let mut command = place.command(format);
         command.env_remove("ENTOURAGE_MODEL").env("ANTHROPIC_API_KEY", canary);
         let ended = Ended::of(command.env("TAVILY_API_KEY", canary)).good();

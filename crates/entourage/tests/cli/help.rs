@@ -36,20 +36,24 @@ fn every_command_shows_an_example_of_itself() {
             "context",
             "agents",
             "usage",
+            "models",
             "kinds",
             "agency",
             "token",
             "doctor",
+            "init",
             "jobs",
             "webhooks",
             "backup",
             "prune",
             "migrate",
             "completions",
-            "openapi"
+            "openapi",
+            "settings",
+            "help"
         ]
     );
-    for command in commands {
+    for command in commands.into_iter().filter(|command| *command != "help") {
         let help = place.entourage(&[command, "--help"]).good().stdout;
         let example = format!("entourage {command}");
         let examples = help.split_once("Example").map(|(_, examples)| examples);
@@ -58,6 +62,23 @@ fn every_command_shows_an_example_of_itself() {
         assert!(shown, "{help}");
     }
     assert!(help.contains("Exit codes: 0 done, 1 failed, 2 wrong usage"), "{help}");
+}
+
+#[test]
+fn help_is_a_command_too() {
+    let place = Place::new();
+    let flag = |arguments: &[&str]| place.entourage(arguments).good().stdout;
+    assert_eq!(flag(&["help"]), flag(&["--help"]));
+    assert_eq!(flag(&["help", "run"]), flag(&["run", "--help"]));
+    assert_eq!(flag(&["help", "kinds", "show"]), flag(&["kinds", "show", "--help"]));
+}
+
+#[test]
+fn the_usage_that_an_error_shows_has_what_is_required_and_no_more() {
+    let ended = Place::new().entourage(&["run"]);
+    assert_eq!(ended.code, 2, "{ended:?}");
+    let usage = ended.stderr.lines().find(|line| line.starts_with("Usage:"));
+    assert_eq!(usage, Some("Usage: entourage run <TASK>"), "{ended:?}");
 }
 
 #[test]

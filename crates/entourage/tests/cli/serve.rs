@@ -80,3 +80,14 @@ fn with_authentication_only_bearers_of_tokens_come_in() {
     let refused = super::place::Ended::of(command.env("ENTOURAGE_TOKEN", "not-a-token"));
     assert!(refused.error(2).contains("ENTOURAGE_TOKEN"), "{refused:?}");
 }
+
+#[test]
+fn the_address_itself_leads_on_and_a_servers_error_is_told_once() {
+    let place = Place::new();
+    let server = Server::start(&place);
+    assert_eq!(server.get("/", None), 200);
+    let missing = place.entourage(&["tree", "agt_00000000000070008000000000000000"]);
+    let error = missing.error(2);
+    assert_eq!(error.matches("agt_00000000000070008000000000000000").count(), 1, "{error}");
+    assert_eq!(error.matches("no agent").count() + error.matches("not found").count(), 1, "{error}");
+}

@@ -26,6 +26,11 @@ impl<M> Gated<M> {
         Self { inner, connection, gates: Mutex::default() }
     }
 
+    /// The provider itself, past the gates.
+    pub(crate) fn inner(&self) -> &M {
+        &self.inner
+    }
+
     fn gate(&self, model: &str) -> Arc<Gate> {
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(gate) = gates.get(model) {

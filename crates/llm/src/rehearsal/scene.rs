@@ -10,7 +10,7 @@ use super::DISCLAIMER;
 use crate::{Message, Request};
 
 /// The longest quotation, in characters.
-const QUOTE: usize = 600;
+const QUOTE: usize = 300;
 /// The largest file worth reading in a rehearsal, in bytes.
 const SMALL: u64 = 64 * 1024;
 const USER: &str = "user";
@@ -113,7 +113,10 @@ impl<'a> Scene<'a> {
             return Some(Next::Call("list_files", json!({})));
         }
         if self.can("read_file")
-            && let Some(path) = self.output("list_files").and_then(small_text_file)
+            && let Some(path) = match self.output("list_files") {
+                Some(listing) => small_text_file(listing),
+                None => named_file(&self.request),
+            }
         {
             return Some(Next::Call("read_file", json!({ "path": path })));
         }
@@ -132,10 +135,21 @@ impl<'a> Scene<'a> {
 
     /// The last word: as a message where the kind speaks to its user by messages.
     fn answer(&self) -> Next {
-        let found = self.found();
-        let found = if found.is_empty() { "There was no tool to use.".to_owned() } else { found };
-        let request = cut(&without_disclaimer(&self.request), QUOTE);
-        let text = format!("{DISCLAIMER}\n\nAsked: {request}\n\n{found}");
+        let text = match (self.peer(), self.output("send_message")) {
+            // What a peer answered is passed on as it is: quoted again, it would only be harder to read.
+            (Some(peer), Some(answer)) => {
+                format!(
+                    "{DISCLAIMER}\n\nThe {peer} was asked, and answered:\n\n{}",
+                    without_disclaimer(answer)
+                )
+            }
+            _ => {
+                let found = self.found();
+                let found = if found.is_empty() { "There was no tool to use.".to_owned() } else { found };
+                let request = cut(&without_disclaimer(&self.request), QUOTE);
+                format!("{DISCLAIMER}\n\nAsked: {request}\n\n{found}")
+            }
+        };
         match self.recipients() {
             Some(recipients) if recipients.is_empty() => {
                 Next::Call("send_message", json!({ "message": text }))
@@ -147,13 +161,19 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// What the tools returned, quoted.
+    /// What the tools returned, quoted; of a list that led to a file, the file.
     fn found(&self) -> String {
+        let was_read = self.output("read_file").is_some();
         let quote = |(tool, text): &(&str, &str)| {
             let text = cut(&without_disclaimer(text), QUOTE).replace('\n', "\n> ");
             format!("`{tool}` returned:\n> {text}")
         };
-        self.outputs.iter().map(quote).collect::<Vec<_>>().join("\n\n")
+        self.outputs
+            .iter()
+            .filter(|(tool, _)| !was_read || *tool != "list_files")
+            .map(quote)
+            .collect::<Vec<_>>()
+            .join("\n\n")
     }
 
     /// Whether a tool is on offer and has not been used yet.
@@ -216,10 +236,21 @@ fn between<'t>(text: &'t str, begin: &str, end: &str) -> Option<&'t str> {
     rest.split_once(end).map(|(inner, _)| inner)
 }
 
+/// The endings of files that hold text.
+const TEXT: &[&str] = &[".md", ".txt", ".toml", ".json", ".yaml", ".yml", ".csv", ".rs", ".py", ".html"];
+
+/// The first file that a request names.
+fn named_file(request: &str) -> Option<&str> {
+    let words =
+        request.split_whitespace().map(|word| word.trim_matches(['`', '"', '\'', '.', ',', '?', '!', ':']));
+    words
+        .filter(|word| !word.contains("://"))
+        .find(|word| TEXT.iter().any(|ending| word.to_lowercase().ends_with(ending)))
+}
+
 /// A small text file from a listing with lines such as `notes.md (120 bytes)`: the README, or
 /// whichever comes first.
 fn small_text_file(listing: &str) -> Option<&str> {
-    const TEXT: &[&str] = &[".md", ".txt", ".toml", ".json", ".yaml", ".yml", ".csv", ".rs", ".py", ".html"];
     let mut files = listing.lines().filter_map(|line| {
         let line = line.trim_start_matches(['-', '*', ' ']).trim_end();
         let (name, size) = line.rsplit_once(" (").unwrap_or((line, ""));
@@ -247,9 +278,11 @@ fn without_disclaimer(text: &str) -> String {
     text.replace(DISCLAIMER, "").trim().to_owned()
 }
 
+/// A text with at most so many characters, up to the end of a line or sentence where one is near.
 fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    let Some((end, _)) = text.char_indices().nth(most) else { return text.to_owned() };
+    let text = &text[..end];
+    let whole = ["\n", ". "].iter().filter_map(|stop| Some(text.rfind(stop)? + stop.trim_end().len())).max();
+    let whole = whole.filter(|whole| *whole > end / 2).unwrap_or(end);
+    format!("{}…", text[..whole].trim_end())
 }

@@ -10,6 +10,7 @@ mod arguments;
 mod chat;
 mod failure;
 mod genai;
+mod list;
 
 use std::sync::{Arc, OnceLock};
 

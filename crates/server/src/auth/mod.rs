@@ -5,6 +5,7 @@ mod guard;
 mod key;
 mod mint;
 
+use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::Deserialize;
 
@@ -13,7 +14,7 @@ pub(crate) use guard::guard;
 pub use mint::mint;
 
 /// Who may come in.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Auth {
     /// Anyone on this machine, as the owner `local`. Served on loopback addresses only; requests
@@ -25,12 +26,13 @@ pub enum Auth {
 }
 
 /// Which tokens are good.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Jwt {
     /// The one algorithm; what a token says of its own does not count.
     pub algorithm: Algorithm,
     /// For HS256 the shared secret, at least 32 bytes; otherwise the public key as PEM.
+    #[schemars(with = "String")]
     pub key: SecretString,
     /// The operator: the `sub` of whoever may do what concerns the whole house. With HS256 also whoever
     /// has a token made by [`mint`] for the owner `local`; otherwise nobody unless given.
@@ -45,7 +47,7 @@ pub struct Jwt {
 }
 
 /// How tokens are signed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum Algorithm {
     /// With a shared secret.
     #[serde(rename = "HS256")]

@@ -81,7 +81,26 @@ pub fn openapi_json() -> String {
 }
 
 pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> axum::Router<S> {
-    axum::Router::new().route("/openapi.json", get(served))
+    axum::Router::new().route("/openapi.json", get(served)).route("/", get(home))
+}
+
+/// For whoever opens the address of a server in a browser.
+const HOME: &str = concat!(
+    "entourage ",
+    env!("CARGO_PKG_VERSION"),
+    ": durable LLM agents\n\n",
+    "/openapi.json  describes the API: every path, what it takes and answers\n",
+    "/v1/agents     agents; POST {\"message\": \"...\"} makes one\n",
+    "/api/chats     chats with an orchestrator\n",
+    "/healthz       204 while the process is up\n",
+    "/readyz        204 when the store answers\n",
+    "/metrics       what was measured, for Prometheus\n\n",
+    "Documentation: README.md and docs/ of the program's source; `entourage help` and `entourage settings`\n",
+    "on the command line. What needs a token says so with 401: `entourage token` makes one.\n",
+);
+
+async fn home() -> ([(HeaderName, &'static str); 1], &'static str) {
+    ([(CONTENT_TYPE, "text/plain; charset=utf-8")], HOME)
 }
 
 async fn served() -> ([(HeaderName, &'static str); 1], &'static str) {

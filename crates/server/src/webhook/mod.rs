@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use entourage_engine::{Courier, Outbox, Receiver};
 use entourage_types::{Occasion, Owner};
+use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::Deserialize;
 
@@ -18,29 +19,34 @@ pub(crate) use sender::{Senders, Signed};
 use crate::{Error, Result};
 
 /// Whom the house tells of tasks and questions.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Webhook {
     /// Where it is told: `http://` or `https://`.
     pub url: String,
     /// What it is signed with: `whsec_` and 24 to 64 bytes in base64.
+    #[schemars(with = "String")]
     pub secret: SecretString,
     /// What it is told of; everything unless given.
     #[serde(default = "everything")]
+    #[schemars(with = "Vec<String>")]
     pub events: Vec<Occasion>,
     /// Whose tasks and questions; `local`'s unless given.
     #[serde(default = "Owner::local")]
+    #[schemars(with = "String")]
     pub owner: Owner,
 }
 
 /// Who may tell the house.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookSender {
     /// What it signs with: `whsec_` and 24 to 64 bytes in base64.
+    #[schemars(with = "String")]
     pub secret: SecretString,
     /// On whose behalf it speaks; `local`'s unless given.
     #[serde(default = "Owner::local")]
+    #[schemars(with = "String")]
     pub owner: Owner,
 }
 

@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Owners;
 
 /// The one directory that agents may read: its path, or a table with `path` and what follows here.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(from = "Written")]
+#[schemars(with = "Written")]
 pub struct FilesSettings {
     /// The directory.
     pub path: PathBuf,
@@ -28,19 +30,22 @@ impl FilesSettings {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "a path, or a table with `path`, `hidden` and `owners`")]
 enum Written {
     Path(PathBuf),
     Table(Table),
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Table {
+    /// The directory.
     path: PathBuf,
+    /// Whether agents also read hidden files and those that usually hold keys or passwords.
     #[serde(default)]
     hidden: bool,
+    /// Whose agents; everybody's where nobody has to say who they are, otherwise the operator's.
     owners: Option<Owners>,
 }
 

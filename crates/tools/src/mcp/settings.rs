@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 
+use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::Deserialize;
 
@@ -9,8 +10,9 @@ use crate::Owners;
 
 /// One MCP server: `name`, and either `command` (with `args`, `env`, `cwd`) or `url` (with
 /// `headers`).
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(try_from = "Raw")]
+#[schemars(with = "Raw")]
 pub struct McpSettings {
     /// What its tools' names begin with: letters, digits, `_` and `-`, at most 32.
     pub name: String,
@@ -67,20 +69,31 @@ impl McpSettings {
 }
 
 /// The settings as written.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Raw {
+    /// What its tools' names begin with: letters, digits, `_` and `-`, at most 32.
     name: String,
+    /// The program that speaks MCP over its standard input and output.
     command: Option<String>,
+    /// The program's arguments.
     #[serde(default)]
     args: Vec<String>,
+    /// The program's environment. Besides, it gets only PATH, HOME and LANG.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
     env: BTreeMap<String, SecretString>,
+    /// The program's working directory; that of `entourage` when not given.
     cwd: Option<PathBuf>,
+    /// Instead of a program: the address of a service that speaks MCP over streamable HTTP.
     url: Option<String>,
+    /// Headers for each request to the service, such as `Authorization`.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
     headers: BTreeMap<String, SecretString>,
+    /// How many seconds connecting and listing its tools may take; 30 when not given.
     connect_seconds: Option<u64>,
+    /// Whose agents may use it; everybody's where nobody has to say who they are, otherwise the operator's.
     owners: Option<Owners>,
 }
 

@@ -10,7 +10,7 @@ use reqwest::{
     header::{ACCEPT, CONTENT_TYPE, LOCATION},
 };
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -29,7 +29,7 @@ const ACCEPTED: &str = "text/html, application/xhtml+xml, text/*;q=0.9, applicat
                         application/xml;q=0.9, */*;q=0.1";
 
 /// Which addresses wait for a person.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FetchApproval {
     /// Those that neither a person nor a page or search result gave, once the agent or one it works
@@ -41,10 +41,12 @@ pub enum FetchApproval {
 }
 
 /// How pages are fetched.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FetchSettings {
-    /// Hosts that may be fetched from although they are not on the public internet.
+    /// Hosts that may be fetched from although they are not on the public internet: `name`, `address`, or
+    /// either with `:port` to allow that port only.
+    #[schemars(with = "Vec<String>")]
     pub allow: Vec<AllowedHost>,
     /// Which addresses wait for a person: `invented` or `never`.
     pub approval: FetchApproval,

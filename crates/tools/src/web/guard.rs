@@ -86,9 +86,9 @@ impl FromStr for AllowedHost {
 
     fn from_str(text: &str) -> Result<Self> {
         let refuse = || {
-            Error::NotConfigured(format!(
-                "`{text}` is not a host to allow: write `name`, `name:port`, `[v6]` or `[v6]:port`"
-            ))
+            Error::NotConfigured(
+                "this is not a host to allow: write `name`, `name:port`, `[v6]` or `[v6]:port`".to_owned(),
+            )
         };
         // A colon outside of brackets begins the port.
         let (host, port) = match text.rsplit_once(':') {

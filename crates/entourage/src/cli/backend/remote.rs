@@ -104,7 +104,9 @@ async fn read<T: DeserializeOwned>(response: Response) -> Result<T> {
 async fn refused(response: Response) -> Failure {
     let status = response.status();
     let detail = match response.json::<Problem>().await {
-        Ok(problem) => format!("{}: {}", problem.title, problem.detail),
+        // The title names the sort of thing that the detail says in full.
+        Ok(problem) if problem.detail.is_empty() => problem.title.into_owned(),
+        Ok(problem) => problem.detail,
         Err(_) => format!("the server answered {status}"),
     };
     match status {

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -9,21 +10,33 @@ use entourage::{DATABASE, Error, Settings, settings::FILE};
 use entourage_engine::kinds::Severity;
 use entourage_server::Auth;
 use entourage_store::Error as StoreError;
+use entourage_store_sqlite::damage;
 
 use super::{Finding, broken, good, remark};
 use crate::cli::{
     backend::{Backend, Local, Remote, Result, Running},
-    globals::Globals,
     serve,
 };
 
+/// As many bytes as a small commit writes.
+const PROBE: usize = 64 * 1024;
+
+/// The largest database that is read through, in bytes: a second or two.
+const READ_ALL: u64 = 1 << 30;
+
 /// Which file the settings came from.
-pub(super) fn settings(globals: &Globals, settings: &Settings) -> Vec<Finding> {
-    let path = globals.config.clone().unwrap_or_else(|| settings.data.join(FILE));
-    vec![match path.exists() {
-        true => good("settings", path.display().to_string()),
-        false => good("settings", format!("the defaults; yours may go into {}", path.display())),
-    }]
+pub(super) fn settings(settings: &Settings) -> Vec<Finding> {
+    let path = settings.file.clone().unwrap_or_else(|| settings.data.join(FILE));
+    let place = path.display();
+    let found = match path.exists() {
+        true => good("settings", place.to_string()),
+        false => good(
+            "settings",
+            format!("the defaults; yours may go into {place}, which `entourage init` writes"),
+        ),
+    };
+    let ignored = settings.ignored.iter().map(|ignored| remark("settings", ignored));
+    std::iter::once(found).chain(ignored).collect()
 }
 
 /// Whether the data directory can be written.
@@ -33,7 +46,20 @@ pub(super) fn data(settings: &Settings) -> Finding {
         return good("data", format!("{shown} is made at the first run"));
     }
     let probe = settings.data.join(format!(".doctor-{}", std::process::id()));
-    match fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)) {
+    // Bytes that must find a place: an empty file can be made on a disk that is full.
+    let written = fs::File::create(&probe).and_then(|mut file| {
+        file.write_all(&vec![b'.'; PROBE])?;
+        file.sync_all()
+    });
+    // One that could not be made need not go.
+    let _ = fs::remove_file(&probe);
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::StorageFull => broken(
+            "data",
+            format!(
+                "the disk of {shown} is full: {error}. Free some space; agents go on from where they stood"
+            ),
+        ),
         Ok(()) => match open_to_others(settings) {
             Some(path) => remark(
                 "data",
@@ -102,8 +128,7 @@ pub(super) fn database(
     }
     let finding = match entourage::look(settings) {
         Ok(house) => {
-            let finding = good("database", format!("{} opens", path.display()));
-            return Ok((finding, Some(Box::new(Local::at(house)))));
+            return Ok((whole(&path), Some(Box::new(Local::at(house)))));
         }
         // Whoever works there is no fault, unless there is something to be done about the file.
         Err(Error::Store(error @ StoreError::InUse { .. })) if !repair => {
@@ -113,6 +138,25 @@ pub(super) fn database(
         Err(error) => broken("database", error.to_string()),
     };
     Ok((finding, None))
+}
+
+/// Whether every page of a database that opens can be read.
+fn whole(path: &Path) -> Finding {
+    let shown = path.display();
+    let bytes = fs::metadata(path).map_or(0, |file| file.len());
+    if bytes > READ_ALL {
+        return good("database", format!("{shown} opens; it is too large to be read through here"));
+    }
+    let damaged = |why: String| {
+        let next = "Stop every program that works on it, move it and its `-wal` file away, and put a copy that \
+                    `entourage backup` wrote in its place (docs/operations.md)";
+        broken("database", format!("{shown} is damaged: {why}. {next}"))
+    };
+    match damage(path) {
+        Ok(None) => good("database", format!("{shown} is whole")),
+        Ok(Some(why)) => damaged(why),
+        Err(error) => damaged(error.to_string()),
+    }
 }
 
 /// What is wrong with the files of kinds.

@@ -1,6 +1,7 @@
 //! `entourage doctor`: what is set up, what is missing, and how to mend it.
 
 mod house;
+mod model;
 mod upkeep;
 mod world;
 
@@ -20,7 +21,11 @@ Examples:
   entourage doctor
   entourage doctor --model anthropic::claude-sonnet-5-5      would this one work?
   entourage doctor --json                                    exit code 1 when something is broken
+  entourage doctor --offline                                 without asking any provider
   entourage doctor --repair                                  mend what is stuck in the database
+
+Providers are asked for their lists of models, which costs nothing, and a model that is on none for one word,
+at the cost that is shown.
 
 What is stuck is found in the database, or by the server that has it. `entourage jobs` shows what a server
 found and mended by itself.";
@@ -32,6 +37,9 @@ pub(crate) struct Doctor {
     /// Mend what is stuck in the database, and say what was mended
     #[arg(long)]
     repair: bool,
+    /// Ask no provider whether its models are there
+    #[arg(long)]
+    offline: bool,
 }
 
 /// How something is.
@@ -82,7 +90,7 @@ fn broken(what: impl Into<String>, text: impl Into<String>) -> Finding {
 impl Doctor {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
         let settings = globals.settings()?;
-        let mut findings = house::settings(globals, &settings);
+        let mut findings = house::settings(&settings);
         findings.push(house::data(&settings));
         let running = Running::find(&settings.data).await;
         findings.push(house::server(&settings, running.as_ref()));
@@ -91,7 +99,8 @@ impl Doctor {
         if let Some(backend) = backend {
             findings.extend(upkeep::upkeep(&*backend, self.repair).await);
         }
-        findings.extend([world::model(&settings).await, world::keys(&settings)]);
+        findings.extend(model::models(&settings, self.offline).await);
+        findings.push(world::keys(&settings));
         findings.push(world::search(&settings));
         findings.push(world::files(&settings));
         findings.extend(world::mcp(&settings).await);

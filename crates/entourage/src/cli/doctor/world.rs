@@ -1,4 +1,4 @@
-//! What agents reach out to: models, search, files, MCP servers. Keys are looked for, never shown.
+//! What agents reach out to besides models: keys, search, files, MCP servers. Keys are looked for, never shown.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,6 @@ use entourage_llm::Provider;
 use entourage_tools::{Files, McpServer, Owners, SearchBackend};
 
 use super::{Finding, broken, good, remark};
-
-/// Which model would answer and why.
-pub(super) async fn model(settings: &Settings) -> Finding {
-    let choice = match entourage::choice(settings).await {
-        Ok(choice) => choice,
-        Err(error) => return broken("model", error.to_string()),
-    };
-    let text = format!("{}: {}", choice.default_model, choice.why);
-    let mut finding = match choice.model.disclaimer() {
-        Some(disclaimer) => remark("model", format!("{text}. {disclaimer}")),
-        None => good("model", text),
-    };
-    let seen = choice.tried.into_iter().map(|tried| match tried.found {
-        Ok(found) => format!("{}: {found}", tried.what),
-        Err(why) => format!("{}: {why}", tried.what),
-    });
-    finding.seen = seen.collect();
-    finding
-}
 
 /// Which keys there are.
 pub(super) fn keys(settings: &Settings) -> Finding {

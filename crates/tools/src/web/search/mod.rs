@@ -24,7 +24,7 @@ const LIMIT_MOST: usize = 20;
 const TOTAL: Duration = Duration::from_secs(20);
 
 /// Which search service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SearchBackend {
     /// Tavily, or a service with its API.
@@ -36,18 +36,20 @@ pub enum SearchBackend {
 }
 
 /// The search services that are set up.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SearchSettings {
-    /// Which one to use; the first that is set up, in the order below, when none is named.
+    /// Which one to use; the first that is set up, in the order tavily, searxng, brave, when none is named.
     pub backend: Option<SearchBackend>,
     /// The key for Tavily; `TAVILY_API_KEY` when not given.
+    #[schemars(with = "Option<String>")]
     pub tavily_api_key: Option<SecretString>,
     /// Where Tavily answers, when not at its own address.
     pub tavily_url: Option<String>,
     /// Where SearXNG answers; `SEARXNG_URL` when not given.
     pub searxng_url: Option<String>,
     /// The key for Brave; `BRAVE_API_KEY` when not given.
+    #[schemars(with = "Option<String>")]
     pub brave_api_key: Option<SecretString>,
     /// Where Brave answers, when not at its own address.
     pub brave_url: Option<String>,
@@ -119,8 +121,8 @@ pub struct WebSearch {
 }
 
 impl WebSearch {
-    /// The tool with these settings. Without a service it is still offered, and a call says what
-    /// to set up.
+    /// The tool with these settings. Without a service it is offered to nobody: a model that is offered a
+    /// search spends turns on finding out that there is none.
     #[must_use]
     pub fn new(settings: &SearchSettings) -> Self {
         Self { service: settings.service(), client: LazyLock::new(|| build(builder().timeout(TOTAL))) }
@@ -192,10 +194,12 @@ impl Tool for WebSearch {
     }
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
-        Some(spec_of::<Arguments>(
-            NAME,
-            "Search the web. Returns titles, addresses and snippets; read a page with fetch_url.",
-        ))
+        self.service.as_ref().map(|_| {
+            spec_of::<Arguments>(
+                NAME,
+                "Search the web. Returns titles, addresses and snippets; read a page with fetch_url.",
+            )
+        })
     }
 
     fn effect(&self) -> Effect {

@@ -1,0 +1,110 @@
+//! Which models would answer: each that agents would use is asked for, unless told to stay offline.
+
+use std::collections::BTreeMap;
+
+use entourage::Settings;
+use entourage_llm::{Choice, Provider, Result};
+
+use super::{Finding, broken, good, remark};
+use crate::cli::models::probe;
+
+/// What providers say of themselves.
+type Offers = BTreeMap<Provider, Result<Option<Vec<String>>>>;
+
+/// The models that agents use, and the providers that are set up besides.
+pub(super) async fn models(settings: &Settings, offline: bool) -> Vec<Finding> {
+    let choice = match entourage::choice(settings).await {
+        Ok(choice) => choice,
+        Err(error) => return vec![broken("model", error.to_string())],
+    };
+    let used = used(settings, &choice);
+    let mut providers: Vec<Provider> =
+        used.iter().filter_map(|(_, model, _)| Some(Provider::split(model).ok()?.0)).collect();
+    let besides: Vec<Provider> = choice
+        .router
+        .providers()
+        .filter(|other| !providers.contains(other) && is_set(settings, *other))
+        .collect();
+    providers.extend(&besides);
+    let mut offers = Offers::new();
+    if !offline {
+        let ask = |provider: Provider| {
+            let choice = &choice;
+            async move { (provider, probe::offered(choice, provider).await) }
+        };
+        offers.extend(futures::future::join_all(providers.into_iter().map(ask)).await);
+    }
+    let mut findings = Vec::new();
+    for (what, model, text) in &used {
+        findings.push(finding(&choice, &offers, what, model, text).await);
+    }
+    let seen = choice.tried.iter().map(|tried| match &tried.found {
+        Ok(found) => format!("{}: {found}", tried.what),
+        Err(why) => format!("{}: {why}", tried.what),
+    });
+    if let Some(first) = findings.first_mut() {
+        first.seen = seen.collect();
+    }
+    findings.extend(besides.into_iter().filter_map(|provider| {
+        Some(match offers.get(&provider)? {
+            Ok(Some(names)) => good(
+                provider.name(),
+                format!("answers and offers {} models; no agent uses it yet", names.len()),
+            ),
+            Ok(None) => {
+                remark(provider.name(), "keeps no list of models: `entourage models test NAME` tries one")
+            }
+            // It is set and would not work; so far nobody needs it.
+            Err(error) => remark(provider.name(), error.to_string()),
+        })
+    }));
+    findings
+}
+
+/// The models that are set, the default first: what each is for, its name, and why it is this one.
+fn used(settings: &Settings, choice: &Choice) -> Vec<(&'static str, String, String)> {
+    let default = ("model", choice.default_model.clone(), choice.why.clone());
+    let fallback = settings.models.fallback.iter();
+    let fallback =
+        fallback.map(|model| ("fallback", model.clone(), "asked when the default fails for good".into()));
+    let summary = settings.models.summary.iter();
+    let summary = summary.map(|model| ("summary", model.clone(), "sums up what is long or old".into()));
+    std::iter::once(default).chain(fallback).chain(summary).collect()
+}
+
+/// Whether somebody set a provider up that no model needs. Its second wire has no key of its own.
+fn is_set(settings: &Settings, provider: Provider) -> bool {
+    let address = || {
+        let set = settings.models.providers.get(&provider);
+        set.is_some_and(|connection| connection.base_url.is_some())
+            || std::env::var_os(provider.base_url_variable()).is_some()
+    };
+    provider != Provider::OpenAiResp && (provider.key_variable().is_some() || address())
+}
+
+async fn finding(choice: &Choice, offers: &Offers, what: &str, model: &str, why: &str) -> Finding {
+    let text = format!("{model}: {why}");
+    let Ok((provider, name)) = Provider::split(model) else {
+        return match choice.model.disclaimer() {
+            Some(disclaimer) => remark(what, format!("{text}. {disclaimer}")),
+            None => good(what, text),
+        };
+    };
+    match offers.get(&provider) {
+        None => good(what, format!("{text}. Not asked whether it answers: --offline")),
+        Some(Err(error)) => broken(what, format!("{text}, but it cannot be used. {error}")),
+        Some(Ok(Some(list))) if probe::has(list, name) => {
+            good(what, format!("{text}. {provider} answers and lists it, which costs nothing to ask"))
+        }
+        // What is on no list may be there all the same: under another name, or unlisted.
+        Some(Ok(list)) => match probe::call(choice, model).await {
+            Ok(used) => good(what, format!("{text}. It answers ({used})")),
+            Err(error) => {
+                let list = list.as_ref().map(|list| {
+                    format!(" {provider} offers {} other models: `entourage models`", list.len())
+                });
+                broken(what, format!("{text}, but it cannot be used. {error}.{}", list.unwrap_or_default()))
+            }
+        },
+    }
+}

@@ -1,0 +1,80 @@
+//! `entourage init`: a file of settings and a kind to start from.
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::Path,
+};
+
+use clap::Args;
+use entourage::settings::{FILE, template};
+
+use super::{
+    backend::Result,
+    failure::{Exit, Failure},
+    globals::Globals,
+    out,
+};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage init                     entourage.toml and kinds/critic.md in the data directory
+  entourage init --data ./agents     in a directory of your own; name it with --data again later
+
+Nothing is overwritten. Every setting in the file stands behind a `#`, with its default.";
+
+/// The kind, as the README shows it.
+const KIND: &str = "\
+---
+name: critic
+description: Finds the weak points of a text.
+tools: [read_file, ask_user]
+---
+You are a critic. Read what you are given, name its three weakest points, and say how to mend each.
+";
+
+/// Write a commented file of settings and an example of a kind
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Init {}
+
+impl Init {
+    pub(crate) fn obey(self, globals: &Globals) -> Result<Exit> {
+        let settings = globals.settings()?;
+        let file = settings.file.clone().unwrap_or_else(|| settings.data.join(FILE));
+        let kind = settings.kinds.clone().unwrap_or_else(|| settings.data.join("kinds")).join("critic.md");
+        let files = [(&file, template()), (&kind, KIND.to_owned())];
+        // Looked at before anything is written: all of it or nothing.
+        if let Some((there, _)) = files.iter().find(|(path, _)| path.exists()) {
+            let text = format!("{} is there already, and nothing is overwritten", there.display());
+            return Err(Failure::usage(format!("{text}. Move it away, or name another --data")));
+        }
+        for (path, text) in &files {
+            write(path, text)
+                .map_err(|error| Failure::failed(format!("{} cannot be written: {error}", path.display())))?;
+            if !globals.quiet {
+                out::result(format!("wrote {}", path.display()))?;
+            }
+        }
+        if !globals.quiet {
+            let again = globals.again();
+            out::note(format!("next: entourage doctor{again}, and entourage kinds{again}"));
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// Writes a new file, and the directories above it, for their owner alone: keys may come to stand there.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let mut directories = fs::DirBuilder::new();
+    let mut options = fs::OpenOptions::new();
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::DirBuilderExt::mode(&mut directories, 0o700);
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    if let Some(directory) = path.parent() {
+        directories.recursive(true).create(directory)?;
+    }
+    options.write(true).create_new(true).open(path)?.write_all(text.as_bytes())
+}

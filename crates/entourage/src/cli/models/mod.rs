@@ -1,0 +1,109 @@
+//! `entourage models`: what the configured providers offer, and whether one answers.
+
+pub(crate) mod probe;
+
+use clap::{Args, Subcommand};
+use entourage_llm::{Choice, Provider};
+use serde_json::json;
+
+use super::{
+    backend::Result,
+    failure::{Exit, Failure},
+    globals::Globals,
+    out,
+    text::text,
+};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage models                                        every model that can be asked for
+  entourage models test                                   one call of the model that agents use by default
+  entourage models test anthropic::claude-sonnet-5-5      one call of this one
+
+Lists cost nothing; a test costs one short call, and says how much. `entourage doctor` looks at the models
+that agents would use.";
+
+/// List the models that the configured providers offer, or try one
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Models {
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Make one short call of a model
+    Test {
+        /// The model, as provider::name [default: the one that agents use]
+        name: Option<String>,
+    },
+}
+
+impl Models {
+    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+        let choice = entourage::choice(&globals.settings()?).await?;
+        match self.what {
+            None => list(globals, &choice).await,
+            Some(What::Test { name }) => {
+                let name = name.unwrap_or_else(|| choice.default_model.clone());
+                let used = probe::call(&choice, &name).await.map_err(failure)?;
+                match globals.json {
+                    true => out::json(&json!({ "model": name, "used": used }))?,
+                    false => out::result(format!("{name} answers ({used})"))?,
+                }
+                Ok(Exit::Done)
+            }
+        }
+    }
+}
+
+async fn list(globals: &Globals, choice: &Choice) -> Result<Exit> {
+    let mut failed = false;
+    let asked = choice
+        .router
+        .providers()
+        .map(|provider| async move { (provider, probe::offered(choice, provider).await) });
+    for (provider, offered) in futures::future::join_all(asked).await {
+        match offered {
+            Ok(Some(names)) => {
+                for name in names {
+                    let model = format!("{provider}::{name}");
+                    match globals.json {
+                        true => out::json(&json!({ "model": model }))?,
+                        false => out::result(model)?,
+                    }
+                }
+            }
+            Ok(None) => note(globals, &format!("{provider} keeps no list of its models")),
+            // Where Ollama usually is, it need not be.
+            Err(error) if provider == Provider::Ollama && !is_default(choice, provider) => {
+                note(globals, &error.to_string());
+            }
+            Err(error) => {
+                failed = true;
+                out::note(text![out::stderr().red("error:"), " ", error.to_string()]);
+            }
+        }
+    }
+    note(globals, &format!("agents use {}: {}", choice.default_model, choice.why));
+    Ok(if failed { Exit::Failed } else { Exit::Done })
+}
+
+fn is_default(choice: &Choice, provider: Provider) -> bool {
+    Provider::split(&choice.default_model).is_ok_and(|(default, _)| default == provider)
+}
+
+fn note(globals: &Globals, text: &str) {
+    if !globals.quiet {
+        out::note(out::stderr().dim(text));
+    }
+}
+
+/// A name that cannot be one is a mistake of whoever typed it.
+fn failure(error: entourage_llm::Error) -> Failure {
+    match error {
+        entourage_llm::Error::Configuration(_) => Failure::usage(error.to_string()),
+        error => Failure::failed(error.to_string()),
+    }
+}

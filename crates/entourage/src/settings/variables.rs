@@ -1,0 +1,64 @@
+//! Variables of the environment: which say something to the program, and which only look as if they did.
+
+use super::reference::{Key, keys};
+
+/// What the names of all of them begin with.
+pub(super) const PREFIX: &str = "ENTOURAGE_";
+/// What parts the names of tables and keys in the name of a variable.
+pub(super) const SEPARATOR: &str = "__";
+/// The data directory; a place that is named otherwise wins.
+pub(super) const DATA: &str = "DATA";
+/// The file of settings; a place that is named otherwise wins.
+pub(super) const CONFIG: &str = "CONFIG";
+/// The one setting with a name of its own.
+pub(super) const MODEL: (&str, &str) = ("MODEL", "models.default");
+
+/// Variables that are no setting's, or not by its name, without their prefix.
+pub(super) const OWN: [(&str, &str); 5] = [
+    (DATA, "The data directory, as `--data`."),
+    (CONFIG, "The file of settings, as `--config`."),
+    (MODEL.0, "The model, as `--model` or `models.default`."),
+    ("LOG", "The log's level or filter, such as `info` or `warn,entourage_engine=debug`."),
+    ("TOKEN", "The token that commands show to a server that wants one."),
+];
+
+/// Variables of others that are read where the settings say nothing.
+pub(super) const OTHERS: [(&str, &str); 8] = [
+    ("ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `OPENROUTER_API_KEY", "`models.providers.NAME.key`"),
+    (
+        "ANTHROPIC_BASE_URL`, `OPENAI_BASE_URL`, `OPENROUTER_BASE_URL`, `OLLAMA_BASE_URL`, `COMPATIBLE_BASE_URL",
+        "`models.providers.NAME.base_url`",
+    ),
+    ("TAVILY_API_KEY`, `BRAVE_API_KEY", "`tools.search.tavily_api_key`, `tools.search.brave_api_key`"),
+    ("SEARXNG_URL", "`tools.search.searxng_url`"),
+    ("OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "`telemetry.otlp_endpoint`"),
+    (
+        "OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME`, `OTEL_SDK_DISABLED",
+        "as OpenTelemetry describes them",
+    ),
+    ("LOG_LEVEL", "`ENTOURAGE_LOG`"),
+    ("XDG_DATA_HOME", "where the data directory is, when nothing names it"),
+];
+
+/// The setting that a variable names, by its name without the prefix.
+pub(super) fn setting(name: &str) -> Option<&'static Key> {
+    let parts: Vec<String> = name.split(SEPARATOR).map(str::to_ascii_lowercase).collect();
+    keys().iter().find(|key| key.is_at(&parts))
+}
+
+/// A sentence on a variable that names nothing, with what it may have been meant for.
+pub(super) fn unknown(name: &str) -> String {
+    // Names that differ in more than this have nothing to do with each other.
+    const ALIKE: f64 = 0.7;
+    let own = OWN.iter().map(|(own, _)| (*own).to_owned());
+    let names = keys().iter().filter_map(Key::variable).chain(own);
+    let near = names
+        .map(|known| (strsim::normalized_damerau_levenshtein(name, &known), known))
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .filter(|(alike, _)| *alike >= ALIKE);
+    let next = match near {
+        Some((_, known)) => format!("did you mean {PREFIX}{known}?"),
+        None => "`entourage settings` lists them all".to_owned(),
+    };
+    format!("{PREFIX}{name} names no setting and has no effect: {next}")
+}

@@ -1,0 +1,204 @@
+//! What the README and the pages of `docs/` show, run as it is printed, in its order.
+//!
+//! A block that cannot be run has `<!-- not run: the reason -->` on the line before it.
+
+use std::{
+    fs,
+    net::TcpListener,
+    path::{Path, PathBuf},
+};
+
+use assert_cmd::Command;
+use entourage::Settings;
+
+use super::place::{Ended, Place};
+
+/// A fenced block of a page.
+struct Block {
+    language: String,
+    text: String,
+    /// Where it begins, for messages.
+    place: String,
+    /// Why it is not run, where it says so.
+    excused: Option<String>,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Every page that shows how the program is used.
+fn pages() -> Vec<PathBuf> {
+    let docs =
+        fs::read_dir(root().join("docs")).expect("the folder").map(|entry| entry.expect("readable").path());
+    let mut pages: Vec<PathBuf> =
+        docs.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
+    pages.push(root().join("packaging/README.md"));
+    pages.push(root().join("README.md"));
+    pages.sort();
+    pages
+}
+
+fn blocks(page: &Path) -> Vec<Block> {
+    let text = fs::read_to_string(page).expect("a page");
+    let (mut blocks, mut open, mut before) = (Vec::new(), None::<Block>, "");
+    for (number, line) in (1..).zip(text.lines()) {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(language)) => {
+                let reason = before.strip_prefix("<!-- not run: ").and_then(|rest| rest.strip_suffix(" -->"));
+                let place = format!("{}:{number}", page.display());
+                let language = language.to_owned();
+                open =
+                    Some(Block { language, text: String::new(), place, excused: reason.map(str::to_owned) });
+            }
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (Some(block), None) => block.text.extend([line, "\n"]),
+            (None, None) => before = line,
+        }
+    }
+    assert!(open.is_none(), "{}: a block does not end", page.display());
+    blocks
+}
+
+/// The blocks of a page in these languages that are to be run.
+fn run(page: &Path, languages: &[&str]) -> Vec<Block> {
+    let of = |block: &Block| languages.contains(&block.language.as_str()) && block.excused.is_none();
+    blocks(page).into_iter().filter(of).collect()
+}
+
+/// The name that a kind's front matter gives.
+fn name(kind: &str) -> &str {
+    kind.lines().find_map(|line| line.strip_prefix("name: ")).expect("a name")
+}
+
+/// A directory like a checkout, in which `cargo run` is the program that is there.
+fn checkout() -> Place {
+    let place = Place::new();
+    for file in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+        place.write(file, &fs::read_to_string(root().join(file)).expect("a file"));
+    }
+    for page in pages().iter().filter(|page| page.parent().is_some_and(|parent| parent.ends_with("docs"))) {
+        let name = page.file_name().and_then(|name| name.to_str()).expect("a name");
+        place.write(&format!("docs/{name}"), &fs::read_to_string(page).expect("a page"));
+    }
+    let program = env!("CARGO_BIN_EXE_entourage");
+    place.write("bin/entourage", &format!("#!/bin/sh\nexec {program} \"$@\"\n"));
+    let cargo =
+        "#!/bin/sh\n[ \"$1 $2 $3\" = 'run --release --' ] || { echo \"cargo $*\" >&2; exit 9; }\nshift 3\n";
+    place.write("bin/cargo", &format!("{cargo}exec {program} \"$@\"\n"));
+    #[cfg(unix)]
+    for file in ["bin/entourage", "bin/cargo"] {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(place.path().join(file), mode).expect("ours");
+    }
+    place
+}
+
+/// Runs what a page shows, in one shell, with the rehearsal for a model.
+fn shown(page: &Path) -> Option<Ended> {
+    let blocks = run(page, &["sh", "markdown"]);
+    if blocks.iter().all(|block| block.language != "sh") {
+        return None;
+    }
+    let place = checkout();
+    let mut script = "set -e\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n".to_owned();
+    for block in &blocks {
+        script.push_str(&format!(": {}\n", block.place));
+        if block.language == "sh" {
+            script.push_str(&block.text);
+        } else {
+            let kind = format!("\"$ENTOURAGE_DATA/kinds/{}.md\"", name(&block.text));
+            script.push_str("mkdir -p \"$ENTOURAGE_DATA/kinds\"\n");
+            script.push_str(&format!("cat > {kind} <<'END OF KIND'\n{}END OF KIND\n", block.text));
+        }
+    }
+    // Nobody else may have this port; the usual one may be somebody's.
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
+    let script = script.replace("4180", &free.port().to_string());
+    let inner = place.process(&[]);
+    let mut shell = Command::new("bash");
+    shell.env_clear().envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let path = std::env::var("PATH").unwrap_or_default();
+    shell.env("PATH", format!("{}:{path}", place.path().join("bin").display()));
+    shell.env("ENTOURAGE_SERVER__BIND", free.to_string());
+    shell.current_dir(place.path()).args(["-c", &script]);
+    Some(Ended::of(&mut shell))
+}
+
+#[test]
+fn the_commands_that_pages_show_work_in_their_order() {
+    let mut run = Vec::new();
+    for page in pages() {
+        if let Some(ended) = shown(&page) {
+            assert_eq!(ended.code, 0, "{}: {ended:?}", page.display());
+            let name = page.strip_prefix(root()).expect("below it").display().to_string();
+            let wanted = match name.as_str() {
+                "README.md" => {
+                    ["succeeded", "5 kinds, 0 mistakes", "Asked: Read README.md.", "Durable LLM agents"]
+                        .as_slice()
+                }
+                "docs/upgrade.md" => &["monday.db holds a copy", "Remember the milk."],
+                _ => &[],
+            };
+            for words in wanted {
+                let told = format!("{}{}", ended.stdout, ended.stderr);
+                assert!(told.contains(words), "{name} shows {words}: {ended:?}");
+            }
+            run.push(name);
+        }
+    }
+    assert!(
+        ["README.md", "docs/upgrade.md"].iter().all(|page| run.iter().any(|name| name == page)),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn the_settings_that_pages_show_are_taken() {
+    let mut taken = 0;
+    for block in pages().iter().flat_map(|page| run(page, &["toml"])) {
+        let place = Place::new();
+        let file = place.write("entourage.toml", &block.text);
+        Settings::load(Some(place.path()), Some(&file))
+            .unwrap_or_else(|error| panic!("{}: {error}", block.place));
+        taken += 1;
+    }
+    assert!(taken >= 3, "{taken} blocks of settings");
+}
+
+#[test]
+fn the_kinds_that_pages_show_are_without_a_mistake() {
+    let mut checked = 0;
+    for block in pages().iter().flat_map(|page| run(page, &["markdown"])) {
+        let place = Place::new();
+        place.write(&format!("data/kinds/{}.md", name(&block.text)), &block.text);
+        let ended = place.entourage(&["kinds", "check"]);
+        assert_eq!(ended.code, 0, "{}: {ended:?}", block.place);
+        checked += 1;
+    }
+    assert!(checked >= 2, "{checked} kinds");
+}
+
+#[test]
+fn the_kind_of_the_readme_is_what_init_writes() {
+    let place = Place::new();
+    place.entourage(&["init", "--quiet"]).good();
+    let written = fs::read_to_string(place.data().join("kinds/critic.md")).expect("written");
+    let shown = run(&root().join("README.md"), &["markdown"]);
+    assert_eq!(shown[0].text, written);
+}
+
+#[test]
+fn what_is_not_run_says_why() {
+    for block in pages().iter().flat_map(|page| blocks(page)) {
+        let runs = ["sh", "toml", "markdown"].contains(&block.language.as_str());
+        let is_code = ["rust,no_run", "yaml", "json"].contains(&block.language.as_str());
+        let excused = block.excused.as_deref().is_some_and(|reason| reason.len() > 10);
+        assert!(
+            runs || is_code || excused,
+            "{}: ```{} is neither run nor excused",
+            block.place,
+            block.language
+        );
+    }
+}

@@ -1,0 +1,86 @@
+//! Models are asked before they are trusted.
+
+use super::{
+    place::{Ended, Place},
+    provider::{KEY, Provider},
+};
+
+/// What a command says with these settings, which name a model themselves.
+fn said(place: &Place, settings: &str, arguments: &[&str]) -> Ended {
+    place.write("data/entourage.toml", settings);
+    Ended::of(place.command(arguments).env_remove("ENTOURAGE_MODEL"))
+}
+
+/// The doctor's lines on models.
+fn findings(ended: &Ended) -> Vec<String> {
+    let of_models =
+        |line: &&str| line.contains(" model ") || line.contains(" fallback ") || line.contains(" summary ");
+    ended.stdout.lines().filter(of_models).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_doctor_asks_the_provider_for_the_models_that_agents_use() {
+    let (place, provider) = (Place::new(), Provider::start());
+    let well = said(&place, &provider.settings("listed", KEY), &["doctor"]).good();
+    let lines = findings(&well);
+    assert!(lines[0].starts_with("✓ model") && lines[0].contains("costs nothing"), "{well:?}");
+
+    let unlisted = said(&place, &provider.settings("unlisted", KEY), &["doctor"]).good();
+    let lines = findings(&unlisted);
+    assert!(lines[0].starts_with("✓ model") && lines[0].contains("one call: 12 tokens"), "{unlisted:?}");
+
+    let unknown = said(&place, &provider.settings("unknown", KEY), &["doctor"]);
+    assert_eq!(unknown.code, 1, "{unknown:?}");
+    let lines = findings(&unknown);
+    assert!(lines[0].starts_with("✗ model") && lines[0].contains("The model does not exist"), "{unknown:?}");
+    assert!(lines[0].contains("entourage models"), "{unknown:?}");
+
+    let key = said(&place, &provider.settings("listed", "sk-bad"), &["doctor"]);
+    assert_eq!(key.code, 1, "{key:?}");
+    let lines = findings(&key);
+    assert!(lines[0].starts_with("✗ model") && lines[0].contains("OPENAI_API_KEY"), "{key:?}");
+    assert!(!key.stdout.contains("sk-bad"), "{key:?}");
+
+    let nowhere = Provider { url: "http://127.0.0.1:1/v1".into() };
+    let dead = said(&place, &nowhere.settings("listed", KEY), &["doctor"]);
+    assert_eq!(dead.code, 1, "{dead:?}");
+    assert!(findings(&dead)[0].contains("cannot be reached"), "{dead:?}");
+    let offline = said(&place, &nowhere.settings("listed", KEY), &["doctor", "--offline"]).good();
+    assert!(findings(&offline)[0].contains("--offline"), "{offline:?}");
+}
+
+#[test]
+fn the_models_beside_the_default_are_asked_too() {
+    let (place, provider) = (Place::new(), Provider::start());
+    let settings = provider.settings("listed", KEY);
+    let settings = settings.replacen(
+        "[models]\n",
+        "[models]\nfallback = [\"openai::unknown\"]\nsummary = \"openai::another\"\n",
+        1,
+    );
+    let ended = said(&place, &settings, &["doctor"]);
+    assert_eq!(ended.code, 1, "{ended:?}");
+    let signs: Vec<String> = findings(&ended)
+        .iter()
+        .map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(signs, ["✓ model", "✗ fallback", "✓ summary"], "{ended:?}");
+}
+
+#[test]
+fn models_lists_what_providers_offer_and_tries_one() {
+    let (place, provider) = (Place::new(), Provider::start());
+    let settings = provider.settings("listed", KEY);
+    let listed = said(&place, &settings, &["models", "--quiet"]).good();
+    for model in ["openai::another", "openai::listed", "openai_resp::listed"] {
+        assert!(listed.stdout.lines().any(|line| line == model), "{listed:?}");
+    }
+    let tried = said(&place, &settings, &["models", "test"]).good();
+    assert_eq!(tried.stdout, "openai::listed answers (one call: 12 tokens, price not known)\n");
+    let json = said(&place, &settings, &["models", "test", "openai::unlisted", "--json"]).good().json();
+    assert_eq!(json[0]["model"], "openai::unlisted");
+    let unknown = said(&place, &settings, &["models", "test", "openai::unknown"]);
+    assert!(unknown.error(1).contains("The model does not exist"), "{unknown:?}");
+    let nameless = said(&place, &settings, &["models", "test", "listed"]);
+    assert!(nameless.error(2).contains("provider::name"), "{nameless:?}");
+}

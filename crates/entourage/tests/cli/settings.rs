@@ -1,0 +1,103 @@
+//! The settings as a page and as a file to start from.
+
+use std::fs;
+
+use entourage::{Settings, settings};
+
+use super::place::Place;
+
+#[test]
+fn the_page_of_settings_in_the_repository_is_current() {
+    let page = Place::new().entourage(&["settings"]).good().stdout;
+    let kept = include_str!("../../../../docs/settings.md");
+    assert!(page == kept, "write it anew: cargo run -p entourage -- settings > docs/settings.md");
+}
+
+#[test]
+fn every_setting_is_on_the_page_with_what_it_says() {
+    let keys = settings::keys();
+    let missing: Vec<String> =
+        keys.iter().filter(|key| key.what.is_empty()).map(settings::Key::dotted).collect();
+    assert_eq!(missing, Vec::<String>::new(), "no doc comment");
+    let dotted: Vec<String> = keys.iter().map(settings::Key::dotted).collect();
+    for key in [
+        "dispatch.concurrency",
+        "dispatch.give_up_after",
+        "dispatch.grace_seconds",
+        "models.fallback",
+        "models.local.wait_ms",
+        "models.prices.NAME.cached",
+        "models.profiles.NAME.context_window",
+        "models.providers.NAME.header_seconds",
+        "models.providers.NAME.key",
+        "models.providers.NAME.silence_seconds",
+        "retention.requests",
+        "server.auth",
+        "server.auth.jwt.algorithm",
+        "server.auth.jwt.key",
+        "server.body_limit",
+        "server.grace",
+        "server.heartbeat",
+        "server.webhooks.NAME.secret",
+        "store.durability",
+        "telemetry.content",
+        "tools.fetch.allow",
+        "tools.mcp[].command",
+        "tools.mcp[].env",
+        "webhooks.NAME.events",
+    ] {
+        assert!(dotted.iter().any(|known| known == key), "{key} is not among {dotted:?}");
+    }
+    let default =
+        |path: &str| keys.iter().find(|key| key.dotted() == path).and_then(|key| key.default.clone());
+    assert_eq!(default("server.bind").as_deref(), Some("\"127.0.0.1:4180\""));
+    assert_eq!(default("server.heartbeat").as_deref(), Some("15"));
+    assert_eq!(default("retention.requests").as_deref(), Some("\"1d\""));
+    assert_eq!(default("store.durability").as_deref(), Some("\"full\""));
+    assert_eq!(default("models.providers.NAME.key"), None);
+}
+
+#[test]
+fn a_new_file_of_settings_changes_nothing_and_each_default_in_it_can_be_taken() {
+    let place = Place::new();
+    place.entourage(&["init"]).good();
+    let file = place.data().join("entourage.toml");
+    let text = fs::read_to_string(&file).expect("written");
+    assert!(!text.lines().any(|line| !line.is_empty() && !line.starts_with('#')), "{text}");
+    let taken = |line: &&str| {
+        let line = line.strip_prefix('#').unwrap_or(line);
+        let is_head = line.starts_with('[') && !line.contains("NAME") && !line.contains("[[");
+        is_head || (line.contains(" = ") && !line.contains('…') && !line.starts_with(' '))
+    };
+    // The tables with names of one's own have no place in this.
+    let own: String = text
+        .split("\n\n")
+        .filter(|table| !table.contains("NAME") && !table.contains("[["))
+        .map(|table| table.lines().filter(taken).collect::<Vec<_>>())
+        .filter(|lines| lines.iter().any(|line| line.contains(" = ")))
+        .flatten()
+        .map(|line| format!("{}\n", line.trim_start_matches('#')))
+        .collect();
+    assert!(own.contains("[server]\n") && own.contains("migrate = true\n"), "{own}");
+    fs::write(&file, &own).expect("written");
+    let settings = Settings::load(Some(&place.data()), Some(&file)).expect("each default is one");
+    assert_eq!(format!("{:?}", settings.store), format!("{:?}", Settings::default().store));
+    assert_eq!(settings.retention, Settings::default().retention);
+}
+
+#[test]
+fn a_start_writes_settings_and_a_kind_and_overwrites_nothing() {
+    let place = Place::new();
+    let first = place.entourage(&["init"]).good();
+    assert!(first.stdout.contains("entourage.toml") && first.stdout.contains("critic.md"), "{first:?}");
+    assert!(place.entourage(&["kinds"]).good().stdout.contains("critic"));
+    place.entourage(&["kinds", "check"]).good();
+
+    let file = place.write("data/entourage.toml", "[models]\n");
+    let again = place.entourage(&["init"]);
+    assert!(again.error(2).contains("entourage.toml is there already"), "{again:?}");
+    fs::remove_file(&file).expect("there");
+    let again = place.entourage(&["init"]);
+    assert!(again.error(2).contains("critic.md is there already"), "{again:?}");
+    assert!(!file.exists(), "nothing is written by halves");
+}

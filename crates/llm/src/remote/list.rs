@@ -1,0 +1,72 @@
+//! What a provider offers: its own list of models, which costs nothing to read.
+
+use std::time::Duration;
+
+use reqwest::{Url, header::HeaderValue};
+use secrecy::ExposeSecret;
+use serde_json::Value;
+
+use super::{ProviderModel, failure::Failure};
+use crate::{Error, Provider, Result, http};
+
+impl ProviderModel {
+    /// The names of the models that this provider offers, or none where it keeps no list that can be
+    /// read. Asking costs nothing, and shows whether the address answers and the key is good.
+    ///
+    /// # Errors
+    /// As of a call: [`Error::Unavailable`] when nothing answers, [`Error::Denied`] for a wrong key, …
+    pub async fn offered(&self, limit: Duration) -> Result<Option<Vec<String>>> {
+        let provider = self.provider;
+        let failure = Failure { model: provider.name(), provider, connection: &self.connection };
+        let wrong = |what: &str| Error::Configuration(format!("the {what} of {provider} cannot be used"));
+        let mut url = Url::parse(&self.base_url).map_err(|_| wrong("address"))?;
+        let place = match provider {
+            Provider::Ollama => "api/tags",
+            // The list of all models asks for no key, so it would not show a wrong one.
+            Provider::OpenRouter => "models/user",
+            _ => "models",
+        };
+        url.set_path(&format!("{}{place}", url.path()));
+        if provider == Provider::Anthropic {
+            url.query_pairs_mut().append_pair("limit", "1000");
+        }
+        let mut request = http::client(&self.base_url)?.get(url).timeout(limit);
+        if let Some(key) = &self.connection.key {
+            let key = key.expose_secret();
+            let (name, value) = match provider {
+                Provider::Anthropic => ("x-api-key", key.to_owned()),
+                _ => ("authorization", format!("Bearer {key}")),
+            };
+            let mut value = HeaderValue::try_from(value).map_err(|_| wrong("key"))?;
+            value.set_sensitive(true);
+            request = request.header(name, value);
+        }
+        if provider == Provider::Anthropic {
+            request = request.header("anthropic-version", "2023-06-01");
+        }
+        let late = |error: reqwest::Error| {
+            if error.is_timeout() { failure.timed_out(limit) } else { failure.network(error) }
+        };
+        let response = request.send().await.map_err(late)?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = response.text().await.map_err(late)?;
+        match status.as_u16() {
+            200..=299 => Ok(names(&body)),
+            // Some servers have no list.
+            404 | 405 | 501 => Ok(None),
+            _ => Err(failure.status(status, &headers, &body)),
+        }
+    }
+}
+
+/// The names in a list of models, in the two forms that there are.
+fn names(body: &str) -> Option<Vec<String>> {
+    let body: Value = serde_json::from_str(body).ok()?;
+    let (list, key) = [("data", "id"), ("models", "name")]
+        .iter()
+        .find_map(|(list, key)| Some((body.get(list)?.as_array()?, key)))?;
+    let mut names: Vec<String> =
+        list.iter().filter_map(|model| model.get(key)?.as_str()).map(str::to_owned).collect();
+    names.sort();
+    Some(names)
+}

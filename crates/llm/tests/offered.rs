@@ -1,0 +1,54 @@
+//! What a provider offers, as its own list says.
+
+use std::time::Duration;
+
+use entourage_llm::{Error, Provider};
+
+use crate::{
+    server::{Answer, Server},
+    wire::model,
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[tokio::test]
+async fn every_provider_is_asked_at_its_own_place_and_with_its_own_key() {
+    for provider in Provider::ALL {
+        let list = match provider {
+            Provider::Ollama => r#"{"models": [{"name": "two"}, {"name": "one"}]}"#,
+            _ => r#"{"data": [{"id": "two"}, {"id": "one"}]}"#,
+        };
+        let server = Server::start([Answer::new(list)]).await;
+        let offered = model(provider, &server).offered(PATIENCE).await.expect("a list");
+        assert_eq!(offered, Some(vec!["one".to_owned(), "two".to_owned()]));
+        let head = &server.seen()[0].head;
+        let (path, key) = match provider {
+            Provider::Anthropic => ("/v1/models?limit=1000", Some("x-api-key: sk-canary")),
+            Provider::OpenRouter => ("/v1/models/user", Some("authorization: bearer sk-canary")),
+            Provider::Ollama => ("/api/tags", None),
+            _ => ("/v1/models", Some("authorization: bearer sk-canary")),
+        };
+        assert!(head.to_lowercase().starts_with(&format!("get {path} ")), "{head}");
+        assert!(key.is_none_or(|key| head.to_lowercase().contains(key)), "{head}");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_key_a_dead_address_and_silence_are_errors_and_no_list_is_none() {
+    let asked = |answer: Answer, limit: Duration| async move {
+        let server = Server::start([answer]).await;
+        model(Provider::OpenAi, &server).offered(limit).await
+    };
+    let denied = asked(Answer::status(401, r#"{"error": {"message": "Incorrect API key"}}"#), PATIENCE).await;
+    assert!(
+        matches!(&denied, Err(Error::Denied { cause, .. }) if cause.contains("OPENAI_API_KEY")),
+        "{denied:?}"
+    );
+    let down = asked(Answer::status(503, ""), PATIENCE).await;
+    assert!(matches!(down, Err(Error::Unavailable { .. })), "{down:?}");
+    let mute = asked(Answer::mute(), Duration::from_millis(50)).await;
+    assert!(matches!(mute, Err(Error::TimedOut { .. })), "{mute:?}");
+    for none in [Answer::status(404, ""), Answer::new("<html>")] {
+        assert_eq!(asked(none, PATIENCE).await, Ok(None));
+    }
+}
