@@ -12,7 +12,7 @@ pub fn template() -> String {
         .to_owned();
     let mut keys: Vec<&Key> = keys().iter().collect();
     // In TOML a table's own keys stand before the tables below it.
-    keys.sort_by(|one, other| table(one).cmp(&table(other)));
+    keys.sort_by_key(|key| table(key));
     let mut current = String::new();
     for key in keys {
         let table = table(key);
