@@ -5,7 +5,7 @@
 #   schemathesis.sh install
 #   schemathesis.sh run          start BINARY on a free loopback port, ask it, stop it
 #
-# Bounded and the same each time: EXAMPLES requests of each sort for each operation (default 15), one seed.
+# Bounded and the same each time: EXAMPLES requests of each sort for each operation (default 5), one seed.
 # BINARY: the program that is asked. SERVICES_HOME: where it is installed, default ~/.cache/entourage-services.
 # Exit 77 with a line "SKIPPED: ..." on stderr when it cannot be had, 1 when an answer is not as described.
 set -euo pipefail
@@ -41,9 +41,9 @@ run() {
   # Streams of events have no end that a test could wait for; what they tell is the suite's own business.
   (cd "$data" && "$PROGRAM" run "$ADDRESS/openapi.json" --no-color --exclude-path-regex '/events$' \
     --checks not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance,negative_data_rejection,unsupported_method \
-    --phases examples,coverage,fuzzing --max-examples "${EXAMPLES:-15}" --seed 1 --generation-deterministic \
+    --phases examples,coverage,fuzzing --max-examples "${EXAMPLES:-5}" --seed 1 --generation-deterministic \
     --generation-with-security-parameters false \
-    --request-timeout 20 --max-time 300 --continue-on-failure) >&2 || failed=1
+    --request-timeout 20 --max-time 240 --warnings off --continue-on-failure) >&2 || failed=1
   stop_servers "$RUN" $WORD "$ADDRESS"
   rm -rf "$data"
   return $failed

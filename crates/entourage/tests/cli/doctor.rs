@@ -85,3 +85,20 @@ fn keys_are_found_and_never_shown() {
         assert!(!ended.stdout.contains(canary) && !ended.stderr.contains(canary), "{ended:?}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_database_that_other_people_of_the_machine_may_read_is_remarked() {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    let place = Place::new();
+    place.write("data/entourage.toml", "");
+    place.entourage(&["run", "hello"]).good();
+    let looked = place.entourage(&["doctor"]).good();
+    assert!(looked.stdout.contains("is writable"), "{looked:?}");
+    let may = |path: &std::path::Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
+    may(&place.data(), 0o755).expect("a directory that others enter");
+    may(&place.data().join("entourage.db"), 0o644).expect("a file that others read");
+    let looked = place.entourage(&["doctor"]).good();
+    assert!(looked.stdout.contains("! data") && looked.stdout.contains("chmod 600"), "{looked:?}");
+}

@@ -15,7 +15,11 @@ const EXPECTED: [(&str, &str, &str); 5] = [
     ("401", "Unauthorized", "There is no valid token."),
     ("404", "NotFound", "There is no such thing, or it is not the caller's."),
     ("422", "Unprocessable", "The request makes no sense as it is; the detail says what would."),
-    ("503", "Unavailable", "The store does not answer, or the disk is full. Nothing was changed."),
+    (
+        "503",
+        "Unavailable",
+        "The store does not answer, the disk is full, or the server stops. Nothing was changed.",
+    ),
 ];
 const RESERVED: (&str, &str, &str) = ("403", "Reserved", "It is for the operator alone.");
 const UNEXPECTED: (&str, &str, &str) = ("default", "Failure", "Anything else.");
