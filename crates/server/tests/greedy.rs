@@ -1,6 +1,10 @@
 //! A client that wants everything at once gets it in parts, and what it sends is refused where it is
 //! too long.
 
+use std::sync::Arc;
+
+use entourage_server::Settings;
+use entourage_store_sqlite::SqliteStore;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -99,4 +103,21 @@ async fn a_name_that_is_too_long_is_refused_and_not_repeated() {
         answer.problem(422, "invalid-request");
         assert!(answer.text.len() < 1_000, "{path}: {} bytes", answer.text.len());
     }
+}
+
+#[tokio::test]
+async fn an_agent_that_does_not_read_is_given_no_more_than_it_can_hold() {
+    let store = Arc::new(SqliteStore::in_memory().unwrap());
+    let site = Site::at_rest(store, Settings::default()).await;
+    let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let (messages, long) = (format!("/v1/agents/{id}/messages"), json!({"message": "x".repeat(1 << 20)}));
+    for _ in 0..16 {
+        site.post(&messages, &long).await.expect(202);
+    }
+    let refused = site.post(&messages, &json!({"message": "one more"})).await.problem(409, "not-now");
+    assert!(refused.detail.contains("too much waits"), "{}", refused.detail);
+    // What people see of it is bounded, too, and it can still be stopped.
+    assert!(site.get(&messages).await.text.len() < MOST);
+    let stop = json!({"action": "delete"});
+    site.post(&format!("/v1/agents/{id}/interventions"), &stop).await.expect(202);
 }

@@ -81,6 +81,9 @@ impl Client {
             let post = Post { id: PostId::new(), agent: id, at: now, wakeup: WakeupId::new(), body };
             commit.post(post, &agent.owner);
         }
+        if text.is_some() && action != Action::Delete {
+            self.check_room(id).await?;
+        }
         self.once(key, &request, &done.id.to_string(), &mut commit).await?;
         match self.house.store().commit(commit).await {
             // The same key arrived twice at once; the other one was first.

@@ -23,7 +23,7 @@ mod usage;
 mod wake;
 mod webhooks;
 
-use entourage_types::{Owner, Scope};
+use entourage_types::{AgentId, Owner, Post, PostBody, Scope};
 
 use crate::House;
 
@@ -77,6 +77,25 @@ const LONGEST_TEXT: usize = 1 << 20;
 
 /// What a name or a title may have at most, in characters.
 const LONGEST_NAME: usize = 255;
+
+/// What may wait to be read by an agent, in bytes of what people wrote; it is all read at once.
+const MOST_UNREAD: usize = 16 << 20;
+
+impl Client {
+    /// Refuses to give an agent more to read that has too much before it already.
+    async fn check_room(&self, agent: AgentId) -> crate::Result<()> {
+        let words = |post: &Post| match &post.body {
+            PostBody::Message { text, .. } => text.len(),
+            PostBody::Intervention { text, .. } => text.as_ref().map_or(0, String::len),
+            _ => 0,
+        };
+        let unread: usize = self.house.store().inbox(agent).await?.iter().map(words).sum();
+        if unread < MOST_UNREAD {
+            return Ok(());
+        }
+        Err(crate::Error::NotNow { agent, why: "too much waits to be read by it: let it come to that first" })
+    }
+}
 
 /// Refuses a name or a title that is too long. What was given is not repeated: it may be long.
 fn checked_name(what: &str, name: &str) -> crate::Result<()> {

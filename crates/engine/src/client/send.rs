@@ -24,7 +24,8 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Gone`] for a cancelled agent, [`Error::Invalid`] for an empty
-    /// text, [`Error::AtWork`] where the kind takes none meanwhile.
+    /// text, [`Error::AtWork`] where the kind takes none meanwhile, [`Error::NotNow`] where too much waits
+    /// to be read.
     pub async fn send(&self, to: AgentId, text: &str, key: Option<&str>) -> Result<Posted> {
         checked_text(text)?;
         let mut agent = self.agent(to).await?;
@@ -48,13 +49,16 @@ impl Client {
         let request = request_of(to, text);
         let first = match self.once(key, &request, &posted.post.to_string(), &mut commit).await? {
             Some(first) => Some(first),
-            None => match self.house.store().commit(commit).await {
-                Ok(_) => None,
-                Err(StoreError::Exists { kind: EntityKind::Request, .. }) => {
-                    self.once(key, &request, "", &mut Commit::new(agent.updated)).await?
+            None => {
+                self.check_room(to).await?;
+                match self.house.store().commit(commit).await {
+                    Ok(_) => None,
+                    Err(StoreError::Exists { kind: EntityKind::Request, .. }) => {
+                        self.once(key, &request, "", &mut Commit::new(agent.updated)).await?
+                    }
+                    Err(error) => return Err(error.into()),
                 }
-                Err(error) => return Err(error.into()),
-            },
+            }
         };
         if at_work && input == Input::Interrupt {
             self.house.inner.live.cut(to);

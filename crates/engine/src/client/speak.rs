@@ -147,6 +147,7 @@ impl Client {
                 spoken.again = true;
             }
             None => {
+                self.check_room(agent.id).await?;
                 store.commit(commit).await?;
             }
         }
