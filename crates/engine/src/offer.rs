@@ -147,7 +147,8 @@ impl Offer {
         let offered = self.tools.get(tool).ok_or_else(|| {
             ToolError::NotAllowed(format!("there is no tool `{tool}`; there are: {}", self.names()))
         })?;
-        offered.checker.check(arguments)?;
+        let renamed = offered.tool.renamed(arguments);
+        offered.checker.check(renamed.as_ref().unwrap_or(arguments))?;
         Ok(offered)
     }
 

@@ -43,6 +43,12 @@ pub enum Error {
         /// Which agent.
         agent: String,
     },
+    /// The agency was closed before the answer was there.
+    #[error(
+        "the agency was closed before the answer was there; nothing is lost: open one on the same database, and \
+         `resume_response` gives the answer"
+    )]
+    Closed,
     /// A run failed whose text alone was wanted.
     #[error("the run ended with {code}: {text}")]
     Run {

@@ -36,6 +36,14 @@ pub trait Model: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Whether a model of this name can be asked for: a wrong name is said before it is called.
+    ///
+    /// # Errors
+    /// What is wrong with the name, or what is not set up for it.
+    fn check(&self, _model: &str) -> Result<()> {
+        Ok(())
+    }
+
     /// The models to ask instead, in this order, when a request that names none fails for good.
     fn fallback(&self) -> &[String] {
         &[]
@@ -72,6 +80,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn gates(&self) -> Vec<GateState> {
         (**self).gates()
+    }
+
+    fn check(&self, model: &str) -> Result<()> {
+        (**self).check(model)
     }
 
     fn fallback(&self) -> &[String] {

@@ -125,6 +125,10 @@ impl Model for Router {
         if native { lane.native.call(request, deltas).await } else { lane.weak.call(request, deltas).await }
     }
 
+    fn check(&self, model: &str) -> Result<()> {
+        if rehearsal::is(model) { Ok(()) } else { self.lane(model).map(drop) }
+    }
+
     fn describe(&self) -> String {
         match self.lane(&self.default) {
             Ok(lane) => format!("{} ({})", self.default, lane.native.describe()),

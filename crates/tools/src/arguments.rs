@@ -11,7 +11,7 @@ use crate::{Error, Result};
 /// providers do not follow references.
 ///
 /// Unknown arguments are refused. A serde alias is unknown to the schema: a tool that accepts one
-/// must take `additionalProperties` out again and must not require what the alias stands for.
+/// says so by [`Tool::renamed`](crate::Tool::renamed).
 #[must_use]
 pub fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|s| {

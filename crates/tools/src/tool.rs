@@ -43,6 +43,12 @@ pub trait Tool: Send + Sync + 'static {
         true
     }
 
+    /// The arguments under the schema's names, where a model used another name that the tool
+    /// understands; none where it did not. They are checked under these names.
+    fn renamed(&self, _arguments: &Value) -> Option<Value> {
+        None
+    }
+
     /// Does it. `arguments` are valid against the schema. An error goes back to the model as the
     /// call's output, so its text says what to do differently.
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome>;

@@ -43,17 +43,28 @@ async fn one_tool_writes_to_peers_and_to_the_user() {
     ));
 }
 
+/// Who has a peer names the recipient, also where there is only one: the schema requires it, and its
+/// omission is an error. Only one who can write to nobody but the user need not.
 #[tokio::test]
-async fn who_has_only_one_to_write_to_need_not_name_them() {
+async fn the_recipient_of_send_message_is_required() {
     let alone = context(speaker(&[]), true);
     for arguments in [json!({ "message": "hi" }), json!({ "text": "hi" })] {
         assert_eq!(call_in(&alone, &SendMessage, arguments).await, Ok(said("hi")));
     }
     assert!(call_in(&alone, &SendMessage, json!({})).await.is_err());
     let pair = context(kind("pair", &["writer"]), true);
-    assert_eq!(call_in(&pair, &SendMessage, json!({ "message": "w" })).await, Ok(asked("writer", "w")));
+    let named = json!({ "recipient": "writer", "message": "w" });
+    assert_eq!(call_in(&pair, &SendMessage, named).await, Ok(asked("writer", "w")));
+    let other_name = json!({ "recipient_agent": "writer", "text": "w" });
+    assert_eq!(call_in(&pair, &SendMessage, other_name).await, Ok(asked("writer", "w")));
     let to_user = json!({ "recipient_agent": "user", "message": "hi" });
     assert!(matches!(call_in(&pair, &SendMessage, to_user).await, Err(Error::NotAllowed(_))));
+
+    let nobody = call_in(&pair, &SendMessage, json!({ "message": "w" })).await.unwrap_err();
+    assert!(matches!(&nobody, Error::Arguments { why, .. } if why.contains("recipient")), "{nobody:?}");
+    let required = |kind| offered(&SendMessage, &kind, true).unwrap().parameters["required"].clone();
+    assert_eq!(required(kind("pair", &["writer"])), json!(["recipient", "message"]));
+    assert_eq!(required(speaker(&[])), json!(["message"]));
 }
 
 #[test]

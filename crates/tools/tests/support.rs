@@ -75,7 +75,8 @@ pub(crate) fn offered(tool: &dyn Tool, kind: &Kind, is_root: bool) -> Option<Too
 /// A call the way the house makes it: only what is offered, only with arguments that fit.
 pub(crate) async fn call_in(context: &Context, tool: &dyn Tool, arguments: Value) -> Result<Outcome> {
     let spec = offered(tool, &context.kind, context.is_root).expect("the tool is not offered");
-    Checker::new(&spec)?.check(&arguments)?;
+    let renamed = tool.renamed(&arguments);
+    Checker::new(&spec)?.check(renamed.as_ref().unwrap_or(&arguments))?;
     tool.call(&Context { effect: tool.effect(), ..context.clone() }, arguments).await
 }
 

@@ -10,11 +10,16 @@ mod file;
 use entourage_types::Kind;
 use serde::Serialize;
 
+use crate::kinds::pattern;
+
 pub use chart::{Chart, ChartError, Flow};
 pub use file::parse;
 
 /// What the name of an agency's file ends with; all other `*.md` beside it are kinds.
 pub const ENDING: &str = ".agency.md";
+
+/// The tool by which an agent writes to its peers.
+const SEND_MESSAGE: &str = "send_message";
 
 /// A group of kinds with a communication chart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -35,10 +40,17 @@ pub struct Agency {
 
 impl Agency {
     /// The kind as it works in this agency: its peers are those of the chart, and its instructions
-    /// begin with the shared ones (S2-R023, R024).
+    /// begin with the shared ones (S2-R023, R024). One with peers can write to them, whatever tools its
+    /// own file lists.
     #[must_use]
     pub fn member(&self, mut kind: Kind) -> Kind {
         kind.peers = self.chart.peers(&kind.name);
+        if let Some(tools) = &mut kind.tools
+            && !kind.peers.is_empty()
+            && !tools.iter().any(|name| pattern::names(name, SEND_MESSAGE))
+        {
+            tools.push(SEND_MESSAGE.to_owned());
+        }
         let parts = [self.shared_instructions.as_str(), kind.instructions.as_str()];
         kind.instructions =
             parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");

@@ -9,7 +9,7 @@ mod text;
 
 use std::{
     collections::BTreeMap,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, LazyLock},
 };
 
@@ -22,6 +22,7 @@ use crate::{
 
 pub use check::{Finding, Severity};
 pub use file::{bad_name, parse};
+pub use pattern::names as names_tool;
 
 /// The built-in kinds, as their files stand in `agents/`.
 const BUILTIN: [(&str, &str); 4] = [
@@ -36,6 +37,15 @@ const BUILTIN: [(&str, &str); 4] = [
 pub struct Kinds {
     kinds: BTreeMap<String, Arc<Kind>>,
     agencies: BTreeMap<String, Arc<Agency>>,
+    /// Where the kinds and the agencies that were loaded are defined.
+    files: BTreeMap<(Noun, String), PathBuf>,
+}
+
+/// What a file defines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Noun {
+    Kind,
+    Agency,
 }
 
 impl Kinds {
@@ -106,7 +116,8 @@ impl Kinds {
     }
 
     /// Adds every `*.md` of a directory: agencies where the name ends with `.agency.md`, kinds
-    /// otherwise. Returns what was found wrong, mistakes and remarks.
+    /// otherwise. A kind of the same name as a built-in one replaces it; two files that define the
+    /// same name are a mistake. Returns what was found wrong, mistakes and remarks.
     ///
     /// # Errors
     /// [`Error::Kinds`] when the directory cannot be read.
@@ -132,11 +143,19 @@ impl Kinds {
             if shown.ends_with(agencies::ENDING) {
                 let (agency, wrong) = agencies::parse(&shown, &text);
                 findings.extend(wrong);
-                found.extend(agency);
+                let Some(agency) = agency else { continue };
+                match self.defined(Noun::Agency, &agency.name, &path) {
+                    Ok(()) => found.push(agency),
+                    Err(why) => findings.push(Finding::mistake(&shown, 1, why)),
+                }
             } else {
                 let (kind, wrong) = parse(&shown, &text);
                 findings.extend(wrong);
-                kind.into_iter().for_each(|kind| self.add(kind));
+                let Some(kind) = kind else { continue };
+                match self.defined(Noun::Kind, &kind.name, &path) {
+                    Ok(()) => self.add(kind),
+                    Err(why) => findings.push(Finding::mistake(&shown, 1, why)),
+                }
             }
         }
         // All kinds are known by now.
@@ -147,6 +166,20 @@ impl Kinds {
             }
         }
         Ok(findings)
+    }
+
+    /// A file defines this name. Refused where another file does.
+    fn defined(&mut self, noun: Noun, name: &str, path: &Path) -> std::result::Result<(), String> {
+        match self.files.get(&(noun, name.to_owned())) {
+            Some(first) if !is_same_file(first, path) => Err(format!(
+                "`{name}` is defined in {} already; give one of the two another name, or remove it",
+                first.display()
+            )),
+            _ => {
+                self.files.insert((noun, name.to_owned()), path.to_owned());
+                Ok(())
+            }
+        }
     }
 
     /// Looks at what kinds say of each other and of tools.
@@ -201,9 +234,77 @@ impl Kinds {
     }
 }
 
+/// Whether two paths lead to one file: a directory may be named in more than one way.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    real(one) == real(other)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Two files that define one name are refused, in one directory and across two, with both paths; a
+    /// directory that is read twice, and a built-in kind that is replaced, are not.
+    #[test]
+    fn a_name_is_defined_by_one_file() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let put = |at: &tempfile::TempDir, name: &str, text: &str| {
+            std::fs::write(at.path().join(name), text).unwrap();
+        };
+        put(&one, "dev.md", "---\nname: dev\n---\nFirst.");
+        put(&one, "assistant.md", "---\nname: assistant\n---\nOurs.");
+        put(&one, "a.agency.md", "---\nname: studio\nentry_points: dev\n---\n");
+        let mut kinds = Kinds::builtin();
+        assert_eq!(kinds.load(one.path()).unwrap(), []);
+        assert_eq!(kinds.load(&one.path().join(".")).unwrap(), [], "it is the same directory");
+        assert_eq!(kinds.named("assistant").unwrap().instructions, "Ours.");
+
+        put(&one, "copy.md", "---\nname: dev\n---\nSecond.");
+        put(&one, "b.agency.md", "---\nname: studio\nentry_points: assistant\n---\n");
+        put(&other, "dev.md", "---\nname: dev\n---\nThird.");
+        let mut kinds = Kinds::builtin();
+        let findings = [kinds.load(one.path()).unwrap(), kinds.load(other.path()).unwrap()].concat();
+        let said: Vec<String> = findings.iter().map(ToString::to_string).collect();
+        let at =
+            |directory: &tempfile::TempDir, name: &str| directory.path().join(name).display().to_string();
+        let twice = |file: String, name: &str, first: String| {
+            format!(
+                "{file}:1: error: `{name}` is defined in {first} already; give one of the two another name, or \
+                 remove it"
+            )
+        };
+        let expected = [
+            twice(at(&one, "b.agency.md"), "studio", at(&one, "a.agency.md")),
+            twice(at(&one, "dev.md"), "dev", at(&one, "copy.md")),
+            twice(at(&other, "dev.md"), "dev", at(&one, "copy.md")),
+        ];
+        assert_eq!(said, expected);
+        assert_eq!(kinds.agency("studio").unwrap().chart.agents(), ["dev"]);
+    }
+
+    /// A flow lets an agent write to its peer whatever tools its file lists, once; one without peers
+    /// keeps its list.
+    #[test]
+    fn a_flow_gives_send_message_to_a_kind_with_tools_of_its_own() {
+        let mut kinds = Kinds::none();
+        let listing = |name: &str, tools: &[&str]| Kind {
+            tools: Some(tools.iter().map(ToString::to_string).collect()),
+            ..Kind::bare(name)
+        };
+        kinds.add(listing("ceo", &["create_note"]));
+        kinds.add(listing("dev", &["send_*"]));
+        kinds.add(listing("qa", &["create_note"]));
+        kinds.add(Kind::bare("all"));
+        let text = "---\nname: studio\nentry_points: ceo\nflows: [ceo > dev > qa, all > qa]\n---\n";
+        kinds.join(agencies::parse("studio.agency.md", text).0.unwrap()).unwrap();
+        let tools = |name: &str| kinds.named(name).unwrap().tools.clone();
+        let listed = |names: &[&str]| Some(names.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!(tools("ceo"), listed(&["create_note", "send_message"]));
+        assert_eq!(tools("dev"), listed(&["send_*"]));
+        assert_eq!(tools("qa"), listed(&["create_note"]));
+        assert_eq!(tools("all"), None, "it has every tool");
+    }
 
     #[test]
     fn every_builtin_file_loads_without_a_remark() {

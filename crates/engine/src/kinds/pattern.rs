@@ -2,7 +2,8 @@
 //! servers by `mcp`, and any others by `*` for any characters and `?` for one.
 
 /// Whether a name in a kind's file stands for this tool.
-pub(crate) fn names(pattern: &str, tool: &str) -> bool {
+#[must_use]
+pub fn names(pattern: &str, tool: &str) -> bool {
     let of_server =
         |server: &str| tool == server || tool.strip_prefix(server).is_some_and(|rest| rest.starts_with("__"));
     (pattern == "mcp" && tool.contains("__"))

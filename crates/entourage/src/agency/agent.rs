@@ -27,6 +27,15 @@ struct Inner {
     home: Mutex<Weak<Home>>,
 }
 
+/// Built-in tools that an agent may have unasked.
+const GIVEN: [&str; 2] = ["send_message", "read_output"];
+
+/// Whether providers take it as the name of a tool.
+fn is_tool_name(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    !name.is_empty() && name.len() <= 64 && name.chars().all(fits)
+}
+
 /// Puts an agent together.
 #[must_use]
 pub struct AgentBuilder {
@@ -89,12 +98,25 @@ impl Agent {
 
     pub(super) fn home(&self) -> Result<Arc<Home>> {
         let home = self.inner.home.lock().unwrap_or_else(PoisonError::into_inner);
-        home.upgrade().ok_or_else(|| Error::NoThreads { agent: self.name().to_owned() })
+        let open = home.upgrade().filter(|home| !home.stop.is_cancelled());
+        open.ok_or_else(|| Error::NoThreads { agent: self.name().to_owned() })
     }
 
-    /// The agent lives in this agency from here on.
-    pub(super) fn move_in(&self, home: &Arc<Home>) {
-        *self.inner.home.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(home);
+    /// The agent belongs to this agency until that is closed.
+    ///
+    /// # Errors
+    /// [`Error::Agency`] where it belongs to another that is open.
+    pub(super) fn move_in(&self, home: &Arc<Home>) -> Result<()> {
+        let mut current = self.inner.home.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.upgrade().is_some_and(|other| !other.stop.is_cancelled()) {
+            return Err(Error::Agency(format!(
+                "`{}` belongs to another open agency; close that one first, or build a second agent of this name \
+                 for this one",
+                self.name()
+            )));
+        }
+        *current = Arc::downgrade(home);
+        Ok(())
     }
 }
 
@@ -188,8 +210,8 @@ impl AgentBuilder {
     /// The agent.
     ///
     /// # Errors
-    /// [`Error::Agency`] for a name that is none, a temperature out of range, an agent that writes to
-    /// itself, or two tools of one name.
+    /// [`Error::Agency`] for a name that is none, its own or a tool's, a temperature out of range, an agent
+    /// that writes to itself, or two tools of one name.
     pub fn build(self) -> Result<Agent> {
         let Self { kind, tools, checks, model } = self;
         let name = &kind.name;
@@ -202,7 +224,19 @@ impl AgentBuilder {
         if kind.peers.contains(name) {
             return Err(Error::Agency(format!("{name} cannot write to itself; name another agent")));
         }
-        let mut names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
+        if let Some(wrong) = tools.iter().map(|tool| tool.name()).find(|tool| !is_tool_name(tool)) {
+            return Err(Error::Agency(format!(
+                "{name}: `{wrong}` is no name for a tool: use 1 to 64 letters, digits, `-` and `_`"
+            )));
+        }
+        let built_in = kind.tools.iter().flatten().map(String::as_str).chain(GIVEN);
+        let own = tools.iter().map(|tool| tool.name());
+        if let Some(taken) = built_in.into_iter().find(|built_in| own.clone().any(|own| own == *built_in)) {
+            return Err(Error::Agency(format!(
+                "{name}: `{taken}` is the name of a built-in tool of this agent, too; give yours another"
+            )));
+        }
+        let mut names: Vec<&str> = own.collect();
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|two| two[0] == two[1]) {
             return Err(Error::Agency(format!(

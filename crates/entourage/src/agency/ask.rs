@@ -14,6 +14,8 @@ use crate::{Error, Result};
 pub struct Ask<As> {
     home: Result<Arc<Home>>,
     speech: Speech,
+    /// Whether the chat was named.
+    named: bool,
     key: Option<String>,
     detached: bool,
     answer: PhantomData<As>,
@@ -31,15 +33,15 @@ pub enum Streamed {}
 
 impl<As> Ask<As> {
     pub(super) fn new(home: Result<Arc<Home>>, to: String, text: String) -> Self {
-        // Nobody names a chat of one message; who wants to go on finds it in the result.
-        let speech = Speech { chat: CallId::new().to_string(), to, text, ..Speech::default() };
-        Self { home, speech, key: None, detached: false, answer: PhantomData }
+        let speech = Speech { to, text, ..Speech::default() };
+        Self { home, speech, named: false, key: None, detached: false, answer: PhantomData }
     }
 
     /// The chat that it is said in, by whatever name. The next message in the same chat goes on there,
     /// also in another process. Unless given, each message is a chat of its own.
     pub fn chat_id(mut self, chat: impl Into<String>) -> Self {
         self.speech.chat = chat.into();
+        self.named = true;
         self
     }
 
@@ -69,8 +71,8 @@ impl<As> Ask<As> {
         self
     }
 
-    /// Says it once, however often it is said under this key: whoever does not know whether it was
-    /// heard says it again, and gets the same answer.
+    /// Says it once, however often it is said under this key: a caller that does not know whether it was
+    /// heard says it again, and gets the same answer. The key names the chat, too, where no chat is named.
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
         self
@@ -83,8 +85,12 @@ impl<As> Ask<As> {
         self
     }
 
-    async fn follow(self) -> Result<RunStream> {
+    async fn follow(mut self) -> Result<RunStream> {
         let home = self.home?;
+        if !self.named {
+            // A random name for one message; the result has it for those who want to go on.
+            self.speech.chat = self.key.clone().unwrap_or_else(|| CallId::new().to_string());
+        }
         let stays = home.stays();
         if self.detached {
             stays.cancel();
@@ -97,8 +103,8 @@ impl<As> Ask<As> {
 impl Ask<Whole> {
     /// Only the final text is wanted.
     pub fn text_only(self) -> Ask<Text> {
-        let Self { home, speech, key, detached, .. } = self;
-        Ask { home, speech, key, detached, answer: PhantomData }
+        let Self { home, speech, named, key, detached, .. } = self;
+        Ask { home, speech, named, key, detached, answer: PhantomData }
     }
 }
 

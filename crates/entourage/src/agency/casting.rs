@@ -80,6 +80,10 @@ impl Model for Casting {
         self.default.gates()
     }
 
+    fn check(&self, model: &str) -> Result<()> {
+        if self.own.contains_key(model) { Ok(()) } else { self.default.check(model) }
+    }
+
     fn fallback(&self) -> &[String] {
         self.default.fallback()
     }

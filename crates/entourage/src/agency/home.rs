@@ -7,7 +7,9 @@ use futures::future::BoxFuture;
 use tokio::{sync::Mutex, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use super::{AgencyBuilder, Agent, Ask, RunResult, RunStream, Streamed, ThreadManager, Whole};
+use super::{
+    AgencyBuilder, Agent, Ask, RunResult, RunStream, Streamed, ThreadManager, Whole, closable::Closable,
+};
 use crate::{Error, Result};
 
 /// What an open agency is made of. Its agents know it as long as it is open.
@@ -15,6 +17,7 @@ pub(super) struct Home {
     pub(super) client: Client,
     pub(super) stop: CancellationToken,
     pub(super) worker: Mutex<Option<JoinHandle<()>>>,
+    pub(super) store: Arc<Closable>,
 }
 
 impl Drop for Home {
@@ -119,7 +122,9 @@ impl Agency {
         &self.home.client
     }
 
-    /// Ends the work here and waits for that. Nothing is lost: whoever opens the database next goes on.
+    /// Ends the work here, waits for that, and lets go of the database. Nothing is lost: whoever opens it
+    /// next goes on. Who still waits for an answer gets [`Error::Closed`]; threads that are still held
+    /// can be read no more.
     pub async fn close(self) {
         self.home.stop.cancel();
         let worker = self.home.worker.lock().await.take();
@@ -127,6 +132,7 @@ impl Agency {
             // One that died has ended, too.
             let _ = worker.await;
         }
+        self.home.store.close().await;
     }
 
     fn first(&self) -> String {

@@ -20,6 +20,7 @@ mod agent;
 mod ask;
 mod casting;
 mod chart;
+mod closable;
 mod function_tool;
 mod guardrail;
 mod home;

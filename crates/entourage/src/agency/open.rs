@@ -6,13 +6,14 @@ use async_trait::async_trait;
 use entourage_engine::{
     Agency as Definition, Clock, House, Kinds, SystemClock, ThreadKeeper,
     dispatch::{self, Dispatcher, Embedded},
+    kinds::names_tool,
 };
 use entourage_llm::Model;
 use entourage_store::{MemoryStore, Store};
 use entourage_store_sqlite::SqliteStore;
 use entourage_tools::{
     Address, Caller, Context, Effect, Error as ToolError, Outcome, Settings as ToolSettings, Source, Tool,
-    builtin,
+    Toolbox, builtin,
 };
 use entourage_types::{Input, Kind, Owner, ToolSpec};
 use serde_json::Value;
@@ -23,6 +24,7 @@ use super::{
     Agency, Agent, Guardrail, ModelChoice,
     casting::{Casting, own_model},
     chart::chart,
+    closable::Closable,
     home::Home,
 };
 use crate::{Error, Result, Settings, choice};
@@ -131,7 +133,8 @@ impl AgencyBuilder {
     /// Opens it; agents work from here on. Whatever was under way in its database goes on.
     ///
     /// # Errors
-    /// [`Error::Agency`] for whatever is wrong with the chart, and where nobody said where threads are
+    /// [`Error::Agency`] for whatever is wrong with the chart, a model or a built-in tool that is named and
+    /// not there, an agent that belongs to another open agency, and where nobody said where threads are
     /// kept; [`Error::Store`] and [`Error::Model`] where those cannot be used. No model was asked then.
     pub async fn open(self) -> Result<Agency> {
         let (agents, chart) = chart(&self.entry, &self.flows, &self.others)?;
@@ -153,6 +156,8 @@ impl AgencyBuilder {
             Some(Kept::Database(path)) => Arc::new(SqliteStore::open(path, Default::default())?),
             Some(Kept::Own(store)) => store,
         };
+        let closable = Arc::new(Closable::new(store));
+        let store: Arc<dyn Store> = Arc::clone(&closable) as _;
         let default = match self.model {
             Some(ModelChoice::Own(model)) => model,
             named => {
@@ -165,6 +170,9 @@ impl AgencyBuilder {
         };
         let mut own = BTreeMap::new();
         let mut tools = builtin(self.tools);
+        for agent in &agents {
+            check_named(agent, &*default, &tools)?;
+        }
         let mut kinds = Kinds::none();
         let mut guardrails = self.guardrails;
         for agent in &agents {
@@ -203,12 +211,31 @@ impl AgencyBuilder {
         }
         let house = house.build();
         house.kinds().iter().try_for_each(|kind| house.check_budget(kind)).map_err(Error::Agency)?;
-        let worker = tokio::spawn(work(house.clone(), store, self.clock, stop.clone()));
         let client = house.client(Owner::local());
-        let home = Arc::new(Home { client, stop, worker: Mutex::new(Some(worker)) });
-        agents.iter().for_each(|agent| agent.move_in(&home));
+        let home = Arc::new(Home { client, stop: stop.clone(), worker: Mutex::default(), store: closable });
+        // Before anything works: of two agencies that open with one agent, one does.
+        agents.iter().try_for_each(|agent| agent.move_in(&home))?;
+        *home.worker.lock().await = Some(tokio::spawn(work(house, store, self.clock, stop)));
         Ok(Agency { home, entry: self.entry, agents })
     }
+}
+
+/// Refuses what an agent names and this agency does not have: its model, and tools that come with the
+/// house.
+fn check_named(agent: &Agent, default: &dyn Model, tools: &Toolbox) -> Result<()> {
+    let name = agent.name();
+    if let (Some(model), None) = (&agent.kind().model, agent.model()) {
+        default.check(model).map_err(|why| Error::Agency(format!("{name}: {why}")))?;
+    }
+    for listed in agent.kind().tools.iter().flatten() {
+        if !tools.names().any(|tool| names_tool(listed, tool)) {
+            let known = tools.names().collect::<Vec<_>>().join(", ");
+            return Err(Error::Agency(format!(
+                "{name}: there is no built-in tool `{listed}` here; there are: {known}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Delivers wake-ups and keeps the house up until it is stopping.
@@ -233,13 +260,10 @@ async fn work(house: House, store: Arc<dyn Store>, clock: Arc<dyn Clock>, stop: 
 
 /// What sort of agent it is in this agency.
 fn kind_of(agent: &Agent, agency: &Definition) -> Kind {
-    let mut kind = agency.member(agent.kind().clone());
-    let tools = kind.tools.get_or_insert_default();
-    if !kind.peers.is_empty() {
-        tools.push("send_message".into());
-    }
-    tools.extend(agent.tools().iter().map(|tool| name_of(agent, &**tool)));
-    Kind { input: Input::Queue, ..kind }
+    let mut kind = agent.kind().clone();
+    let own = agent.tools().iter().map(|tool| name_of(agent, &**tool));
+    kind.tools.get_or_insert_default().extend(own);
+    Kind { input: Input::Queue, ..agency.member(kind) }
 }
 
 /// The name of an agent's tool in the house, where others may have one of the same name.
@@ -283,6 +307,10 @@ impl Tool for OwnTool {
 
     fn serves(&self, owner: &Owner) -> bool {
         self.tool.serves(owner)
+    }
+
+    fn renamed(&self, arguments: &Value) -> Option<Value> {
+        self.tool.renamed(arguments)
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> std::result::Result<Outcome, ToolError> {

@@ -29,9 +29,17 @@ pub struct RunStream {
 impl RunStream {
     /// What `stays` is cancelled for goes on though the stream is dropped.
     pub(super) fn new(home: Arc<Home>, follow: Follow, stays: CancellationToken) -> Self {
-        let events = futures::stream::unfold(follow, |mut follow| async {
-            let event = follow.next().await?;
-            Some((event.map_err(Error::from), follow))
+        let closing = home.stop.clone();
+        let events = futures::stream::unfold(Some((follow, closing)), |state| async {
+            let (mut follow, closing) = state?;
+            tokio::select! {
+                biased;
+                event = follow.next() => {
+                    let event = event?.map_err(Error::from);
+                    Some((event, Some((follow, closing))))
+                }
+                () = closing.cancelled() => Some((Err(Error::Closed), None)),
+            }
         });
         Self { events: events.boxed(), stays, _home: home }
     }
@@ -45,7 +53,8 @@ impl RunStream {
     /// Waits for what came of it, and tells nothing else.
     ///
     /// # Errors
-    /// When the house fails. A run that fails is a result with an error.
+    /// [`Error::Closed`] when the agency is closed first; when the house fails. A run that fails is a
+    /// result with an error.
     pub async fn result(mut self) -> Result<RunResult> {
         while let Some(event) = self.next().await {
             if let StreamEvent::Done(result) | StreamEvent::Error(result) = event? {
@@ -53,6 +62,12 @@ impl RunStream {
             }
         }
         Err(Error::Agency("the stream ended before its result; it was read to its end before".into()))
+    }
+}
+
+impl std::fmt::Debug for RunStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunStream").finish_non_exhaustive()
     }
 }
 

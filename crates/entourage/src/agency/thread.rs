@@ -59,6 +59,23 @@ impl ThreadManager {
     }
 }
 
+impl std::fmt::Debug for ConversationThread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { chat_id, agent, sender, .. } = self;
+        f.debug_struct("ConversationThread")
+            .field("chat_id", chat_id)
+            .field("agent", agent)
+            .field("sender", sender)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for ThreadManager {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ThreadManager").finish_non_exhaustive()
+    }
+}
+
 impl ConversationThread {
     fn of(home: &Arc<Home>, chat_id: &str, row: Agent) -> Self {
         let (agent, sender) = (row.kind.clone(), sender_of(&row));

@@ -7,7 +7,7 @@ use entourage::{
     agency::{Agency, Agent, Guardrail, function_tool},
     schemars::{self, JsonSchema},
 };
-use entourage_llm::ScriptedModel;
+use entourage_llm::{Script, ScriptedModel};
 use serde::Deserialize;
 
 use crate::agent;
@@ -66,4 +66,65 @@ async fn an_agent_without_threads_says_so_and_asks_no_model() {
     agency.close().await;
     assert!(matches!(a.get_response("hi").await, Err(Error::NoThreads { .. })), "its agency is closed");
     assert_eq!(model.requests().len(), 0);
+}
+
+/// The names of an agent's tools are ones that providers take, and no two of its tools share one.
+#[test]
+fn tools_have_names_that_providers_take() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Nothing {}
+    let tool = |name: &str| function_tool(name, "Does nothing.", |_, Nothing {}| async {});
+    for name in ["", "two words", "a/b", "ümlaut", &"x".repeat(65)] {
+        let refused = why(Agent::builder("A").tool(tool(name)).build());
+        assert!(refused.starts_with(&format!("A: `{name}` is no name for a tool")), "{refused}");
+    }
+    for name in ["web_search", "send_message", "read_output"] {
+        let refused = why(Agent::builder("A").built_in(["web_search"]).tool(tool(name)).build());
+        assert!(refused.contains("is the name of a built-in tool"), "{refused}");
+    }
+    assert!(Agent::builder("A").tool(tool("web_search")).build().is_ok());
+}
+
+/// A model and a built-in tool that are not there are refused when the agency is opened.
+#[tokio::test]
+async fn a_model_and_a_built_in_tool_that_are_not_there_are_refused_at_opening() {
+    let open = |agent: Agent, model: Option<&'static str>| async move {
+        let builder = Agency::new([&agent], []).in_memory();
+        let builder = match model {
+            Some(name) => builder.model(name),
+            None => builder.model(Arc::new(ScriptedModel::new([]))),
+        };
+        builder.open().await
+    };
+    let of = |model: &str| Agent::builder("A").model(model).build().unwrap();
+    let refused = why(open(of("gpt"), Some("rehearsal")).await);
+    assert!(refused.starts_with("A: ") && refused.contains("`gpt` names no provider"), "{refused}");
+    let refused = why(open(of("nobody::gpt"), Some("rehearsal")).await);
+    assert!(refused.contains("unknown provider `nobody`"), "{refused}");
+    assert!(open(of("ollama::small"), Some("rehearsal")).await.is_ok());
+    assert!(open(of("gpt"), None).await.is_ok(), "a model of one's own knows its names");
+    let digging = Agent::builder("A").built_in(["dig"]).build().unwrap();
+    let refused = why(open(digging, None).await);
+    assert!(refused.starts_with("A: there is no built-in tool `dig` here; there are: ask_user"), "{refused}");
+}
+
+/// An agent belongs to one open agency at a time: a second one is refused, and the first goes on.
+#[tokio::test]
+async fn an_agent_belongs_to_one_open_agency() {
+    let a = agent("A");
+    let open = || async {
+        let model = Arc::new(ScriptedModel::deciding(|_| Some(Ok(Script::text("here")))));
+        Agency::new([&a], []).in_memory().model(model).open().await
+    };
+    let first = open().await.unwrap();
+    let refused = why(open().await);
+    assert!(refused.starts_with("`A` belongs to another open agency; close that one first"), "{refused}");
+    assert_eq!(a.get_response("hi").chat_id("c").text_only().await.unwrap(), "here");
+    assert_eq!(first.threads().threads("c").await.unwrap().len(), 1, "it was said in the first");
+    let held = first.threads();
+    first.close().await;
+    let second = open().await.unwrap();
+    assert_eq!(a.get_response("hi").chat_id("d").text_only().await.unwrap(), "here");
+    assert_eq!(second.threads().threads("d").await.unwrap().len(), 1);
+    assert!(held.threads("c").await.is_err(), "the first is closed");
 }

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use entourage::agency::{Agency, AgencyBuilder};
-use entourage_llm::ScriptedModel;
+use entourage::{
+    Error,
+    agency::{Agency, AgencyBuilder},
+};
+use entourage_llm::{Script, ScriptedModel};
 use entourage_testkit::HeldModel;
 
 use crate::{agent, chain, hands_on, lines};
@@ -65,4 +68,48 @@ async fn a_chat_that_nothing_was_said_in_cannot_be_resumed() {
     let agency = Agency::new([&a], []).model(model).in_memory().open().await.unwrap();
     let refused = agency.resume("c").await.err().unwrap().to_string();
     assert!(refused.contains("nothing was said"), "{refused}");
+}
+
+/// Closing an agency ends the wait of whoever asked, and lets go of the database though handles are held.
+#[tokio::test]
+async fn closing_ends_every_wait_and_lets_go_of_the_database() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("agency.db");
+    let open = async |model: &Arc<HeldModel>| {
+        let a = agent("A");
+        let builder = Agency::new([&a], []).database(&path).model(Arc::clone(model));
+        builder.open().await.map(|agency| (a, agency))
+    };
+    let held = || Arc::new(HeldModel::new(ScriptedModel::deciding(|_| Some(Ok(Script::text("here"))))));
+    let model = held();
+    let (a, agency) = open(&model).await.unwrap();
+    let waiting = tokio::spawn(a.get_response("Go.").chat_id("c").into_future());
+    model.begun().await;
+    let stream = agency.resume("c").await.unwrap();
+    let (client, threads) = (agency.client().clone(), agency.threads());
+    let thread = threads.get_thread("c", "A", None).await.unwrap().unwrap();
+    agency.close().await;
+    let refused = waiting.await.unwrap();
+    assert!(matches!(refused, Err(Error::Closed)), "{refused:?}");
+    assert!(matches!(stream.result().await, Err(Error::Closed)));
+    assert!(thread.get_full_log().await.is_err() && client.agent(client.chat("c")).await.is_err());
+
+    let model = held();
+    model.let_go(1);
+    let (_a, agency) = open(&model).await.expect("nobody holds the database");
+    let resumed = agency.resume_response("c").await.unwrap();
+    assert_eq!(resumed.final_output.as_deref(), Some("here"));
+    drop((threads, thread, client));
+}
+
+/// What is said under a key and in no named chat is said once.
+#[tokio::test]
+async fn a_key_without_a_chat_is_one_message() {
+    let a = agent("A");
+    let model = Arc::new(ScriptedModel::new([Script::text("once")]));
+    let agency = Agency::new([&a], []).model(Arc::clone(&model)).in_memory().open().await.unwrap();
+    let said = agency.get_response("hi").key("k").await.unwrap();
+    let again = agency.get_response("hi").key("k").await.unwrap();
+    assert_eq!((again.run_id, again.chat_id.as_str()), (said.run_id, "k"));
+    assert_eq!(model.requests().len(), 1);
 }

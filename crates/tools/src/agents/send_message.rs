@@ -13,6 +13,8 @@ use crate::{
 
 const NAME: &str = "send_message";
 const USER: &str = "user";
+/// Names that models use for its arguments, and the schema's names.
+const ALIASES: [(&str, &str); 2] = [("recipient_agent", "recipient"), ("text", "message")];
 
 /// Writes to a peer and waits for its answer, or tells the user something. What is offered depends
 /// on who the caller may write to; nobody to write to means no offer.
@@ -56,13 +58,9 @@ impl Tool for SendMessage {
             ),
         };
         let mut spec = spec_of::<Arguments>(NAME, description);
-        // The aliases must get past the check before the call, so what they stand for is not
-        // required here and other properties are let through.
+        // Who can only write to the user may say so all the same.
         if let Some(schema) = spec.parameters.as_object_mut() {
             schema.remove("additionalProperties");
-            if caller.peers.is_empty() {
-                schema.remove("required");
-            }
         }
         let properties = &mut spec.parameters["properties"];
         if caller.peers.is_empty() {
@@ -76,8 +74,23 @@ impl Tool for SendMessage {
                 "enum": recipients.collect::<Vec<_>>(),
                 "description": description,
             });
+            spec.parameters["required"] = json!(["recipient", "message"]);
         }
         Some(spec)
+    }
+
+    fn renamed(&self, arguments: &Value) -> Option<Value> {
+        let mut named = arguments.as_object()?.clone();
+        let mut any = false;
+        for (alias, name) in ALIASES {
+            if !named.contains_key(name)
+                && let Some(value) = named.remove(alias)
+            {
+                named.insert(name.to_owned(), value);
+                any = true;
+            }
+        }
+        any.then_some(Value::Object(named))
     }
 
     fn effect(&self) -> Effect {
@@ -103,13 +116,13 @@ impl Tool for SendMessage {
     }
 }
 
-/// Who gets the message: whom the caller named, or the only one there is.
+/// Who gets the message: whom the caller named. Only one who can write to nobody but the user need not.
 fn addressee(context: &Context, named: Option<String>) -> Result<String> {
     let to_user = talks_to_user(&context.kind, context.is_root).then_some(USER);
     let allowed: Vec<&str> = context.kind.peers.iter().map(String::as_str).chain(to_user).collect();
     let choice = || allowed.join(", ");
     match (named, allowed.as_slice()) {
-        (None, [only]) => Ok((*only).to_owned()),
+        (None, [USER]) => Ok(USER.to_owned()),
         (None, _) => {
             let why = format!("`recipient` is missing. Give one of: {}", choice());
             Err(Error::Arguments { tool: NAME.to_owned(), why })

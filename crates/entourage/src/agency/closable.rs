@@ -1,0 +1,119 @@
+//! A store that can be closed: what still holds it gets errors then, and keeps no file locked.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use entourage_store::{
+    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, Error, ItemQuery, Result, RunCount, RunQuery,
+    Store, UsageQuery,
+};
+use entourage_types::{
+    Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, UsageRow, Wakeup,
+    WakeupId,
+};
+use tokio::sync::{RwLock, RwLockReadGuard, broadcast};
+
+/// A store until it is closed, and errors from then on.
+pub(super) struct Closable {
+    /// Read by each call for as long as it lasts, so that none is under way once it is closed.
+    store: RwLock<Option<Arc<dyn Store>>>,
+}
+
+impl Closable {
+    pub(super) fn new(store: Arc<dyn Store>) -> Self {
+        Self { store: RwLock::new(Some(store)) }
+    }
+
+    /// Waits for the calls under way and lets go of the store.
+    pub(super) async fn close(&self) {
+        let store = self.store.write().await.take();
+        // A database writes its log away first, which blocks.
+        let _ = tokio::task::spawn_blocking(move || drop(store)).await;
+    }
+
+    async fn open(&self) -> Result<RwLockReadGuard<'_, Arc<dyn Store>>> {
+        RwLockReadGuard::try_map(self.store.read().await, Option::as_ref).map_err(|_| Error::Closed)
+    }
+
+    /// The hints of the store; of one that is closed there are none.
+    fn hints<T: Clone>(
+        &self,
+        of: impl FnOnce(&dyn Store) -> broadcast::Receiver<T>,
+    ) -> broadcast::Receiver<T> {
+        match self.store.try_read().as_deref() {
+            Ok(Some(store)) => of(&**store),
+            _ => broadcast::channel(1).1,
+        }
+    }
+}
+
+#[async_trait]
+impl Store for Closable {
+    async fn agent(&self, scope: &Scope, id: AgentId) -> Result<Option<Agent>> {
+        self.open().await?.agent(scope, id).await
+    }
+
+    async fn agents(&self, scope: &Scope, query: AgentQuery) -> Result<Vec<Agent>> {
+        self.open().await?.agents(scope, query).await
+    }
+
+    async fn items(&self, scope: &Scope, query: ItemQuery) -> Result<Vec<Item>> {
+        self.open().await?.items(scope, query).await
+    }
+
+    async fn runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<Run>> {
+        self.open().await?.runs(scope, query).await
+    }
+
+    async fn count_runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<RunCount>> {
+        self.open().await?.count_runs(scope, query).await
+    }
+
+    async fn usage(&self, scope: &Scope, query: UsageQuery) -> Result<Vec<UsageRow>> {
+        self.open().await?.usage(scope, query).await
+    }
+
+    async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
+        self.open().await?.steps(scope, run).await
+    }
+
+    async fn entity(&self, scope: &Scope, kind: EntityKind, id: &str) -> Result<Option<Entity>> {
+        self.open().await?.entity(scope, kind, id).await
+    }
+
+    async fn entities(&self, scope: &Scope, query: EntityQuery) -> Result<Vec<Entity>> {
+        self.open().await?.entities(scope, query).await
+    }
+
+    async fn events(&self, scope: &Scope, root: AgentId, after: u64, limit: u32) -> Result<Vec<Event>> {
+        self.open().await?.events(scope, root, after, limit).await
+    }
+
+    async fn last_event(&self, scope: &Scope, root: AgentId) -> Result<u64> {
+        self.open().await?.last_event(scope, root).await
+    }
+
+    async fn due(&self, until: Time, after: Option<(Time, WakeupId)>, limit: u32) -> Result<Vec<Wakeup>> {
+        self.open().await?.due(until, after, limit).await
+    }
+
+    async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>> {
+        self.open().await?.inbox(agent).await
+    }
+
+    async fn claim(&self, agent: AgentId, from: u64) -> Result<Option<Claim>> {
+        self.open().await?.claim(agent, from).await
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<Committed> {
+        self.open().await?.commit(commit).await
+    }
+
+    fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
+        self.hints(|store| store.changed())
+    }
+
+    fn woken(&self) -> broadcast::Receiver<Arc<[Wakeup]>> {
+        self.hints(|store| store.woken())
+    }
+}
