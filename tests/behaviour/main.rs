@@ -3,6 +3,7 @@
 
 mod approvals;
 mod chat;
+mod chat_threads;
 mod checks;
 mod circles;
 mod conversation;

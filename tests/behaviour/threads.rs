@@ -157,7 +157,7 @@ async fn a_cycle_ends_in_an_error_and_no_request_holds_an_open_call() {
     // user to a, a to b, b to a; and then b waits for that very a.
     let inner = thread(&world, "a", Some("b")).await;
     assert!(inner[2].starts_with("output!: `b` waits for an answer of this very conversation"), "{inner:?}");
-    assert_eq!(world.client().tree(world.client().chat("c")).await.unwrap().len(), 3);
+    assert_eq!(world.client().tree(world.client().chat("c").await.unwrap()).await.unwrap().len(), 3);
     for request in model.requests() {
         let calls = request
             .messages
@@ -229,7 +229,7 @@ async fn threads_are_kept_apart_by_chat_recipient_and_sender_and_remember() {
     let other = Speech { chat: "another".into(), ..speech("a", "three") };
     let spoken = world.client().speak(other, None).await.unwrap();
     answered(&world, &spoken).await;
-    assert_ne!(spoken.root, world.client().chat("c"));
+    assert_ne!(spoken.root, world.client().chat("c").await.unwrap());
     let tree = world.client().tree(spoken.root).await.unwrap();
     assert_eq!(lines(&world, tree[1].id).await, ["message: three please", "turn: 1 messages[]"]);
     // The person may speak in another name, and has another thread then.
@@ -445,13 +445,19 @@ async fn a_failure_below_is_text_for_the_caller_and_what_it_did_is_found_by_its_
     let statuses: Vec<_> = below.iter().map(|below| below.run.status).collect();
     assert_eq!(statuses, [Status::Succeeded, Status::Failed]);
     let spent: u64 = below.iter().map(|below| &below.run).chain([&run]).map(|run| run.usage.input).sum();
-    let all: u64 =
-        world.client().tree_runs(run_root(&world)).await.unwrap().iter().map(|run| run.usage.input).sum();
+    let all: u64 = world
+        .client()
+        .tree_runs(run_root(&world).await)
+        .await
+        .unwrap()
+        .iter()
+        .map(|run| run.usage.input)
+        .sum();
     assert_eq!((spent, all), (30, 30));
     assert!(matches!(&below[0].items[0].body, ItemBody::Message(message)
         if matches!(&message.from, Author::Agent { kind, .. } if kind == "a")));
 }
 
-fn run_root(world: &World) -> AgentId {
-    world.client().chat("c")
+async fn run_root(world: &World) -> AgentId {
+    world.client().chat("c").await.unwrap()
 }

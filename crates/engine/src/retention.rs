@@ -71,7 +71,8 @@ impl House {
         while let Some(last) = next.last().map(|root| root.id) {
             // Read ahead, for the last of a page may be forgotten.
             let page = std::mem::replace(&mut next, self.roots(Some(last)).await?);
-            for root in page {
+            // What people opened beside the first agent of a tree goes with the tree.
+            for root in page.into_iter().filter(|agent| agent.root == agent.id) {
                 // Roots come in the order they were made.
                 if root.created >= youngest || self.stopping().is_cancelled() {
                     return Ok(pruned);
@@ -126,7 +127,8 @@ impl House {
         let page = Page { limit: WHOLE_TREE, ..Page::default() };
         let query = AgentQuery { root: Some(root.id), page, ..AgentQuery::default() };
         let mut agents = self.store().agents(&Scope::House, query).await?;
-        agents.sort_by_key(|agent| std::cmp::Reverse(agent.depth));
+        // The root is the last of them: with it go the events and all records of the tree.
+        agents.sort_by_key(|agent| (agent.id == root.id, std::cmp::Reverse(agent.depth)));
         let at_rest = Commit::new(self.now()).expect(Expect::AtRest(root.id, before));
         let forget = async |commit: Commit| match self.store().commit(commit).await {
             Ok(_) => Ok(true),

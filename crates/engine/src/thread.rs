@@ -1,6 +1,8 @@
 //! Threads: who is met by whom. In a chat there is one agent for (recipient, sender), and the chat is
 //! its tree.
 
+use std::collections::HashSet;
+
 use entourage_store::{AgentQuery, Result, Store};
 use entourage_types::{Agent, AgentId, Owner, Scope, Status};
 
@@ -59,10 +61,25 @@ pub(crate) fn name_of(agent: &Agent) -> String {
     }
 }
 
-/// The top of a chat's tree: the same for the same owner and chat, so that nobody has to look for it.
+/// An agent and all that stand below it, in a tree that is read parents before children.
+pub(crate) fn below(tree: &[Agent], top: AgentId) -> HashSet<AgentId> {
+    let mut below = HashSet::from([top]);
+    for agent in tree {
+        if agent.parent.is_some_and(|parent| below.contains(&parent)) {
+            below.insert(agent.id);
+        }
+    }
+    below
+}
+
+/// What the record of a chat is found by: the same for the same owner and name.
+pub(crate) fn chat_id(owner: &Owner, chat: &str) -> String {
+    digest(&format!("chat\n{}:{owner}\n{chat}", owner.as_str().len()))
+}
+
+/// The root of the first chat of this name. One that takes the name of a deleted chat has another.
 pub(crate) fn root_of(owner: &Owner, chat: &str) -> AgentId {
-    let digest = digest(&format!("chat\n{}:{owner}\n{chat}", owner.as_str().len()));
-    let id = format!("{}_{}", AgentId::PREFIX, &digest[..32]);
+    let id = format!("{}_{}", AgentId::PREFIX, &chat_id(owner, chat)[..32]);
     // 32 hex digits are always an id.
     id.parse().unwrap_or_else(|_| AgentId::new())
 }

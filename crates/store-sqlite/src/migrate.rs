@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0004_memory.sql"),
     include_str!("../migrations/0005_clustered_items.sql"),
     include_str!("../migrations/0006_threads.sql"),
+    include_str!("../migrations/0007_threads_of_people.sql"),
 ];
 
 /// What marks a database as one of this program: `Ento`.

@@ -20,12 +20,15 @@ pub(crate) fn expect_rest(connection: &Connection, root: AgentId, since: Time) -
     if stirs { Err(Error::NotAtRest { root }.into()) } else { Ok(()) }
 }
 
-/// Refuses when the agent is not there, or has a child that is not forgotten before it.
+/// Refuses when the agent is not there, or others depend on it who are not forgotten before it: its
+/// children, or those of its tree.
 pub(crate) fn childless(connection: &Connection, agent: AgentId, pruned: &[AgentId]) -> Result<()> {
     if !crate::agents::exists(connection, agent)? {
         return Err(Error::NoAgent { agent }.into());
     }
-    let mut statement = connection.prepare_cached("SELECT id FROM agents WHERE parent = ?1")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT id FROM agents WHERE parent = ?1 UNION SELECT id FROM agents WHERE root = ?1 AND id <> ?1",
+    )?;
     let children = statement.query_map([agent.to_string()], |row| word(row, 0))?;
     for child in children.collect::<rusqlite::Result<Vec<AgentId>>>()? {
         if !pruned.contains(&child) {

@@ -70,9 +70,9 @@ pub enum Write {
     /// The events of a tree with numbers below this one are forgotten, all but its last, so that no
     /// number is given twice. An outsider's write, as the next one.
     PruneEvents(AgentId, u64),
-    /// An agent without children is forgotten, with its transcript, its runs and its inbox; a root
-    /// also with the events of its tree and the entities that belong to it. Children may go in the
-    /// same commit, before it.
+    /// An agent without children is forgotten, with its transcript, its runs and its inbox; a root,
+    /// once it is the last of its tree, also with the tree's events and the entities that belong to
+    /// it. Others may go in the same commit, before it.
     PruneAgent(AgentId),
     /// An entity that belongs to no tree is forgotten, if it is there. An outsider's write.
     PruneEntity(EntityKind, String),

@@ -30,7 +30,6 @@ async fn one_tool_writes_to_peers_and_to_the_user() {
     for unknown in [
         json!({ "recipient": "plumber", "message": "hello" }),
         json!({ "recipient_agent": "plumber", "message": "hello" }),
-        json!({ "message": "to nobody" }),
     ] {
         let why = send(unknown.clone()).await.unwrap_err().to_string();
         for name in ["researcher", "writer", "user"] {
@@ -58,7 +57,7 @@ async fn the_recipient_of_send_message_is_required() {
     let other_name = json!({ "recipient_agent": "writer", "text": "w" });
     assert_eq!(call_in(&pair, &SendMessage, other_name).await, Ok(asked("writer", "w")));
     let to_user = json!({ "recipient_agent": "user", "message": "hi" });
-    assert!(matches!(call_in(&pair, &SendMessage, to_user).await, Err(Error::NotAllowed(_))));
+    assert!(matches!(call_in(&pair, &SendMessage, to_user).await, Err(Error::Arguments { .. })));
 
     let nobody = call_in(&pair, &SendMessage, json!({ "message": "w" })).await.unwrap_err();
     assert!(matches!(&nobody, Error::Arguments { why, .. } if why.contains("recipient")), "{nobody:?}");

@@ -12,7 +12,8 @@ pub struct Agent {
     pub id: AgentId,
     /// Whose it is.
     pub owner: Owner,
-    /// The agent at the top of its tree; itself when it has no parent.
+    /// Its tree, by the agent that was made first in it; itself in a tree of its own. In a chat, the
+    /// threads that people open stand side by side at the top of one tree.
     pub root: AgentId,
     /// Who made it; none when a person did.
     pub parent: Option<AgentId>,

@@ -29,6 +29,8 @@ words! {
         Round => "round",
         /// What a receiver outside the house is to be told.
         Delivery => "delivery",
+        /// A chat: a name, and the tree that it stands for.
+        Chat => "chat",
         /// A thread that is kept elsewhere, too.
         Thread => "thread",
         /// That items of such a thread are still to be saved there.

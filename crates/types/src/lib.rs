@@ -5,6 +5,7 @@
 
 mod agent;
 mod approval;
+mod chat;
 mod checks;
 mod context;
 mod day;
@@ -38,6 +39,7 @@ mod wakeup;
 
 pub use agent::Agent;
 pub use approval::{ApprovalRule, Comparison, Condition};
+pub use chat::Chat;
 pub use checks::Checks;
 pub use context::{ContextPolicy, Section, Sessions};
 pub use day::Day;

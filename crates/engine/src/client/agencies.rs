@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use entourage_types::Agent;
+use entourage_store::Page;
+use entourage_types::{Agent, Chat};
 use tokio_util::sync::CancellationToken;
 
 use super::{Client, Speech, checked_name};
@@ -64,11 +65,30 @@ impl Client {
     /// # Errors
     /// [`Error::UnknownAgency`]; when the store fails.
     pub async fn threads(&self, agency: &str, chat: &str) -> Result<Vec<Agent>> {
-        let root = self.chat(&chat_in(&*self.agency(agency)?, chat));
+        let root = self.chat(&chat_in(&*self.agency(agency)?, chat)).await?;
         match self.tree(root).await {
             Err(Error::NotFound { .. }) => Ok(Vec::new()),
             tree => tree,
         }
+    }
+
+    /// The chats of an agency, by the names they have there; as for [`Client::chats`].
+    ///
+    /// # Errors
+    /// [`Error::UnknownAgency`]; when the store fails.
+    pub async fn agency_chats(&self, agency: &str, page: Page) -> Result<Vec<Chat>> {
+        let before = chat_in(&*self.agency(agency)?, "");
+        let mut chats = self.chats_that(|name| name.starts_with(&before), page).await?;
+        chats.iter_mut().for_each(|chat| drop(chat.name.drain(..before.len())));
+        Ok(chats)
+    }
+
+    /// Deletes a chat of an agency, as [`Client::delete_chat`] does.
+    ///
+    /// # Errors
+    /// [`Error::UnknownAgency`]; [`Error::NotFound`] where nothing was said in it.
+    pub async fn delete_agency_chat(&self, agency: &str, chat: &str) -> Result<()> {
+        self.delete_chat(&chat_in(&*self.agency(agency)?, chat)).await
     }
 }
 

@@ -3,7 +3,7 @@
 use entourage_store::{Commit, EntityQuery, Error as StoreError, Expect, Page, Write};
 use entourage_types::{
     Action, Agent, AgentId, Author, EntityKind, Intervention, InterventionId, InterventionStatus, Post,
-    PostBody, PostId, Status, WaitingOn, WakeupId,
+    PostBody, PostId, Status, Time, WaitingOn, WakeupId,
 };
 
 use super::{Client, checked_text};
@@ -62,25 +62,9 @@ impl Client {
             self.is_possible(&agent, action).await?;
         }
         let now = self.house.now();
-        let at_once = matches!(action, Action::Comment | Action::Steer);
-        let mut done = Intervention {
-            id: InterventionId::new(),
-            owner: agent.owner.clone(),
-            root: agent.root,
-            agent: id,
-            by: Author::User,
-            action,
-            text: text.map(str::to_owned),
-            of,
-            status: if at_once { InterventionStatus::Applied } else { InterventionStatus::Pending },
-            created: now,
-            updated: now,
-        };
+        let (mut done, post) = intervention(&agent, action, text, of, now);
         let mut commit = Commit::new(now).expect(Expect::Agent(id)).write(Write::Intervention(done.clone()));
-        if let Some(body) = post_of(&done) {
-            let post = Post { id: PostId::new(), agent: id, at: now, wakeup: WakeupId::new(), body };
-            commit.post(post, &agent.owner);
-        }
+        post.into_iter().for_each(|post| commit.post(post, &agent.owner));
         if text.is_some() && action != Action::Delete {
             self.check_room(id).await?;
         }
@@ -165,6 +149,33 @@ impl Client {
         let same = |post: &Post| matches!(post.body, PostBody::Intervention { action: other, .. } if other == action);
         Ok(posts.iter().any(same))
     }
+}
+
+/// The record of what a person does to an agent, and what the agent gets to read.
+pub(super) fn intervention(
+    agent: &Agent,
+    action: Action,
+    text: Option<&str>,
+    of: Option<PostId>,
+    now: Time,
+) -> (Intervention, Option<Post>) {
+    let at_once = matches!(action, Action::Comment | Action::Steer);
+    let done = Intervention {
+        id: InterventionId::new(),
+        owner: agent.owner.clone(),
+        root: agent.root,
+        agent: agent.id,
+        by: Author::User,
+        action,
+        text: text.map(str::to_owned),
+        of,
+        status: if at_once { InterventionStatus::Applied } else { InterventionStatus::Pending },
+        created: now,
+        updated: now,
+    };
+    let post = |body| Post { id: PostId::new(), agent: agent.id, at: now, wakeup: WakeupId::new(), body };
+    let post = post_of(&done).map(post);
+    (done, post)
 }
 
 /// The words that an action needs, or may have.

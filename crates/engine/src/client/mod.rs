@@ -1,10 +1,11 @@
 //! What one owner may see and do. A foreign id reads as if it did not exist.
 //!
-//! One file per thing that can be asked: create, send, speak, answer, grants, intervene, kinds, memory,
+//! One file per thing that can be asked: chats, create, send, speak, answer, grants, intervene, kinds, memory,
 //! nested, operate, read, steps, tell, transcript, usage, wake, webhooks.
 
 mod agencies;
 mod answer;
+mod chats;
 mod context;
 mod create;
 mod grants;

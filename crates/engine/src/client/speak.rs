@@ -3,8 +3,7 @@
 
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
-    Agent, AgentId, Author, EntityKind, ItemBody, Message, Post, PostBody, PostId, RunId, Status, Terms,
-    WakeupId,
+    Agent, AgentId, Author, EntityKind, ItemBody, Message, Post, PostBody, PostId, RunId, Terms, WakeupId,
 };
 use serde::Serialize;
 
@@ -49,19 +48,14 @@ const LONGEST_CHAT: usize = 2 * LONGEST_NAME + 1;
 const PAGE: u64 = 200;
 
 impl Client {
-    /// The top of a chat's tree, whether the chat is there yet or not.
-    #[must_use]
-    pub fn chat(&self, chat: &str) -> AgentId {
-        thread::root_of(&self.owner, chat)
-    }
-
     /// The agent of a thread, once something was said in it; `from` is the person unless given.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn thread(&self, chat: &str, to: &str, from: Option<&str>) -> Result<Option<Agent>> {
         let key = thread::key(to, from.unwrap_or(thread::USER));
-        Ok(thread::find(&**self.house.store(), &self.scope, self.chat(chat), key).await?.ok())
+        let root = self.chat(chat).await?;
+        Ok(thread::find(&**self.house.store(), &self.scope, root, key).await?.ok())
     }
 
     /// Says something in a thread. It is answered by a run of its own, after those before it.
@@ -70,7 +64,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::UnknownKind`]; [`Error::Invalid`] for an empty text or chat, or a sender of no use as a
-    /// name; [`Error::Gone`] for a chat that was deleted; [`Error::KeyReused`].
+    /// name; [`Error::KeyReused`].
     pub async fn speak(&self, speech: Speech, key: Option<&str>) -> Result<Spoken> {
         check_names(&speech)?;
         let kind = self.house.kinds().named(&speech.to)?;
@@ -78,9 +72,11 @@ impl Client {
         checked_text(&speech.text)?;
         for _ in 0..RIVALS {
             match self.try_to_speak(&speech, kind.limits.max_tree, key).await {
-                // The same thread, or the same key, came up at the same moment.
+                // The same chat, thread or key came up at the same moment, or the chat was deleted.
                 Err(Error::Store(
-                    StoreError::AgentExists { .. } | StoreError::Exists { kind: EntityKind::Request, .. },
+                    StoreError::AgentExists { .. }
+                    | StoreError::Exists { kind: EntityKind::Request | EntityKind::Chat, .. }
+                    | StoreError::NotInStatus { kind: EntityKind::Chat, .. },
                 )) => {}
                 done => return done,
             }
@@ -90,26 +86,20 @@ impl Client {
 
     async fn try_to_speak(&self, speech: &Speech, max_tree: u32, once: Option<&str>) -> Result<Spoken> {
         let (store, now) = (self.house.store(), self.house.now());
-        let root = self.chat(&speech.chat);
         let key = thread::key(&speech.to, speech.from.as_deref().unwrap_or(thread::USER));
         let mut commit = Commit::new(now);
+        let root = self.enter(&speech.chat, &mut commit).await?;
         let title = title_of(&speech.text);
         let (mut agent, is_new) = match thread::find(&**store, &self.scope, root, key).await? {
             Ok(found) => (found, false),
             Err(key) => {
-                let made = match store.agent(&self.scope, root).await? {
-                    Some(top) if top.status == Status::Cancelled => return Err(Error::Gone(root)),
-                    Some(top) => {
-                        commit.expect.push(Expect::TreeBelow(root, max_tree));
-                        top.child(&speech.to, title, Some(key), now)
-                    }
-                    None => Agent {
-                        id: root,
-                        root,
-                        key: Some(key),
-                        ..Agent::root(self.owner.clone(), &speech.to, title, now)
-                    },
-                };
+                // Whoever a person talks to stands at the top of the chat's tree.
+                let mut made =
+                    Agent { root, key: Some(key), ..Agent::root(self.owner.clone(), &speech.to, title, now) };
+                match store.agent(&self.scope, root).await? {
+                    Some(_) => commit.expect.push(Expect::TreeBelow(root, max_tree)),
+                    None => made.id = root,
+                }
                 (made, true)
             }
         };
@@ -144,6 +134,8 @@ impl Client {
                 let (agent, post) = first.split_once(' ').ok_or(Error::KeyReused)?;
                 spoken.agent = agent.parse().map_err(|_| Error::KeyReused)?;
                 spoken.post = post.parse().map_err(|_| Error::KeyReused)?;
+                // Its chat may have been deleted since, and another have its name.
+                spoken.root = self.agent(spoken.agent).await?.root;
                 spoken.again = true;
             }
             None => {

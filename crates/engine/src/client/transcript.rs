@@ -11,7 +11,7 @@ use entourage_types::{
 use serde::Serialize;
 
 use super::Client;
-use crate::{Result, prompt::REFUSED, run::answered};
+use crate::{Result, prompt::REFUSED, run::answered, thread};
 
 /// How many items are read to know what an item is about that goes on with them.
 const LEAD: u32 = 64;
@@ -114,10 +114,10 @@ impl Client {
                 entries.extend(telling.item(item).filter(|_| told(item)));
             }
         }
-        if agent.root == agent.id {
+        if agent.parent.is_none() {
             let at = |seq: u64| items.iter().find(|item| item.seq == seq).map(|item| item.at);
             let since = if from > 0 { at(from) } else { None };
-            let questions = self.questions_between(id, since, before.and_then(at)).await?;
+            let questions = self.questions_below(&agent, since, before.and_then(at)).await?;
             entries.extend(questions.into_iter().map(Telling::question));
             entries.sort_by_key(|entry| entry.at);
         }
@@ -131,6 +131,22 @@ impl Client {
             fits
         }));
         Ok((entries, (from > 0).then_some(from)))
+    }
+
+    /// The questions of an agent at the top and of all below it, as [`Self::questions_between`] finds them.
+    async fn questions_below(
+        &self,
+        top: &Agent,
+        since: Option<Time>,
+        until: Option<Time>,
+    ) -> Result<Vec<Question>> {
+        let mut questions = self.questions_between(top.root, since, until).await?;
+        if !questions.is_empty() {
+            let tree = self.tree(top.id).await?;
+            let below = thread::below(&tree, top.id);
+            questions.retain(|question| below.contains(&question.agent));
+        }
+        Ok(questions)
     }
 
     /// The questions of a tree that were asked from one moment on and before another, oldest first.

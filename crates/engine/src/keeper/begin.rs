@@ -39,9 +39,9 @@ impl House {
         };
         let Some(chat) = chat else { return Ok(Ok(Vec::new())) };
         let (recipient, sender) = (named.recipient.to_owned(), named.sender.to_owned());
+        // What was deleted is gone: a thread, or a chat, that takes its place begins anew.
+        let is_first = named.is_first && agent.root == thread::root_of(&agent.owner, &chat);
         let key = ThreadKey { owner: agent.owner.clone(), chat, recipient, sender };
-        // What was deleted is gone: who takes its place begins anew.
-        let is_first = named.is_first;
         let thread = KeptThread { agent: agent.id, root: agent.root, key, since: self.now() };
         let mut writes = vec![Write::Entity(thread.entity()?)];
         if is_new && is_first {

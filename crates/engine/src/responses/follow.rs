@@ -63,11 +63,14 @@ impl Follow {
         key: Option<&str>,
         stays: CancellationToken,
     ) -> Result<Self> {
-        let from = client.last_event(client.chat(&speech.chat)).await?;
+        let root = client.chat(&speech.chat).await?;
+        let last = client.last_event(root).await?;
         let (chat, caller, to) = (speech.chat.clone(), speech.from.clone(), speech.to.clone());
         let spoken = client.speak(speech, key).await?;
         // From here on somebody may stop waiting, also before there is anything to follow.
         let hang_up = HangUp::new(client, spoken, stays);
+        // A chat that takes the name of a deleted one has events of its own.
+        let from = if spoken.root == root { last } else { 0 };
         Self::of(hang_up, chat, (to, caller.unwrap_or_else(|| USER.to_owned())), from).await
     }
 

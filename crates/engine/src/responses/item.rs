@@ -1,10 +1,12 @@
 //! What a run leaves in its thread, one thing said or done each.
 
 use entourage_types::{AgentId, CallId, Item, ItemBody, Level, RunId, Task, Time};
+use serde::Serialize;
 use serde_json::Value;
 
 /// One thing said or done in a thread.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub enum RunItem {
     /// Something said to the agent.
     MessageInput(MessageInputItem),
@@ -19,7 +21,7 @@ pub enum RunItem {
 }
 
 /// Where an item comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Origin {
     /// The agent whose thread it is, by name.
     pub agent: String,
@@ -50,7 +52,7 @@ impl Origin {
 }
 
 /// Something said to the agent.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MessageInputItem {
     /// Where it comes from.
     pub origin: Origin,
@@ -61,7 +63,7 @@ pub struct MessageInputItem {
 }
 
 /// Something the agent said.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MessageOutputItem {
     /// Where it comes from.
     pub origin: Origin,
@@ -72,7 +74,7 @@ pub struct MessageOutputItem {
 }
 
 /// A call that the agent asked for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolCallItem {
     /// Where it comes from.
     pub origin: Origin,
@@ -87,7 +89,7 @@ pub struct ToolCallItem {
 }
 
 /// What came of a call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolCallOutputItem {
     /// Where it comes from.
     pub origin: Origin,
@@ -104,7 +106,7 @@ pub struct ToolCallOutputItem {
 }
 
 /// A remark of the house.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NoticeItem {
     /// Where it comes from.
     pub origin: Origin,

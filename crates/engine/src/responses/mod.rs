@@ -7,6 +7,7 @@ mod item;
 mod result;
 
 use entourage_types::{Agent, Question};
+use serde::Serialize;
 
 pub use follow::Follow;
 pub use item::{
@@ -17,7 +18,8 @@ pub use result::{NestedRun, RunError, RunResult};
 use crate::thread::{USER, named};
 
 /// Something that happened on the way to an answer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "event", content = "data", rename_all = "snake_case")]
 pub enum StreamEvent {
     /// An item joined a thread: of the agent that was asked, or of one that works for it.
     Item(RunItem),

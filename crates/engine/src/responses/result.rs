@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use entourage_types::{Item, ItemBody, Run, RunId, Status, StopReason, Tally};
+use serde::Serialize;
 
 use super::{Origin, RunItem};
 use crate::{Client, Result, client::said, run::answered};
 
 /// What came of a run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct RunResult {
     /// The answer; none where the run failed.
     pub final_output: Option<String>,
@@ -24,11 +25,12 @@ pub struct RunResult {
     pub chat_id: String,
     /// The run.
     pub run_id: RunId,
-    nested: Vec<NestedRun>,
+    /// The runs that worked for this one, directly or for one of those, in the order of their calls.
+    pub nested: Vec<NestedRun>,
 }
 
 /// Why a run gave no answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RunError {
     /// A stable word: `max_steps`, `validation_failed`, `empty_response`, `model_failed`, `cancelled`…
     pub code: StopReason,
@@ -37,7 +39,7 @@ pub struct RunError {
 }
 
 /// A run that worked for another.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct NestedRun {
     /// Where it stands: agent, caller, depth, run and the run whose call it worked for.
     pub origin: Origin,
@@ -52,12 +54,6 @@ pub struct NestedRun {
 }
 
 impl RunResult {
-    /// The runs that worked for this one, directly or for one of those, in the order of their calls.
-    #[must_use]
-    pub fn nested(&self) -> &[NestedRun] {
-        &self.nested
-    }
-
     /// Reads what came of a run that has ended.
     pub(super) async fn read(client: &Client, chat_id: String, origin: Origin) -> Result<Self> {
         let run = client.run(origin.run).await?;

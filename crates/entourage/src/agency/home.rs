@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use entourage_engine::{Client, responses::Follow};
+use entourage_engine::{Client, Page, responses::Follow};
+use entourage_types::Chat;
 use futures::future::BoxFuture;
 use tokio::{sync::Mutex, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -72,22 +73,18 @@ impl Agency {
         Ask::new(Ok(Arc::clone(&self.home)), self.first(), message.into())
     }
 
-    /// Follows the answer to the last thing that the person said to an entry point in a chat, whether
-    /// it is still to come or not: after a restart, say.
+    /// Follows the answer to the last thing that people said in a chat, to whichever agent, whether it is
+    /// still to come or not: after a restart, say.
     ///
     /// # Errors
     /// [`Error::Agency`] where nothing was said in that chat.
     pub async fn resume(&self, chat_id: &str) -> Result<RunStream> {
-        for agent in &self.entry {
-            let Some(thread) = self.home.client.thread(chat_id, agent.name(), None).await? else { continue };
-            if let Some(post) = self.home.client.last_message(thread.id).await? {
-                let (home, stays) = (Arc::clone(&self.home), self.home.stays());
-                let follow =
-                    Follow::again(&home.client, chat_id.to_owned(), &thread, post, stays.clone()).await?;
-                return Ok(RunStream::new(home, follow, stays));
-            }
-        }
-        Err(Error::Agency(format!("nothing was said to an entry point in chat `{chat_id}` yet")))
+        let Some((thread, post)) = self.home.client.last_said(chat_id).await? else {
+            return Err(Error::Agency(format!("nothing was said in chat `{chat_id}` yet")));
+        };
+        let (home, stays) = (Arc::clone(&self.home), self.home.stays());
+        let follow = Follow::again(&home.client, chat_id.to_owned(), &thread, post, stays.clone()).await?;
+        Ok(RunStream::new(home, follow, stays))
     }
 
     /// The same, for the result alone.
@@ -114,6 +111,22 @@ impl Agency {
     #[must_use]
     pub fn threads(&self) -> ThreadManager {
         ThreadManager { home: Arc::clone(&self.home) }
+    }
+
+    /// Its chats in the order of their [ids](Chat::id), behind which pages go on.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn chats(&self, page: Page) -> Result<Vec<Chat>> {
+        Ok(self.home.client.chats(page).await?)
+    }
+
+    /// Deletes a chat with all its threads. The next message under its name begins a new one.
+    ///
+    /// # Errors
+    /// [`Error::House`] where nothing was said in it, or the store fails.
+    pub async fn delete_chat(&self, chat_id: &str) -> Result<()> {
+        Ok(self.home.client.delete_chat(chat_id).await?)
     }
 
     /// The house below, as its person sees it: to answer questions, to intervene, to read everything.

@@ -51,7 +51,7 @@ impl ThreadManager {
     /// When the store fails.
     pub async fn threads(&self, chat_id: &str) -> Result<Vec<ConversationThread>> {
         let client = &self.home.client;
-        let tree = match client.tree(client.chat(chat_id)).await {
+        let tree = match client.tree(client.chat(chat_id).await?).await {
             Err(entourage_engine::Error::NotFound { .. }) => Vec::new(),
             tree => tree?,
         };

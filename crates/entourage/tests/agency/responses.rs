@@ -29,7 +29,7 @@ async fn a_message_is_handed_down_and_the_answer_comes_back_with_all_that_was_us
         lines(&result.generated_items),
         ["Ceo calls send_message Build it.", "Ceo gets <<Build it.>>", "Ceo says <<<Build it.>>>"]
     );
-    let nested = result.nested();
+    let nested = &result.nested;
     let stands: Vec<_> = nested
         .iter()
         .map(|run| (run.origin.agent.as_str(), run.origin.caller.as_str(), run.origin.depth))
@@ -149,7 +149,7 @@ async fn the_agency_may_be_gone_while_its_agents_work() {
     model.let_go(100);
     let result = stream.result().await.unwrap();
     assert_eq!(result.final_output.as_deref(), Some("<<<Go.>>>"));
-    assert_eq!(result.nested().len(), 2, "each agent wrote to the next by itself");
+    assert_eq!(result.nested.len(), 2, "each agent wrote to the next by itself");
 }
 
 #[tokio::test]
@@ -318,5 +318,5 @@ async fn the_depth_of_a_call_is_the_callers_to_say() {
     let agency = builder.model(scripted(hands_on)).in_memory().open().await.unwrap();
     let result = agency.get_response("Go.").max_recursion_depth(1).await.unwrap();
     assert!(result.final_output.clone().unwrap().contains("you stand 1 levels deep"));
-    assert_eq!(result.nested().len(), 1);
+    assert_eq!(result.nested.len(), 1);
 }

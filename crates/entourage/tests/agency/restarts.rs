@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use entourage::{
-    Error,
+    Error, Page,
     agency::{Agency, AgencyBuilder},
 };
 use entourage_llm::{Script, ScriptedModel};
 use entourage_testkit::HeldModel;
 
-use crate::{agent, chain, hands_on, lines};
+use crate::{agent, chain, hands_on, last, lines};
 
 async fn logs(agency: &Agency) -> Vec<Vec<String>> {
     let mut all = Vec::new();
@@ -52,7 +52,7 @@ async fn a_delegation_goes_on_where_the_last_program_left_it() {
         // Whoever says it again under the same key gets the answer to what was said before.
         let said = agency.get_response("Go.").chat_id("c").key("once").await.unwrap();
         assert_eq!(said.final_output.as_deref(), Some("<<<Go.>>>"), "after {done} calls");
-        assert_eq!((said.usage.calls, said.nested().len()), (5, 2), "each is paid for once");
+        assert_eq!((said.usage.calls, said.nested.len()), (5, 2), "each is paid for once");
         let resumed = agency.resume_response("c").await.unwrap();
         assert_eq!(resumed.run_id, said.run_id);
         assert_eq!(logs(&agency).await, undisturbed, "after {done} calls");
@@ -92,7 +92,7 @@ async fn closing_ends_every_wait_and_lets_go_of_the_database() {
     let refused = waiting.await.unwrap();
     assert!(matches!(refused, Err(Error::Closed)), "{refused:?}");
     assert!(matches!(stream.result().await, Err(Error::Closed)));
-    assert!(thread.get_full_log().await.is_err() && client.agent(client.chat("c")).await.is_err());
+    assert!(thread.get_full_log().await.is_err() && client.chat("c").await.is_err());
 
     let model = held();
     model.let_go(1);
@@ -112,4 +112,42 @@ async fn a_key_without_a_chat_is_one_message() {
     let again = agency.get_response("hi").key("k").await.unwrap();
     assert_eq!((again.run_id, again.chat_id.as_str()), (said.run_id, "k"));
     assert_eq!(model.requests().len(), 1);
+}
+
+/// What is resumed is the last thing that was said, to whichever agent of the chat.
+#[tokio::test]
+async fn the_last_thing_that_was_said_is_resumed() {
+    let (a, b) = (agent("A"), agent("B"));
+    let model =
+        Arc::new(ScriptedModel::deciding(|request| Some(Ok(Script::text(format!("to {}", last(request)))))));
+    let agency = Agency::new([&a, &b], []).model(model).in_memory().open().await.unwrap();
+    for (agent, text) in [(&a, "one"), (&b, "two"), (&a, "three"), (&b, "four")] {
+        agent.get_response(text).chat_id("c").await.unwrap();
+        let resumed = agency.resume_response("c").await.unwrap();
+        assert_eq!(resumed.final_output, Some(format!("to {text}")));
+        assert_eq!(resumed.agent, agent.name());
+    }
+}
+
+/// Chats are listed by name; one that was deleted is not, and its name begins a new one.
+#[tokio::test]
+async fn chats_are_listed_and_deleted() {
+    let (a, b) = (agent("A"), agent("B"));
+    let model = Arc::new(ScriptedModel::deciding(|request| {
+        Some(Ok(Script::text(format!("{} messages", request.messages.len()))))
+    }));
+    let agency = Agency::new([&a, &b], []).model(model).in_memory().open().await.unwrap();
+    agency.get_response("hi").chat_id("c").await.unwrap();
+    b.get_response("hi").chat_id("c").await.unwrap();
+    let names = async || {
+        let chats = agency.chats(Page::default()).await.unwrap();
+        chats.into_iter().map(|chat| chat.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names().await, ["c"]);
+    agency.delete_chat("c").await.unwrap();
+    assert_eq!(names().await, [""; 0]);
+    let anew = agency.get_response("hi").chat_id("c").await.unwrap();
+    assert_eq!(anew.final_output.as_deref(), Some("1 messages"));
+    assert_eq!(agency.threads().threads("c").await.unwrap().len(), 1);
+    assert_eq!(names().await, ["c"]);
 }

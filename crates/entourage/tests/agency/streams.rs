@@ -125,7 +125,7 @@ async fn a_dropped_stream_stops_what_it_set_off_unless_it_is_detached() {
     model.let_go(10);
     let done = agency.resume_response("c").await.unwrap();
     assert_eq!(done.final_output.as_deref(), Some("<<<two>>>"));
-    let tree = agency.client().tree(agency.client().chat("c")).await.unwrap();
+    let tree = agency.client().tree(agency.client().chat("c").await.unwrap()).await.unwrap();
     assert!(
         tree.iter().all(|agent| agent.status == Status::Succeeded),
         "the threads are as they were: {tree:?}"

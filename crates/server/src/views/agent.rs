@@ -16,7 +16,8 @@ pub(crate) struct AgentView {
     /// Whose it is.
     #[schema(value_type = String)]
     owner: Owner,
-    /// The agent at the top of its tree; itself when it has no parent.
+    /// Its tree, by the agent that was made first in it: itself, but for agents below another and for
+    /// further threads of a chat.
     #[schema(value_type = schema::AgentId)]
     root: AgentId,
     /// Who made it; null when a person did.

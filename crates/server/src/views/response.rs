@@ -42,7 +42,7 @@ impl ResponseView {
     /// A run at its end.
     pub(crate) fn ended(chat_id: String, result: RunResult) -> Self {
         Self {
-            nested: result.nested().iter().map(NestedRunView::from).collect(),
+            nested: result.nested.iter().map(NestedRunView::from).collect(),
             final_output: result.final_output,
             error: result.error.map(RunErrorView::from),
             agent: result.agent,

@@ -12,8 +12,10 @@ use super::{AgentView, TallyView, TreeUsageView};
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Tree)]
 pub(crate) struct TreeView {
-    /// The agent at the top, with all below it.
+    /// The agent at the top, with all below it; in a chat, the one that was spoken to first.
     root: NodeView,
+    /// Those that people talked to beside it in the same chat, each with all below it; empty elsewhere.
+    threads: Vec<NodeView>,
     /// How many agents the tree has.
     agents: u64,
     /// What they used together.
@@ -35,27 +37,30 @@ struct NodeView {
 }
 
 impl TreeView {
-    /// The tree of these agents, parents before children; none when the first is no root.
+    /// The tree of these agents, parents before children; none where there are none.
     pub(crate) fn new(agents: Vec<Agent>, runs: &[Run]) -> Option<Self> {
         let count = agents.len() as u64;
         let mut used: HashMap<AgentId, Tally> = HashMap::new();
         runs.iter().for_each(|run| *used.entry(run.agent).or_default() += run.tally());
         let mut below: HashMap<AgentId, Vec<NodeView>> = HashMap::new();
+        let mut threads = Vec::new();
+        let mut root = None;
         // From the last to the first: each agent finds its children ready, and joins its parent's.
         for agent in agents.into_iter().rev() {
-            let (id, parent) = (agent.id, agent.parent);
+            let (id, parent, is_root) = (agent.id, agent.parent, agent.id == agent.root);
             let mut children = below.remove(&id).unwrap_or_default();
             children.reverse();
             let used = used.remove(&id).unwrap_or_default().into();
             let node = NodeView { agent: agent.into(), used, children };
             match parent {
                 Some(parent) => below.entry(parent).or_default().push(node),
-                None => {
-                    let total = TreeUsageView::new(id, runs);
-                    return Some(Self { root: node, agents: count, total });
-                }
+                None if is_root => root = Some((id, node)),
+                None => threads.push(node),
             }
         }
-        None
+        threads.reverse();
+        let (id, root) = root?;
+        let total = TreeUsageView::new(id, runs);
+        Some(Self { root, threads, agents: count, total })
     }
 }

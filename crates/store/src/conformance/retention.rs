@@ -1,7 +1,7 @@
 //! Forgetting: numbers are never given twice, nobody at work loses anything, and what is left is as
 //! it was.
 
-use entourage_types::{EntityKind, Record, RunId, Scope, Status, StepState};
+use entourage_types::{Agent, EntityKind, Record, RunId, Scope, Status, StepState};
 
 use super::{
     Place,
@@ -61,6 +61,14 @@ pub async fn a_forgotten_agent_leaves_nothing(place: impl Place) -> Result<()> {
 
     let orphaned = store.commit(Commit::new(at(3)).write(Write::PruneAgent(tree.id))).await;
     assert!(matches!(orphaned, Err(Error::Corrupt(_))), "{orphaned:?}");
+    // One that stands beside it at the top depends on it, too, and goes before it.
+    let beside = Agent { root: tree.root, ..Agent::root(owner(), "helper", "digs beside it", at(3)) };
+    store.commit(Commit::new(at(3)).write(Write::NewAgent(beside.clone()))).await?;
+    let alone = Commit::new(at(3)).write(Write::PruneAgent(child.id)).write(Write::PruneAgent(tree.id));
+    let orphaned = store.commit(alone).await;
+    assert!(matches!(orphaned, Err(Error::Corrupt(_))), "{orphaned:?}");
+    store.commit(Commit::new(at(3)).write(Write::PruneAgent(beside.id))).await?;
+    assert!(!numbers(&store, tree.id).await?.is_empty(), "the tree's events stay");
     let own = claim(&store, tree.id).await?.agent;
     let fenced = store.commit(Commit::fenced(&own, at(3)).write(Write::PruneAgent(child.id))).await;
     assert!(matches!(fenced, Err(Error::Corrupt(_))), "{fenced:?}");

@@ -29,19 +29,25 @@ pub async fn agents_are_found_by_their_place(place: impl Place) -> Result<()> {
     store.commit(Commit::fenced(&agent, at(3)).write(Write::Agent(agent.clone()))).await?;
     assert_eq!(store.agent(&Scope::House, child.id).await?, Some(agent));
 
+    // One that stands at the top of the first one's tree, beside it.
+    let beside = Agent { root: one.id, ..Agent::root(owner(), "neighbour", "looks on", at(4)) };
+    store.commit(Commit::new(at(4)).write(Write::NewAgent(beside.clone()))).await?;
+    assert_eq!(store.agent(&Scope::House, beside.id).await?, Some(beside.clone()));
+
     let all = AgentQuery::default();
     for (query, expected) in [
-        (all.clone(), vec![&one, &two, &child, &keyed]),
-        (AgentQuery { root: Some(one.id), ..all.clone() }, vec![&one, &child, &keyed]),
+        (all.clone(), vec![&one, &two, &child, &keyed, &beside]),
+        (AgentQuery { root: Some(one.id), ..all.clone() }, vec![&one, &child, &keyed, &beside]),
         (AgentQuery { parent: Some(one.id), ..all.clone() }, vec![&child]),
-        (AgentQuery { roots: true, ..all.clone() }, vec![&one, &two]),
+        (AgentQuery { roots: true, ..all.clone() }, vec![&one, &two, &beside]),
+        (AgentQuery { roots: true, root: Some(one.id), ..all.clone() }, vec![&one, &beside]),
         (AgentQuery { roots: true, root: Some(two.id), ..all.clone() }, vec![&two]),
         (AgentQuery { kind: Some("helper".to_owned()), ..all.clone() }, vec![&one, &two]),
         (AgentQuery { kind: Some("help".to_owned()), ..all.clone() }, vec![]),
         (AgentQuery { root: Some(one.id), key: Some("a key".to_owned()), ..all.clone() }, vec![&keyed]),
         (AgentQuery { root: Some(two.id), key: Some("a key".to_owned()), ..all.clone() }, vec![]),
         (AgentQuery { status: Some(Status::Running), ..all.clone() }, vec![&child]),
-        (AgentQuery { status: Some(Status::Idle), root: Some(one.id), ..all }, vec![&one, &keyed]),
+        (AgentQuery { status: Some(Status::Idle), root: Some(one.id), ..all }, vec![&one, &keyed, &beside]),
     ] {
         let expected: Vec<AgentId> = expected.into_iter().map(|agent| agent.id).collect();
         assert_eq!(ids(&store, query.clone()).await?, expected, "{query:?}");

@@ -196,7 +196,10 @@ impl Rows {
                 Write::Post(post) => post.agent,
                 Write::Wake(wakeup) => wakeup.agent,
                 Write::PruneAgent(agent) => {
-                    let stays = |child: &&Agent| child.parent == Some(*agent) && !pruned.contains(&child.id);
+                    let depends = |other: &Agent| {
+                        other.parent == Some(*agent) || (other.root == *agent && other.id != *agent)
+                    };
+                    let stays = |other: &&Agent| depends(other) && !pruned.contains(&other.id);
                     if let Some(child) = self.agents.iter().find(stays) {
                         return Err(Error::Corrupt(format!("agent {} would lose its parent", child.id)));
                     }

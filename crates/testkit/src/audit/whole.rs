@@ -32,7 +32,7 @@ impl Whole {
             let query = ItemQuery::of(agent.id, 0, u32::MAX);
             items.insert(agent.id, store.items(&Scope::House, query).await?);
             inbox.insert(agent.id, store.inbox(agent.id).await?);
-            if agent.parent.is_none() {
+            if agent.root == agent.id {
                 events.insert(agent.id, all_events(store, agent.id).await?);
             }
         }

@@ -262,7 +262,7 @@ async fn again(stage: &Stage, life: &mut Life) -> Option<Violation> {
 /// All events of all trees.
 async fn digest(stage: &Stage) -> u64 {
     let mut hasher = DefaultHasher::new();
-    for root in agents(stage).await.iter().filter(|agent| agent.parent.is_none()) {
+    for root in agents(stage).await.iter().filter(|agent| agent.root == agent.id) {
         let events = stage.store.events(&Scope::House, root.id, 0, u32::MAX).await.unwrap_or_default();
         format!("{events:?}").hash(&mut hasher);
     }

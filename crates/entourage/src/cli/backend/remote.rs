@@ -143,6 +143,8 @@ impl Node {
 #[derive(Deserialize)]
 struct Whole {
     root: Node,
+    #[serde(default)]
+    threads: Vec<Node>,
     total: Total,
 }
 
@@ -221,9 +223,10 @@ impl Backend for Remote {
     }
 
     async fn tree(&self, agent: AgentId) -> Result<Tree> {
-        let Whole { root, total: Total { usage, cost } } = self.get(&format!("agents/{agent}/tree")).await?;
+        let Whole { root, threads, total: Total { usage, cost } } =
+            self.get(&format!("agents/{agent}/tree")).await?;
         let mut agents = Vec::new();
-        root.flatten_into(&mut agents);
+        [root].into_iter().chain(threads).for_each(|top| top.flatten_into(&mut agents));
         Ok(Tree { agents, usage, cost })
     }
 
