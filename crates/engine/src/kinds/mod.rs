@@ -98,7 +98,9 @@ impl Kinds {
                 let known = self.names();
                 return Err(format!("`{agent}` is no kind; put {agent}.md beside it. There are: {known}"));
             }
-            let other = self.agencies.values().find(|other| other.chart.agents().contains(agent));
+            let is_other =
+                |other: &&Arc<Agency>| other.name != agency.name && other.chart.agents().contains(agent);
+            let other = self.agencies.values().find(is_other);
             if let Some(other) = other {
                 let (ours, theirs) = (&agency.name, &other.name);
                 return Err(format!(
