@@ -6,8 +6,9 @@ use async_trait::async_trait;
 use entourage_engine::{Check, Checked, Kinds, Role, Side, Speech};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
-use entourage_testkit::{Faults, HeldModel, World, WorldBuilder};
+use entourage_testkit::{Effects, Faults, HeldModel, TestTool, World, WorldBuilder};
 use entourage_tests::{one_kind, plain, well_formed};
+use entourage_tools::{Effect, Outcome, Toolbox};
 use entourage_types::{Agent, Checks, Program, Reply, Run, Status, StopReason, Terms};
 use serde_json::json;
 
@@ -311,4 +312,35 @@ async fn survives(builder: impl Fn() -> WorldBuilder, items: usize) {
             assert_eq!(run(Faults::at(at, fault)).await.0, expected, "{at} {fault:?}");
         }
     }
+}
+
+/// Answers at once as often as said, then looks something up, then answers.
+fn looks_up_after(answers: usize) -> ScriptedModel {
+    let at_once = (0..answers).map(|_| Script::text("I know."));
+    ScriptedModel::new(at_once.chain([Script::call("look", json!({})), Script::text("It says A.")]))
+}
+
+fn looking() -> Toolbox {
+    let effects = Effects::default();
+    Toolbox::new().with(TestTool::answering("look", Effect::Pure, &effects, |_, _| Ok(Outcome::text("A"))))
+}
+
+#[tokio::test]
+async fn who_must_look_first_has_an_answer_without_a_look_given_back() {
+    let model = looks_up_after(1);
+    let builder = World::builder(model.clone()).kinds(kinds(Checks { min_calls: 1, ..Checks::default() }));
+    let (_, _, run, lines) = told(builder.tools(looking()), "What does it say?").await;
+    assert_eq!((run.status, run.stop_reason), (Status::Succeeded, Some(StopReason::Completed)), "{lines:?}");
+    let refused = "notice output_rejected: `checks.min_calls` refused the answer: 0 of at least 1 calls of tools \
+                   were answered; there are: look. Answer again, with that mended.";
+    assert_eq!(lines[2], refused);
+    assert_eq!(lines.last().map(String::as_str), Some("turn: It says A.[]"));
+}
+
+#[tokio::test]
+async fn who_answers_without_a_look_whatever_it_is_told_has_not_succeeded() {
+    let model = looks_up_after(2);
+    let builder = World::builder(model.clone()).kinds(kinds(Checks { min_calls: 1, ..Checks::default() }));
+    let (_, _, run, _) = told(builder.tools(looking()), "What does it say?").await;
+    assert_eq!((run.status, run.stop_reason), (Status::Failed, Some(StopReason::ValidationFailed)));
 }

@@ -169,7 +169,10 @@ async fn what_the_model_sees_is_shown_block_by_block() {
             ("time", None)
         ]
     );
-    assert_eq!((seen.window, seen.cached, seen.model.as_deref()), (8_000, 900, Some("scripted::script")));
+    assert_eq!(
+        (seen.window, seen.cached, seen.model.as_deref()),
+        (Some(8_000), 900, Some("scripted::script"))
+    );
     assert_eq!(seen.blocks.iter().map(|block| block.tokens).sum::<u64>(), seen.tokens);
     // The request that the provider counted is all but the last answer.
     let counted = seen.tokens - seen.blocks[4].tokens;
@@ -178,4 +181,56 @@ async fn what_the_model_sees_is_shown_block_by_block() {
     assert_eq!(seen.blocks[5].cached, 0);
     assert_eq!(seen.cost.unwrap().nanos(), (seen.tokens - 900) * 2_000 + 900 * 200);
     assert!(world.client_of(entourage_types::Owner::new("other")).context(agent.id).await.is_err());
+}
+
+#[tokio::test]
+async fn nothing_is_summed_up_by_a_guess_and_a_request_refused_as_too_long_goes_again_shorter() {
+    let model = ScriptedModel::deciding(move |request| {
+        let size = tokens(request);
+        if size > WINDOW as usize {
+            let (model, cause) = ("m".to_owned(), format!("HTTP 400: {size} tokens"));
+            return Some(Err(entourage_llm::Error::BeyondWindow { model, cause }));
+        }
+        if is_summary(request) {
+            return Some(Ok(Script::text("Some were fetched.")));
+        }
+        let outputs = request.messages.iter().filter(|m| matches!(m, Message::Output { .. })).count();
+        Some(Ok(match request.messages.last() {
+            Some(Message::User(text)) if text == "Fetch all of them." => {
+                Script::call("bulk", json!({"n": 0}))
+            }
+            _ if outputs < 6 => Script::call("bulk", json!({"n": outputs})),
+            _ => Script::text("Done."),
+        }))
+    });
+    let model = model.without_window();
+    let world = World::builder(model.clone()).tools(bulky(4_000)).kinds(long_lived()).start().await;
+    let agent = world.ask("Fetch all of them.").await;
+    world.ended(agent.id).await;
+    let client = world.client();
+    let items = client.items(agent.id, 0, 10_000).await.unwrap();
+    well_formed(&items).unwrap();
+    let requests = model.requests();
+    let first_summary = requests.iter().position(is_summary).unwrap();
+    assert!(tokens(&requests[first_summary - 1]) > WINDOW as usize, "only after a refusal");
+    let again = &requests[first_summary + 1..];
+    assert!(again.iter().all(|request| tokens(request) <= WINDOW as usize || !is_summary(request)));
+    assert!(items.iter().any(|item| matches!(item.body, ItemBody::Digest(_))), "it is on record");
+    assert!(items.iter().any(|item| matches!(item.body, ItemBody::Turn(_)) && item.seq > 12), "it went on");
+}
+
+#[tokio::test]
+async fn a_request_too_long_of_which_nothing_can_go_fails_with_the_providers_words() {
+    let model = ScriptedModel::deciding(move |_| {
+        Some(Err(entourage_llm::Error::BeyondWindow {
+            model: "m".into(),
+            cause: "HTTP 400: 9000 tokens".into(),
+        }))
+    });
+    let world = World::builder(model.clone()).kinds(long_lived()).start().await;
+    let agent = world.ask("Hello.").await;
+    assert_eq!(world.ended(agent.id).await.status, Status::Failed);
+    let run = &world.client().runs(agent.id, Page::default()).await.unwrap()[0];
+    assert_eq!(run.error.as_deref(), Some("m: the request is too long: HTTP 400: 9000 tokens"));
+    assert_eq!(model.requests().len(), 1);
 }

@@ -40,15 +40,18 @@ else
   missing $? "a fake provider that breaks, on every wire"
 fi
 
+run_tests "the eval's judges" eval::a_script
+
 if MCP_COMMAND=$(bash $HERE/mcp-everything.sh) && model=$(bash $HERE/local-model.sh start); then
   export MCP_COMMAND
   LOCAL_MODEL_URL=$(head -n 1 <<<"$model") LOCAL_MODEL_NAME=$(tail -n 1 <<<"$model")
   export LOCAL_MODEL_URL LOCAL_MODEL_NAME
+  run_tests "what a small model gets done" eval::a_small_model
   run_tests "the main job with a real language model" main_job::
   run_tests "the examples with a real language model" examples::
   bash $HERE/local-model.sh stop
 else
-  missing $? "the main job and the examples with a real language model"
+  missing $? "the eval, the main job and the examples with a real language model"
 fi
 
 bash $HERE/schemathesis.sh run; described=$?

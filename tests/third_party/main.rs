@@ -2,6 +2,7 @@
 //! environment, and says loudly which could not be had.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test ends by panicking")]
 
+mod eval;
 mod examples;
 mod faults;
 mod main_job;

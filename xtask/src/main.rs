@@ -6,6 +6,7 @@
 
 mod finding;
 mod modules;
+mod prices;
 mod repo;
 mod source;
 mod spec;
@@ -13,17 +14,19 @@ mod tidy;
 
 use std::{
     io::{self, Write},
+    path::Path,
     process::ExitCode,
 };
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::{finding::Report, repo::Repo};
 
 const USAGE: &str = "usage: cargo xtask <command>
 
   tidy   the rules of the house: file sizes, imports, lints, kinds, leftovers
-  spec   every requirement is there, every test it names exists; prints the coverage";
+  spec   every requirement is there, every test it names exists; prints the coverage
+  prices writes crates/llm/data anew, from the `genai-prices` that is locked";
 
 fn main() -> ExitCode {
     match run() {
@@ -39,6 +42,12 @@ fn main() -> ExitCode {
 
 fn run() -> Result<Report> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments == ["prices"] {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the repository")?;
+        let written = prices::write(root)?;
+        write!(io::stdout(), "{written}")?;
+        return Ok(Report { findings: Vec::new(), notes: Vec::new() });
+    }
     let check: fn(&Repo) -> Report = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy::check,
         ["spec"] => spec::check,

@@ -34,7 +34,7 @@ pub struct Entourage {
     pub house: House,
     /// Which model stands behind it, and why.
     pub choice: Choice,
-    /// Remarks on the files of kinds; mistakes are an error.
+    /// Remarks on the files of kinds, and mistakes for which one is left out.
     pub remarks: Vec<Finding>,
     /// MCP servers that cannot be used; the house stands without them.
     pub problems: Vec<Problem>,
@@ -157,15 +157,15 @@ pub fn look(settings: &Settings) -> Result<House> {
     Ok(House::builder(Arc::new(store(settings)?), Arc::new(Rehearsal)).kinds(kinds).outbox(outbox).build())
 }
 
-/// The built-in kinds and the user's, and remarks on these.
+/// The built-in kinds and the user's, remarks on these, and mistakes for which a file is left out.
 ///
 /// # Errors
-/// [`Error::Kinds`] lists every mistake, one a line.
+/// [`Error::Kinds`] lists every mistake in the files of agencies, one a line.
 pub fn kinds(settings: &Settings) -> Result<(Kinds, Vec<Finding>)> {
     let (kinds, findings) = loaded_kinds(settings)?;
     let mistakes: Vec<String> = findings
         .iter()
-        .filter(|finding| finding.severity == Severity::Mistake)
+        .filter(|finding| finding.severity == Severity::Mistake && !kinds.is_left_out(finding))
         .map(ToString::to_string)
         .collect();
     if mistakes.is_empty() { Ok((kinds, findings)) } else { Err(Error::Kinds(mistakes.join("\n"))) }

@@ -75,6 +75,14 @@ pub enum Error {
         /// Status and message.
         cause: String,
     },
+    /// The request is longer than the model's window; a shorter one may be taken.
+    #[error("{model}: the request is too long: {cause}")]
+    BeyondWindow {
+        /// Which model.
+        model: String,
+        /// Status and message.
+        cause: String,
+    },
     /// Nothing, or something contradictory, is configured for the model asked for.
     #[error("{0}")]
     Configuration(String),
@@ -89,7 +97,11 @@ impl Error {
     pub const fn is_retryable(&self) -> bool {
         !matches!(
             self,
-            Self::Refused { .. } | Self::Denied { .. } | Self::TooLong { .. } | Self::Configuration(_)
+            Self::Refused { .. }
+                | Self::BeyondWindow { .. }
+                | Self::Denied { .. }
+                | Self::TooLong { .. }
+                | Self::Configuration(_)
         )
     }
 

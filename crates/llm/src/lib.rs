@@ -6,6 +6,7 @@
 
 mod choose;
 mod error;
+mod example;
 mod gate;
 mod http;
 mod model;
@@ -19,15 +20,16 @@ mod request;
 mod router;
 mod scripted;
 mod settings;
+mod table;
 
 pub use choose::{Choice, MODEL_VARIABLE, Tried, choose};
 pub use error::Error;
-pub use gate::{Door, GateState, Gated};
+pub use gate::{Door, GateState, Gated, Gates};
 pub use http::install_tls;
 pub use model::{Delta, Deltas, Model, NoDeltas};
 pub use next_action::NextAction;
 pub use prices::{Price, Prices};
-pub use profile::{Profile, ProfileSettings};
+pub use profile::{KnownFrom, Profile, ProfileSettings};
 pub use provider::Provider;
 pub use rehearsal::Rehearsal;
 pub use remote::ProviderModel;

@@ -54,6 +54,10 @@ pub trait Model: Send + Sync + 'static {
         None
     }
 
+    /// Finds out what can be about a model, the default when none is named: asks its server, where it
+    /// has one of its own, once. Quick where nothing is to be found out.
+    async fn learn(&self, _model: Option<&str>) {}
+
     /// What is known about a model, the default when none is named.
     fn profile(&self, model: Option<&str>) -> Profile {
         Profile::of(model.unwrap_or_default())
@@ -94,6 +98,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
         (**self).summary()
     }
 
+    async fn learn(&self, model: Option<&str>) {
+        (**self).learn(model).await;
+    }
+
     fn profile(&self, model: Option<&str>) -> Profile {
         (**self).profile(model)
     }
@@ -104,6 +112,8 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 pub enum Delta {
     /// The provider has taken the request: what it sends from now on is the answer.
     Taken,
+    /// The provider says how many more requests it takes now.
+    Allows(u32),
     /// The next piece of text.
     Text(String),
     /// The next piece of reasoning, where the provider shows it.

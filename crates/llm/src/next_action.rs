@@ -3,6 +3,10 @@
 //! Small models lose the thread after one native tool call, but follow a schema. So the tools
 //! become one schema of next actions, the conversation is told in the same form, and the JSON that
 //! comes back becomes calls or text. Nobody else notices.
+//!
+//! The form was measured (`tests/third_party/eval`): such a model copies an example where it does
+//! not follow a signature, takes what stands last for what the user says, and answers at once unless the
+//! request stands behind a result once more.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -10,10 +14,16 @@ use async_trait::async_trait;
 use entourage_types::{CallId, Cost, ToolCall, ToolSpec, Usage};
 use serde_json::{Map, Value, json};
 
-use crate::{Delta, Deltas, Error, GateState, Message, Model, Reply, Request, Result};
+use crate::{Delta, Deltas, Error, GateState, Message, Model, Reply, Request, Result, example};
 
-/// The action that ends a turn.
+/// The action that ends a turn. A tool of that name says the same, and is not offered beside it.
 const FINAL: &str = "final_answer";
+
+/// Tools that such a model takes instead of looking for itself: left out where there are others.
+const INSTEAD: [&str; 1] = ["ask_user"];
+
+/// A request is repeated up to so many characters.
+const REQUEST: usize = 1_500;
 
 /// A model whose tools are offered as a schema of next actions.
 #[derive(Debug)]
@@ -34,14 +44,21 @@ impl<M: Model> Model for NextAction<M> {
     async fn call(&self, mut request: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
         // Where the answer has a schema of its own, there is no choice of actions.
         let acting = !request.tools.is_empty() && request.output_schema.is_none();
+        let (asked, circles) = (asked(&request.messages), circles(&request.messages));
         request.messages = plain(request.messages, acting);
+        tail_first(&mut request);
+        let tools = std::mem::take(&mut request.tools);
         if !acting {
-            request.tools = Arc::default();
             return self.inner.call(request, deltas).await;
         }
-        request.system = format!("{}\n\n{}", request.system, instructions(&request.tools)).into();
-        request.output_schema = Some(Arc::new(schema(&request.tools)));
-        request.tools = Arc::default();
+        if let (Some(asked), Some(Message::User(result))) = (asked, request.messages.last_mut()) {
+            let next = if circles { "Answer it now." } else { "Next action?" };
+            // Writing to a string cannot fail.
+            let _ = write!(result, "\n\nMy request was: {asked}\n{next}");
+        }
+        let tools = offered(&tools);
+        request.system = format!("{}\n\n{}", request.system, instructions(&tools)).into();
+        request.output_schema = Some(Arc::new(schema(if circles { &[] } else { &tools })));
         let mut reply = self.inner.call(request, &mut WithoutText(deltas)).await?;
         if let Err(error) = act(&mut reply) {
             deltas.delta(Delta::Wasted(reply.used()));
@@ -88,33 +105,70 @@ impl Deltas for WithoutText<'_> {
     }
 }
 
-/// How to answer. It depends on the tools alone, so it is as stable as they are.
-fn instructions(tools: &[ToolSpec]) -> String {
-    let mut text = format!(
-        "Reply with one JSON object, your next action, and nothing else.\n\
-         To use a tool: {{\"action\": \"<tool>\", \"arguments\": {{…}}}}. Its result comes next.\n\
-         To answer and finish: {{\"action\": \"{FINAL}\", \"text\": \"…\"}}.\n\
-         Tools:"
-    );
-    for tool in tools {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "\n- {}({}): {}", tool.name, arguments(&tool.parameters), tool.description);
+/// The tools that are worth an example.
+fn offered(tools: &[ToolSpec]) -> Vec<&ToolSpec> {
+    let all: Vec<&ToolSpec> = tools.iter().filter(|tool| tool.name != FINAL).collect();
+    let few: Vec<&ToolSpec> =
+        all.iter().copied().filter(|tool| !INSTEAD.contains(&tool.name.as_str())).collect();
+    if few.is_empty() { all } else { few }
+}
+
+/// What was asked for last, where a result came after it.
+fn asked(messages: &[Message]) -> Option<String> {
+    if !matches!(messages.last(), Some(Message::Output { .. })) {
+        return None;
     }
+    messages.iter().rev().find_map(|message| match message {
+        Message::User(text) => Some(text.chars().take(REQUEST).collect()),
+        _ => None,
+    })
+}
+
+/// Whether the last call was made before with the same result, or twice before with any: such a model
+/// would make it again and again, and can answer from what there is.
+fn circles(messages: &[Message]) -> bool {
+    let mut open: Vec<&ToolCall> = Vec::new();
+    let mut made: Vec<(&str, &Value, &str)> = Vec::new();
+    for message in messages {
+        match message {
+            Message::User(_) => made.clear(),
+            Message::Assistant { calls, .. } => open = calls.iter().collect(),
+            Message::Output { call, text, .. } => {
+                if let Some(call) = open.iter().find(|open| open.id.to_string() == *call) {
+                    made.push((&call.tool, &call.arguments, text));
+                }
+            }
+        }
+    }
+    let Some((last, before)) = made.split_last() else { return false };
+    let same = || before.iter().filter(|call| (call.0, call.1) == (last.0, last.1));
+    same().any(|call| call.2 == last.2) || same().count() > 1
+}
+
+/// Puts what changes from request to request before the last words instead of behind them.
+fn tail_first(request: &mut Request) {
+    if let Some(Message::User(last)) = request.messages.last_mut()
+        && let Some(tail) = request.tail.take()
+    {
+        *last = format!("{tail}\n\n{last}");
+    }
+}
+
+/// How to answer: an example for each tool. It depends on the tools alone, so it is as stable as they are.
+fn instructions(tools: &[&ToolSpec]) -> String {
+    let mut text = "Reply with one JSON object, your next action, in one of these forms:".to_owned();
+    for tool in tools {
+        let example = json!({"action": tool.name, "arguments": example::arguments(tool)});
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\n{example}  {}", tool.description);
+    }
+    let last = json!({"action": FINAL, "text": "the answer"});
+    let _ = write!(text, "\n{last}  Only when a result says it.");
     text
 }
 
-/// The names of a tool's arguments; a question mark says that one may be left out.
-fn arguments(parameters: &Value) -> String {
-    let required = parameters.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|given| given == name));
-    let names = parameters.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
-    let shown: Vec<String> =
-        names.map(|name| if is_required(name) { name.clone() } else { format!("{name}?") }).collect();
-    shown.join(", ")
-}
-
 /// One of the tools with its arguments, or the final answer.
-fn schema(tools: &[ToolSpec]) -> Value {
+fn schema(tools: &[&ToolSpec]) -> Value {
     let mut actions: Vec<Value> =
         tools.iter().map(|tool| action(&tool.name, "arguments", tool.parameters.clone())).collect();
     actions.push(action(FINAL, "text", json!({"type": "string"})));

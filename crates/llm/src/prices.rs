@@ -10,7 +10,7 @@ use genai_prices::{PriceRequest, UsageKey};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::Provider;
+use crate::{Provider, table};
 
 /// The price of one model, in US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
@@ -45,25 +45,19 @@ impl Prices {
 
     /// The price of a call to `model`, a `provider::name`; none when it is not known.
     ///
-    /// The first call for a model of the table decodes the table, which takes tens of
-    /// milliseconds, once.
+    /// The first call for a model of a provider decodes that provider's table, once.
     #[must_use]
     pub fn cost(&self, model: &str, usage: &Usage) -> Option<Cost> {
         if let Some(price) = self.own.get(model) {
             return price.of(usage);
         }
         let (provider, name) = Provider::split(model).ok()?;
-        let table = match provider {
-            Provider::Anthropic => "anthropic",
-            Provider::OpenAi | Provider::OpenAiResp => "openai",
-            Provider::OpenRouter => "openrouter",
-            Provider::Ollama | Provider::Compatible => return None,
-        };
         if self.unknown.read().unwrap_or_else(PoisonError::into_inner).contains(model) {
             return None;
         }
+        let (table, id) = table::of(provider)?;
         let counts = counts(usage);
-        match genai_prices::calculate(&PriceRequest::new(name, &counts).with_provider_id(table)) {
+        match table.calculate(&PriceRequest::new(name, &counts).with_provider_id(id)) {
             Ok(price) => cost(price.total_price),
             Err(error) => {
                 tracing::debug!(model, %error, "no price");

@@ -1,9 +1,12 @@
-//! What is known about a model before it is asked: a table, and a guess from its name's size.
+//! What is known about a model before it is asked: by the settings, by its server, by the table of models,
+//! and a guess from its name's size.
+
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::Provider;
+use crate::{Provider, table};
 
 /// What is known about a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,10 +14,35 @@ pub struct Profile {
     /// Whether it uses several tools in a row reliably; otherwise tools are offered as a schema of
     /// next actions.
     pub native_tools: bool,
-    /// How many tokens of prompt and answer it holds.
-    pub context_window: u32,
-    /// The most tokens of one answer, where that is known.
-    pub max_output: Option<u32>,
+    /// How many tokens of prompt and answer it holds; none where that is unknown: nothing is summed up
+    /// then until a request is refused as too long.
+    pub context_window: Option<u32>,
+    /// Who says so.
+    pub window_from: KnownFrom,
+}
+
+/// Who says how large a model's window is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KnownFrom {
+    /// `models.profiles` in the settings.
+    Settings,
+    /// The server that it runs on.
+    Server,
+    /// The table of models.
+    Table,
+    /// Neither of them.
+    Nowhere,
+}
+
+impl fmt::Display for KnownFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Settings => "the settings say so",
+            Self::Server => "its server says so",
+            Self::Table => "the table of models says so",
+            Self::Nowhere => "its size is unknown",
+        })
+    }
 }
 
 /// What an operator knows better.
@@ -26,39 +54,7 @@ pub struct ProfileSettings {
     pub native_tools: Option<bool>,
     /// How many tokens of prompt and answer it holds.
     pub context_window: Option<u32>,
-    /// The most tokens of one answer.
-    pub max_output: Option<u32>,
 }
-
-/// Parts of names with the context window and the most output, in tokens; the first that occurs
-/// counts, so the special stand before the general.
-const KNOWN: &[(&str, u32, Option<u32>)] = &[
-    ("claude-3", 200_000, Some(8_192)),
-    ("claude-opus-4-6", 1_000_000, Some(64_000)),
-    ("claude-opus-4.6", 1_000_000, Some(64_000)),
-    ("claude-opus-4-7", 1_000_000, Some(64_000)),
-    ("claude-opus-4.7", 1_000_000, Some(64_000)),
-    ("claude-opus-4-8", 1_000_000, Some(128_000)),
-    ("claude-opus-4.8", 1_000_000, Some(128_000)),
-    ("claude-sonnet-4-6", 1_000_000, Some(64_000)),
-    ("claude-sonnet-4.6", 1_000_000, Some(64_000)),
-    ("claude-opus-4", 200_000, Some(32_000)),
-    ("claude-sonnet-4", 200_000, Some(64_000)),
-    ("claude-haiku-4", 200_000, Some(64_000)),
-    ("claude-", 1_000_000, Some(64_000)),
-    ("gpt-oss", 128_000, None),
-    ("gpt-4o", 128_000, Some(16_384)),
-    ("gpt-4-turbo", 128_000, Some(4_096)),
-    ("gpt-4.1", 1_000_000, Some(32_768)),
-    ("gpt-4", 8_000, None),
-    ("gpt-3.5", 16_000, Some(4_096)),
-    ("gpt-5.4", 400_000, Some(128_000)),
-    ("gpt-5.5", 1_000_000, Some(128_000)),
-    ("gpt-5.6", 1_000_000, Some(128_000)),
-    ("gpt-5", 400_000, Some(128_000)),
-    ("gpt-6", 1_000_000, Some(128_000)),
-    ("gemini-", 1_000_000, None),
-];
 
 /// Families that are small whatever their name's size says, or whose names say none.
 const SMALL: &[&str] = &["smollm", "tinyllama", "functiongemma"];
@@ -73,27 +69,25 @@ impl Profile {
         let name = model.to_ascii_lowercase();
         let weak = SMALL.iter().any(|family| name.contains(family))
             || parameters(&name).is_some_and(|millions| millions <= WEAK);
-        let local = matches!(Provider::split(model), Ok((Provider::Ollama | Provider::Compatible, _)));
-        // Local servers cut what exceeds their window without a word, and it is small unless set.
-        let unknown = match (weak, local) {
-            (true, _) => 4_096,
-            (false, true) => 8_192,
-            (false, false) => 128_000,
-        };
-        let known = KNOWN.iter().find(|(part, ..)| !local && name.contains(part));
-        let (context_window, max_output) =
-            known.map_or((unknown, None), |(_, window, output)| (*window, *output));
-        Self { native_tools: !weak, context_window, max_output }
+        let split = Provider::split(model).ok();
+        let context_window = split.and_then(|(provider, name)| table::window(provider, name));
+        let window_from = if context_window.is_some() { KnownFrom::Table } else { KnownFrom::Nowhere };
+        Self { native_tools: !weak, context_window, window_from }
     }
 
     /// The same profile where the operator knows nothing better.
     #[must_use]
     pub fn with(self, settings: &ProfileSettings) -> Self {
-        Self {
-            native_tools: settings.native_tools.unwrap_or(self.native_tools),
-            context_window: settings.context_window.unwrap_or(self.context_window),
-            max_output: settings.max_output.or(self.max_output),
+        let native_tools = settings.native_tools.unwrap_or(self.native_tools);
+        match settings.context_window {
+            None => Self { native_tools, ..self },
+            window => Self { native_tools, context_window: window, window_from: KnownFrom::Settings },
         }
+    }
+
+    /// The same profile with what the model's server says of its window.
+    pub(crate) fn served(self, window: u32) -> Self {
+        Self { context_window: Some(window), window_from: KnownFrom::Server, ..self }
     }
 }
 

@@ -8,11 +8,15 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_types::{Cost, Usage};
+use tokio::time::Instant;
 
 use crate::{
-    Connection, Deltas, Error, GateState, Gated, Model, NextAction, Prices, Profile, ProfileSettings,
-    Provider, ProviderModel, Rehearsal, Reply, Request, Result, Settings, rehearsal,
+    Connection, Deltas, Error, GateState, Gated, Gates, KnownFrom, Model, NextAction, Prices, Profile,
+    ProfileSettings, Provider, ProviderModel, Rehearsal, Reply, Request, Result, Settings, rehearsal,
 };
+
+/// A server that did not say how large a model's window is is asked again after this.
+const ASKED_AGAIN: Duration = Duration::from_secs(30);
 
 /// Every configured provider behind one model.
 pub struct Router {
@@ -24,12 +28,15 @@ pub struct Router {
     profiles: BTreeMap<String, ProfileSettings>,
     /// What was found out about each model that was asked for.
     known: RwLock<HashMap<String, Profile>>,
+    /// When the servers of models were last asked about them.
+    asked: RwLock<HashMap<String, Instant>>,
 }
 
-/// One provider; both forms share its gates.
+/// One provider; both forms share its gates, and so do providers that are one account.
 struct Lane {
     native: Arc<Gated<ProviderModel>>,
     weak: NextAction<Arc<Gated<ProviderModel>>>,
+    gates: Arc<Gates>,
 }
 
 impl Router {
@@ -64,16 +71,18 @@ impl Router {
         if let Some(provider) = wanted {
             connections.entry(provider).or_default();
         }
-        let mut lanes = BTreeMap::new();
+        let mut lanes: BTreeMap<Provider, Lane> = BTreeMap::new();
         for (provider, connection) in connections {
             let usable = connection.key.is_some() || provider.key_variable().is_none();
             // A provider that nobody may ever ask for needs no key; asked for, it says so.
             if usable || wanted == Some(provider) {
-                lanes.insert(provider, Lane::new(provider, connection, &prices)?);
+                let lane = Lane::new(provider, connection, &prices, lanes.values())?;
+                lanes.insert(provider, lane);
             }
         }
         let profiles = settings.profiles;
-        Ok(Self { default, fallback, summary, prices, lanes, profiles, known: RwLock::default() })
+        let (known, asked) = (RwLock::default(), RwLock::default());
+        Ok(Self { default, fallback, summary, prices, lanes, profiles, known, asked })
     }
 
     /// The providers that can be asked.
@@ -106,10 +115,20 @@ impl Router {
 }
 
 impl Lane {
-    fn new(provider: Provider, connection: Connection, prices: &Arc<Prices>) -> Result<Self> {
+    fn new<'a>(
+        provider: Provider,
+        connection: Connection,
+        prices: &Arc<Prices>,
+        mut others: impl Iterator<Item = &'a Self>,
+    ) -> Result<Self> {
         let model = ProviderModel::new(provider, connection.clone(), Arc::clone(prices))?;
-        let native = Arc::new(Gated::new(model, connection));
-        Ok(Self { weak: NextAction::new(Arc::clone(&native)), native })
+        let shared = others.find(|other| other.native.inner().shares_account(&model));
+        let gates = match shared {
+            Some(other) => Arc::clone(&other.gates),
+            None => Arc::new(Gates::new(connection, provider == Provider::Compatible)),
+        };
+        let native = Arc::new(Gated::behind(model, Arc::clone(&gates)));
+        Ok(Self { weak: NextAction::new(Arc::clone(&native)), native, gates })
     }
 }
 
@@ -146,7 +165,13 @@ impl Model for Router {
     }
 
     fn gates(&self) -> Vec<GateState> {
-        self.lanes.values().flat_map(|lane| lane.native.gates()).collect()
+        let mut all: Vec<&Arc<Gates>> = Vec::new();
+        for lane in self.lanes.values() {
+            if !all.iter().any(|gates| Arc::ptr_eq(gates, &lane.gates)) {
+                all.push(&lane.gates);
+            }
+        }
+        all.iter().flat_map(|gates| gates.states()).collect()
     }
 
     fn fallback(&self) -> &[String] {
@@ -155,6 +180,26 @@ impl Model for Router {
 
     fn summary(&self) -> Option<&str> {
         self.summary.as_deref()
+    }
+
+    async fn learn(&self, model: Option<&str>) {
+        let model = model.unwrap_or(&self.default);
+        let profile = self.profile(Some(model));
+        let Ok((Provider::Ollama | Provider::Compatible, name)) = Provider::split(model) else { return };
+        let Ok(lane) = self.lane(model) else { return };
+        if profile.window_from != KnownFrom::Nowhere {
+            return;
+        }
+        let recently = |at: &Instant| at.elapsed() < ASKED_AGAIN;
+        if self.asked.read().unwrap_or_else(PoisonError::into_inner).get(model).is_some_and(recently) {
+            return;
+        }
+        let window = lane.native.inner().window(name).await;
+        self.asked.write().unwrap_or_else(PoisonError::into_inner).insert(model.to_owned(), Instant::now());
+        if let Some(window) = window {
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            known.insert(model.to_owned(), profile.served(window));
+        }
     }
 
     fn profile(&self, model: Option<&str>) -> Profile {

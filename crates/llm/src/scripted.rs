@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use entourage_types::{CallId, Cost, ModelUse, ToolCall, Usage};
 use serde_json::Value;
 
-use crate::{Delta, Deltas, Error, Model, Price, Profile, Reply, Request, Result};
+use crate::{Delta, Deltas, Error, KnownFrom, Model, Price, Profile, Reply, Request, Result};
 
 type Decide = dyn Fn(&Request) -> Option<Result<Script>> + Send + Sync;
 
@@ -34,7 +34,7 @@ pub struct ScriptedModel {
     state: Arc<Mutex<State>>,
     decide: Option<Arc<Decide>>,
     price: Option<Price>,
-    window: u32,
+    window: Option<u32>,
     summary: Option<String>,
 }
 
@@ -99,7 +99,13 @@ impl ScriptedModel {
     #[must_use]
     pub fn new(script: impl IntoIterator<Item = Script>) -> Self {
         let state = State { script: script.into_iter().map(Ok).collect(), ..State::default() };
-        Self { state: Arc::new(Mutex::new(state)), decide: None, price: None, window: WINDOW, summary: None }
+        Self {
+            state: Arc::new(Mutex::new(state)),
+            decide: None,
+            price: None,
+            window: Some(WINDOW),
+            summary: None,
+        }
     }
 
     /// A model that decides by the request; where the function returns none, the script goes on.
@@ -117,7 +123,13 @@ impl ScriptedModel {
     /// The same model with a window of so many tokens.
     #[must_use]
     pub fn with_window(self, window: u32) -> Self {
-        Self { window, ..self }
+        Self { window: Some(window), ..self }
+    }
+
+    /// The same model with an unknown window.
+    #[must_use]
+    pub fn without_window(self) -> Self {
+        Self { window: None, ..self }
     }
 
     /// The same model with another one for summaries, by this name.
@@ -189,7 +201,7 @@ impl Model for ScriptedModel {
     }
 
     fn profile(&self, _: Option<&str>) -> Profile {
-        Profile { native_tools: true, context_window: self.window, max_output: None }
+        Profile { native_tools: true, context_window: self.window, window_from: KnownFrom::Settings }
     }
 
     fn describe(&self) -> String {

@@ -66,6 +66,26 @@ async fn an_answer_at_the_limit_of_tokens_is_no_answer() {
 }
 
 #[tokio::test]
+async fn a_request_longer_than_the_window_is_told_apart_from_one_that_makes_no_sense() {
+    let bodies = [
+        r#"{"error": {"code": "context_length_exceeded", "message": "Too much."}}"#,
+        r#"{"error": {"type": "exceed_context_size_error", "message": "Too much.", "n_ctx": 4096}}"#,
+        r#"{"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 9 > 8"}}"#,
+        r#"{"message": "This model's maximum context length is 8 tokens."}"#,
+    ];
+    for provider in Provider::ALL {
+        for body in bodies {
+            let error = call(provider, Answer::status(400, body)).await.unwrap_err();
+            assert!(matches!(error, Error::BeyondWindow { .. }), "{provider}: {error:?}");
+            assert!(!error.is_retryable(), "the same request would be refused again");
+        }
+        let error =
+            call(provider, Answer::status(400, r#"{"error": {"message": "No."}}"#)).await.unwrap_err();
+        assert!(matches!(error, Error::Refused { .. }), "{provider}: {error:?}");
+    }
+}
+
+#[tokio::test]
 async fn what_an_answer_of_no_use_used_is_told() {
     for provider in Provider::ALL {
         let server = Server::start([Says::text("It is").stop(Stop::Length).answer(provider)]).await;

@@ -11,7 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_llm::{
-    Connection, Delta, Deltas, Door, Error, Gated, Model, NoDeltas, Priority, Reply, Request, Result,
+    Connection, Delta, Deltas, Door, Error, Gated, Gates, Model, NoDeltas, Priority, Reply, Request, Result,
 };
 use tokio::{
     sync::{Semaphore, mpsc},
@@ -254,6 +254,100 @@ async fn a_provider_that_has_refused_nobody_soon_gets_all_that_there_is() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_provider_whose_limits_are_set_gets_so_many_at_once_and_one_after_it_refuses() {
+    let connection = Connection { concurrency: Some(20), ..Connection::default() };
+    let (told, gated) = Told::gated([slower(Some(1))], connection);
+    let calls: Vec<_> = (0..30).map(|_| ask(&gated, "", Priority::Person)).collect();
+    assert_eq!(asked_by_and_by(&told, 1).await, [20]);
+    // One was refused, and the gate is closed.
+    assert_eq!(asked_by_and_by(&told, 1).await, [20]);
+    advance(SECOND).await;
+    assert_eq!(asked_by_and_by(&told, 3).await, [21, 23, 27]);
+    let mut refused = 0;
+    for call in calls {
+        refused += usize::from(call.await.expect("no panic").is_err());
+    }
+    assert_eq!(refused, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_of_ones_own_is_asked_at_once() {
+    let told = Arc::new(Told::default());
+    let gates = Arc::new(Gates::new(Connection::default(), true));
+    let gated = Arc::new(Gated::behind(Arc::clone(&told), gates));
+    let calls: Vec<_> = (0..50).map(|_| ask(&gated, "", Priority::Person)).collect();
+    assert_eq!(asked_by_and_by(&told, 1).await, [50]);
+    for call in calls {
+        call.await.expect("no panic").expect("a reply");
+    }
+}
+
+/// Says how many more requests it takes, once its first answer begins.
+struct Saying(AtomicUsize);
+
+#[async_trait]
+impl Model for Saying {
+    async fn call(&self, _: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        deltas.delta(Delta::Taken);
+        deltas.delta(Delta::Allows(30));
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        Ok(Reply::default())
+    }
+
+    fn describe(&self) -> String {
+        "saying".into()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_says_what_it_takes_gets_that() {
+    let saying = Arc::new(Saying(AtomicUsize::new(0)));
+    let gated = Arc::new(Gated::new(Arc::clone(&saying), Connection::default()));
+    let calls: Vec<_> = (0..25).map(|_| ask(&gated, "", Priority::Person)).collect();
+    let mut asked = Vec::new();
+    for _ in 0..2 {
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+        asked.push(saying.0.load(Ordering::SeqCst));
+        advance(Duration::from_millis(11)).await;
+    }
+    assert_eq!(asked, [1, 25]);
+    for call in calls {
+        call.await.expect("no panic").expect("a reply");
+    }
+}
+
+#[tokio::test]
+async fn two_wires_of_one_account_share_a_gate_for_each_model() {
+    let gates = Arc::new(Gates::new(Connection { concurrency: Some(1), ..Connection::default() }, false));
+    let (held, _, mut arrivals) = held(1);
+    let one = Arc::new(Gated::behind(Arc::clone(&held), Arc::clone(&gates)));
+    let other = Arc::new(Gated::behind(Arc::clone(&held), Arc::clone(&gates)));
+    let ask = |gated: &Arc<Gated<Arc<Held>>>, model: &str| {
+        let (gated, request) = (
+            Arc::clone(gated),
+            Request { model: Some(model.into()), system: model.into(), ..Request::default() },
+        );
+        tokio::spawn(async move { gated.call(request, &mut NoDeltas).await })
+    };
+    let first = ask(&one, "openai::m");
+    assert_eq!(arrivals.recv().await.as_deref(), Some("openai::m"));
+    let second = ask(&other, "openai_resp::m");
+    while gates.states()[0].waiting == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(arrivals.try_recv().is_err(), "the account has one place");
+    held.go.add_permits(2);
+    assert_eq!(arrivals.recv().await.as_deref(), Some("openai_resp::m"));
+    first.await.expect("no panic").expect("a reply");
+    second.await.expect("no panic").expect("a reply");
+    assert_eq!(gates.states().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn five_failures_in_a_row_open_the_breaker_for_a_growing_time() {
     let (told, gated) = Told::gated((0..7).map(|_| down()), Connection::default());
     for _ in 0..5 {
@@ -329,8 +423,7 @@ impl Model for Mute {
 #[tokio::test(start_paused = true)]
 async fn a_slow_answer_holds_nobody_up_for_long() {
     let mute = Arc::new(Mute::default());
-    let gated =
-        Arc::new(Gated::new(Arc::clone(&mute), Connection { concurrency: Some(3), ..Connection::default() }));
+    let gated = Arc::new(Gated::new(Arc::clone(&mute), Connection::default()));
     let calls: Vec<_> = (0..4).map(|_| ask(&gated, "", Priority::Person)).collect();
     let mut asked = Vec::new();
     for _ in 0..5 {
@@ -340,6 +433,6 @@ async fn a_slow_answer_holds_nobody_up_for_long() {
         asked.push(mute.0.load(Ordering::SeqCst));
         advance(3 * SECOND).await;
     }
-    assert_eq!(asked, [1, 2, 3, 3, 3], "one more every three seconds, as long as there are places");
+    assert_eq!(asked, [1, 2, 3, 4, 4], "one more every three seconds");
     calls.iter().for_each(JoinHandle::abort);
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use entourage_llm::{
-    Connection, Delta, Error, Message, Model, NextAction, NoDeltas, Provider, Request, Router, Script,
-    ScriptedModel, Settings,
+    Connection, Delta, Error, Message, Model, NextAction, NoDeltas, Provider, ProviderModel, Request, Router,
+    Script, ScriptedModel, Settings,
 };
 use entourage_types::{CallId, ToolCall, ToolSpec};
 use serde_json::json;
@@ -53,7 +53,11 @@ async fn tools_are_offered_as_a_schema_and_used_like_any_other() {
     assert!(requests.iter().all(|request| request.tools.is_empty()));
     assert_eq!(requests[0].system, requests[1].system, "the prefix is stable");
     assert!(requests[0].system.starts_with("You are an agent.\n\n"));
-    assert!(requests[0].system.contains("- fetch_url(url, part?): Reads a page."));
+    assert!(
+        requests[0].system.contains(
+            r#"{"action":"fetch_url","arguments":{"url":"https://example.com/page"}}  Reads a page."#
+        )
+    );
     let schema = requests[0].output_schema.as_ref().expect("a schema");
     assert_eq!(schema["anyOf"][0]["properties"]["action"], json!({"const": "fetch_url"}));
     assert_eq!(schema["anyOf"][0]["properties"]["arguments"], tools()[0].parameters);
@@ -64,9 +68,75 @@ async fn tools_are_offered_as_a_schema_and_used_like_any_other() {
             text: r#"{"action":"fetch_url","arguments":{"url":"https://a.example"}}"#.into(),
             calls: Vec::new(),
         },
-        Message::User("Result of fetch_url:\nA".into()),
+        Message::User("Result of fetch_url:\nA\n\nMy request was: What does it say?\nNext action?".into()),
     ];
     assert_eq!(requests[1].messages, told);
+}
+
+/// A conversation in which one call was made so many times, with these results.
+fn again(results: &[&str]) -> Vec<Message> {
+    let mut messages = vec![Message::User("What does it say?".into())];
+    for text in results {
+        let call = ToolCall { id: CallId::new(), tool: "fetch_url".into(), arguments: json!({"url": "a"}) };
+        let id = call.id.to_string();
+        messages.push(Message::Assistant { text: String::new(), calls: vec![call] });
+        messages.push(Message::Output { call: id, tool: "fetch_url".into(), text: (*text).to_owned() });
+    }
+    messages
+}
+
+#[tokio::test]
+async fn a_call_made_again_in_vain_is_followed_by_the_answer() {
+    for (results, may_act) in
+        [(&["A"][..], true), (&["A", "B"], true), (&["A", "A"], false), (&["A", "B", "C"], false)]
+    {
+        let scripted = ScriptedModel::new([Script::text(r#"{"action": "final_answer", "text": "A."}"#)]);
+        let request = ask(again(results));
+        let reply = NextAction::new(scripted.clone()).call(request, &mut NoDeltas).await.expect("a reply");
+        assert_eq!(reply.text, "A.");
+        let request = &scripted.requests()[0];
+        let schema = request.output_schema.as_ref().expect("a schema");
+        let actions = schema["anyOf"].as_array().expect("actions").len();
+        assert_eq!(actions, if may_act { 2 } else { 1 }, "{results:?}");
+        let Some(Message::User(last)) = request.messages.last() else { panic!("{request:?}") };
+        assert_eq!(last.ends_with("Next action?"), may_act, "{last}");
+    }
+}
+
+#[tokio::test]
+async fn what_changes_stands_before_the_last_words_and_not_behind_them() {
+    let scripted = ScriptedModel::new([Script::text(r#"{"action": "final_answer", "text": "A."}"#)]);
+    let request = Request { tail: Some("<now>12:00</now>".into()), ..ask(vec![Message::User("Go.".into())]) };
+    NextAction::new(scripted.clone()).call(request, &mut NoDeltas).await.expect("a reply");
+    let request = &scripted.requests()[0];
+    assert_eq!(
+        (request.messages.as_slice(), request.tail.as_ref()),
+        (&[Message::User("<now>12:00</now>\n\nGo.".into())][..], None)
+    );
+}
+
+#[tokio::test]
+async fn the_action_that_ends_the_work_is_offered_once_and_asking_only_where_there_is_nothing_else() {
+    let tool = |name: &str| ToolSpec {
+        name: name.into(),
+        description: "Does it.".into(),
+        parameters: json!({"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}),
+    };
+    let [fetch, ends, asks] = [tools()[0].clone(), tool("final_answer"), tool("ask_user")];
+    for (offered, expected) in [
+        (vec![fetch.clone(), ends.clone()], vec!["fetch_url", "final_answer"]),
+        (vec![asks.clone(), fetch, ends], vec!["fetch_url", "final_answer"]),
+        (vec![asks], vec!["ask_user", "final_answer"]),
+    ] {
+        let scripted = ScriptedModel::new([Script::text(r#"{"action": "final_answer", "text": "A."}"#)]);
+        let request = Request { tools: offered.into(), ..ask(vec![Message::User("Go.".into())]) };
+        NextAction::new(scripted.clone()).call(request, &mut NoDeltas).await.expect("a reply");
+        let schema = scripted.requests()[0].output_schema.clone().expect("a schema");
+        let actions = schema["anyOf"].as_array().expect("actions").iter();
+        let names: Vec<_> =
+            actions.filter_map(|action| action["properties"]["action"]["const"].as_str()).collect();
+        assert_eq!(names, expected);
+    }
 }
 
 #[tokio::test]
@@ -164,7 +234,12 @@ async fn the_router_knows_who_is_weak() {
     let strong = Request { model: Some("compatible::large-70b".into()), ..go() };
     let reply = router.call(strong, &mut NoDeltas).await.expect("a reply");
     assert!(reply.calls.is_empty(), "a strong model's words are its words");
+    let connection = Connection { base_url: Some(server.url.clone()), ..Connection::default() };
+    let bare = ProviderModel::new(Provider::Compatible, connection, Arc::default()).expect("a model");
+    let strong = Request { model: Some("compatible::large-70b".into()), ..go() };
+    bare.call(strong, &mut NoDeltas).await.expect("a reply");
     let bodies: Vec<String> = server.seen().into_iter().map(|seen| seen.body).collect();
+    assert_eq!(bodies[1], bodies[2], "a strong model is sent what it is sent without all this");
     assert!(bodies[0].contains("anyOf") && !bodies[0].contains(r#""tools""#));
     assert!(!bodies[1].contains("anyOf") && bodies[1].contains(r#""tools""#));
 }

@@ -66,3 +66,29 @@ fn the_operators_price_comes_first() {
     );
     assert_eq!(nanos(&prices, "anthropic::claude-sonnet-4-5", usage), Some(0));
 }
+
+/// `cargo xtask prices` writes ours anew.
+#[test]
+fn our_tables_are_those_that_genai_prices_brings() {
+    let prices = Prices::default();
+    let usage = Usage { input: 1_000, output: 1_000, ..Usage::default() };
+    let theirs = genai_prices::Usage::from([
+        (genai_prices::UsageKey::INPUT_TOKENS, 1_000.0),
+        (genai_prices::UsageKey::OUTPUT_TOKENS, 1_000.0),
+    ]);
+    let table = genai_prices::Calculator::bundled();
+    let mut models = 0;
+    for id in ["anthropic", "openai", "openrouter"] {
+        let provider = table.find_provider(Some(id), None).expect("a table").expect("a provider");
+        for model in provider.models() {
+            let request = genai_prices::PriceRequest::new(model.id(), &theirs).with_provider_id(id);
+            let price = table.calculate(&request).ok();
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a price")]
+            let price = price.map(|price| (price.total_price * 1e9).round() as u64);
+            let name = format!("{id}::{}", model.id());
+            assert_eq!(nanos(&prices, &name, usage), price, "{name}");
+            models += 1;
+        }
+    }
+    assert!(models > 500, "{models}");
+}

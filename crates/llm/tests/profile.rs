@@ -1,6 +1,9 @@
 //! What is known about a model from its name.
 
-use entourage_llm::{Connection, Model, Profile, ProfileSettings, Provider, Router, Settings};
+use entourage_llm::{Connection, KnownFrom, Model, Profile, ProfileSettings, Provider, Router, Settings};
+use serde_json::json;
+
+use crate::server::{Answer, Server};
 
 #[test]
 fn small_models_are_weak_and_others_are_not() {
@@ -34,33 +37,90 @@ fn small_models_are_weak_and_others_are_not() {
 }
 
 #[test]
-fn windows_are_known_and_careful_where_they_are_not() {
+fn windows_are_those_of_the_table_and_no_guess() {
     for (model, window) in [
-        ("anthropic::claude-sonnet-5-5", 1_000_000),
-        ("anthropic::claude-haiku-4-5", 200_000),
-        ("openrouter::anthropic/claude-sonnet-4.5", 200_000),
-        ("openrouter::anthropic/claude-sonnet-4.6", 1_000_000),
-        ("openrouter::anthropic/claude-sonnet-5.5", 1_000_000),
-        ("openai::gpt-4o-mini", 128_000),
-        ("openai::gpt-5-mini", 400_000),
-        ("ollama::gpt-oss:20b", 8_192),
-        ("ollama::qwen2.5-coder:1.5b", 4_096),
-        ("openrouter::nobody/knows", 128_000),
+        ("anthropic::claude-sonnet-5-5", Some(1_000_000)),
+        ("anthropic::claude-haiku-4-5", Some(200_000)),
+        ("openrouter::anthropic/claude-sonnet-4.5", Some(1_000_000)),
+        ("openrouter::anthropic/claude-sonnet-4.6", Some(1_000_000)),
+        ("openrouter::anthropic/claude-sonnet-5.5", Some(1_000_000)),
+        ("openai::gpt-4o-mini", Some(128_000)),
+        ("openai_resp::gpt-5-mini", Some(400_000)),
+        ("ollama::gpt-oss:20b", None),
+        ("ollama::qwen2.5-coder:1.5b", None),
+        ("openrouter::nobody/knows", None),
+        ("anthropic::nobody", None),
     ] {
-        assert_eq!(Profile::of(model).context_window, window, "{model}");
+        let known = Profile::of(model);
+        assert_eq!(known.context_window, window, "{model}");
+        let from = if window.is_some() { KnownFrom::Table } else { KnownFrom::Nowhere };
+        assert_eq!(known.window_from, from, "{model}");
+    }
+    for model in Provider::ALL.into_iter().filter_map(Provider::default_model) {
+        assert!(Profile::of(model).context_window.is_some(), "{model}");
     }
 }
 
-#[test]
-fn the_operator_knows_better() {
+fn router(url: &str, model: &str, profiles: &[(&str, ProfileSettings)]) -> Router {
     let mut settings = Settings::default();
-    let server = Connection { base_url: Some("http://127.0.0.1:1".into()), ..Connection::default() };
-    settings.providers.insert(Provider::Compatible, server);
-    let better =
-        ProfileSettings { native_tools: Some(true), context_window: Some(32_768), max_output: Some(2_000) };
-    settings.profiles.insert("compatible::tiny-1b".into(), better);
-    let router = Router::new(settings, "compatible::tiny-1b").expect("a router");
-    let known = Profile { native_tools: true, context_window: 32_768, max_output: Some(2_000) };
-    assert_eq!(router.profile(None), known);
+    let server = Connection { base_url: Some(url.to_owned()), ..Connection::default() };
+    settings.providers.insert(Provider::split(model).expect("a name").0, server);
+    settings.profiles.extend(profiles.iter().map(|(name, known)| ((*name).to_owned(), *known)));
+    Router::new(settings, model).expect("a router")
+}
+
+#[tokio::test]
+async fn the_operator_knows_better() {
+    let better = ProfileSettings { native_tools: Some(true), context_window: Some(32_768) };
+    let router = router("http://127.0.0.1:1", "compatible::tiny-1b", &[("compatible::tiny-1b", better)]);
+    let known =
+        Profile { native_tools: true, context_window: Some(32_768), window_from: KnownFrom::Settings };
+    router.learn(None).await;
+    assert_eq!(router.profile(None), known, "and no server is asked");
     assert_eq!(router.profile(Some("compatible::other-1b")), Profile::of("compatible::other-1b"));
+}
+
+fn json(body: serde_json::Value) -> Answer {
+    Answer::new(body.to_string())
+}
+
+#[tokio::test]
+async fn a_server_says_how_large_the_window_is_that_it_serves() {
+    let listed = |data| json!({"data": [data]});
+    let servers = [
+        (vec![listed(json!({"id": "x", "max_model_len": 4096}))], "compatible::x"),
+        (vec![listed(json!({"id": "y", "meta": {"n_ctx": 4096, "n_ctx_train": 32768}}))], "compatible::x"),
+        (
+            vec![
+                listed(json!({"id": "x", "meta": {"n_ctx_train": 32768}})),
+                json!({"default_generation_settings": {"n_ctx": 4096}}),
+            ],
+            "compatible::x",
+        ),
+        (vec![json!({"models": [{"name": "x:latest", "context_length": 4096}]})], "ollama::x"),
+        (
+            vec![json!({"models": []}), json!({"parameters": "stop \"<|end|>\"\nnum_ctx    4096"})],
+            "ollama::x",
+        ),
+    ];
+    for (answers, model) in servers {
+        let requests = answers.len();
+        let server = Server::start(answers.into_iter().map(json)).await;
+        let router = router(&server.url, model, &[]);
+        assert_eq!(router.profile(None).window_from, KnownFrom::Nowhere);
+        router.learn(None).await;
+        router.learn(None).await;
+        let known = router.profile(None);
+        assert_eq!((known.context_window, known.window_from), (Some(4096), KnownFrom::Server), "{model}");
+        assert_eq!(server.seen().len(), requests, "it is asked once");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_say_leaves_the_window_unknown() {
+    let server = Server::start([json(json!({"data": [{"id": "x"}]})), json(json!({}))]).await;
+    let router = router(&server.url, "compatible::x", &[]);
+    router.learn(None).await;
+    router.learn(None).await;
+    assert_eq!((router.profile(None).context_window, server.seen().len()), (None, 2));
 }

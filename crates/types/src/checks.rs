@@ -16,13 +16,17 @@ pub struct Checks {
     /// Its answer, and what it tells the user, must pass these before anybody is told.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<String>,
+    /// How many calls of tools must have been answered without an error in a run before its answer may
+    /// pass: whose answers need sources has looked at some.
+    #[serde(skip_serializing_if = "is_none")]
+    pub min_calls: u32,
     /// How many times in one run refused words go back to the model, with the reason.
     pub attempts: u32,
 }
 
 impl Default for Checks {
     fn default() -> Self {
-        Self { input: Vec::new(), beside: Vec::new(), output: Vec::new(), attempts: 1 }
+        Self { input: Vec::new(), beside: Vec::new(), output: Vec::new(), min_calls: 0, attempts: 1 }
     }
 }
 
@@ -37,4 +41,9 @@ impl Checks {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.input.iter().chain(&self.beside).chain(&self.output).map(String::as_str)
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde asks for it")]
+const fn is_none(count: &u32) -> bool {
+    *count == 0
 }

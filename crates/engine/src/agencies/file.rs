@@ -31,9 +31,9 @@ pub fn parse(file: &str, text: &str) -> (Option<Agency>, Vec<Finding>) {
     };
     let mut findings = Vec::new();
     if let Some(why) = bad_name(&matter.name) {
-        findings.push(Finding::mistake(file, line_of(front, "name"), why));
+        findings.push(Finding::mistake(file, line_of(&front, "name"), why));
     }
-    let at_flows = line_of(front, "flows");
+    let at_flows = line_of(&front, "flows");
     let mut flows = Vec::new();
     for line in &matter.flows {
         match line.parse::<Flows>() {

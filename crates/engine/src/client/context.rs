@@ -26,8 +26,8 @@ pub struct Seen {
     pub agent: AgentId,
     /// The model that answered last, as `provider::name`; none before the first answer.
     pub model: Option<String>,
-    /// How many tokens the smallest of its models holds.
-    pub window: u64,
+    /// How many tokens the smallest of its models holds; none where that is unknown.
+    pub window: Option<u64>,
     /// The tokens of all blocks.
     pub tokens: u64,
     /// How many of them the last call read from the provider's cache, those at the beginning.
@@ -95,8 +95,8 @@ impl Client {
             _ => None,
         });
         let windows = house.models_of(&kind).into_iter();
-        let windows = windows.map(|model| house.model().profile(model.as_deref()).context_window);
-        let window = u64::from(windows.min().unwrap_or_default());
+        let windows = windows.filter_map(|model| house.model().profile(model.as_deref()).context_window);
+        let window = windows.min().map(u64::from);
         let blocks = self.priced(parts, density, last.as_ref());
         let total = |of: fn(&Block) -> u64| blocks.iter().map(of).sum();
         let costs: Option<Vec<Cost>> = blocks.iter().map(|block| block.cost).collect();

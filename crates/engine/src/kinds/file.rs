@@ -1,8 +1,8 @@
 //! One kind's file: YAML front matter between two lines of `---`, then the instructions.
 //!
 //! `name`, `description`, `model`, `tools` and the body follow the convention that coding agents use
-//! for their sub-agent files: such a file loads as it is. Keys and values that mean something only
-//! there are remarked upon, not refused.
+//! for their sub-agent files: such a file is read as they read it. Keys and values that mean something
+//! only there are remarked upon, not refused.
 
 use entourage_types::{
     Checks, ContextPolicy, EffectClasses, InDoubt, Input, Kind, Limits, Program, Reply, Verdict,
@@ -12,20 +12,11 @@ use serde_json::Value;
 
 use super::{
     Finding, approval,
-    front_matter::{Names, Read, front_matter, line_of},
+    front_matter::{Names, Read, lenient_front_matter, line_of},
+    name_of_file,
+    tools_elsewhere::{Listed, tools_here},
 };
 use crate::digest::digest;
-
-/// Tools of coding agents by the names of ours.
-const TOOLS_ELSEWHERE: [(&str, &str); 7] = [
-    ("Read", "read_file"),
-    ("Glob", "list_files"),
-    ("LS", "list_files"),
-    ("WebFetch", "fetch_url"),
-    ("WebSearch", "web_search"),
-    ("Task", "spawn_agent"),
-    ("AskUserQuestion", "ask_user"),
-];
 
 /// Keys of this house; any other is remarked upon.
 const KEYS: [&str; 18] = [
@@ -51,13 +42,14 @@ const KEYS: [&str; 18] = [
 
 #[derive(Deserialize)]
 struct FrontMatter {
-    name: String,
-    #[serde(default)]
-    description: String,
-    model: Option<String>,
+    name: Option<String>,
+    description: Option<String>,
+    model: Option<Names>,
     #[serde(default)]
     fallback: Names,
-    tools: Option<Names>,
+    tools: Option<Listed>,
+    #[serde(default, rename = "disallowedTools")]
+    refused_tools: Names,
     #[serde(default)]
     effects: Effects,
     #[serde(default)]
@@ -93,12 +85,15 @@ struct Effects {
 /// Reads one file. The kind is none when there is a mistake; remarks leave it whole.
 #[must_use]
 pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
-    let Read { front, body, body_line, matter } = match front_matter::<FrontMatter>(file, text) {
+    let (read, mut findings) = match lenient_front_matter::<FrontMatter>(file, text, &KEYS) {
         Ok(read) => read,
         Err(mistake) => return (None, vec![mistake]),
     };
-    let mut findings = unknown_keys(file, front);
-    if let Some(why) = bad_name(&matter.name) {
+    let Read { front, body, body_line, matter } = read;
+    let front = &*front;
+    findings.extend(unknown_keys(file, front));
+    let name = name_here(matter.name, file, line_of(front, "name"), &mut findings);
+    if let Some(why) = bad_name(&name) {
         findings.push(Finding::mistake(file, line_of(front, "name"), why));
     }
     if body.trim().is_empty() {
@@ -112,9 +107,11 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
     for why in bad_context(&matter.context) {
         findings.push(Finding::mistake(file, line_of(front, "context"), why));
     }
-    let tools = matter.tools.map(|names| tools_here(names, file, line_of(front, "tools"), &mut findings));
-    let model = model_here(matter.model, file, line_of(front, "model"), &mut findings);
-    let fallback = matter.fallback.into_vec();
+    let at_tools = line_of(front, "tools");
+    let tools = tools_here(matter.tools, &matter.refused_tools, (file, at_tools), &mut findings);
+    let (model, others) = models_here(matter.model, file, line_of(front, "model"), &mut findings);
+    let mut fallback = matter.fallback.into_vec();
+    fallback.splice(..0, others);
     if let Some(nameless) = fallback.iter().find(|model| !model.contains("::")) {
         let why = format!("fallback `{nameless}` is not of the form `provider::name`");
         findings.push(Finding::mistake(file, line_of(front, "fallback"), why));
@@ -135,7 +132,7 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
         return (None, findings);
     }
     let kind = Kind {
-        description: matter.description.trim().to_owned(),
+        description: matter.description.unwrap_or_default().trim().to_owned(),
         model,
         fallback,
         tools,
@@ -158,7 +155,7 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
         temperature: matter.temperature,
         instructions: body.trim().to_owned(),
         version: version(text),
-        name: matter.name,
+        name,
     };
     (Some(kind), findings)
 }
@@ -186,42 +183,47 @@ fn unknown_keys(file: &str, front: &str) -> Vec<Finding> {
     let keys = front.lines().enumerate().filter_map(|(index, line)| {
         let key = line.split_once(':')?.0;
         let top_level = !key.is_empty() && !key.starts_with([' ', '\t', '#', '-']);
-        (top_level && !KEYS.contains(&key.trim())).then(|| (index + 2, key.trim()))
+        (top_level && !KEYS.contains(&key.trim()) && key.trim() != "disallowedTools")
+            .then(|| (index + 2, key.trim()))
     });
     keys.map(|(line, key)| Finding::remark(file, line, format!("`{key}` means nothing here and is left out")))
         .collect()
 }
 
-fn tools_here(names: Names, file: &str, line: usize, findings: &mut Vec<Finding>) -> Vec<String> {
-    let mut tools = Vec::new();
-    for name in names.into_vec() {
-        let ours =
-            TOOLS_ELSEWHERE.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| (*ours).to_owned());
-        let foreign = name.starts_with(|c: char| c.is_ascii_uppercase());
-        match ours {
-            Some(ours) => tools.push(ours),
-            None if foreign => {
-                let text = format!("tool `{name}` belongs to another program and is left out");
-                findings.push(Finding::remark(file, line, text));
-            }
-            None => tools.push(name),
-        }
+/// The name that a file gives, or its own where it gives none. One that is only shown elsewhere, as
+/// `Code Reviewer`, is made one that can be called.
+fn name_here(name: Option<String>, file: &str, line: usize, findings: &mut Vec<Finding>) -> String {
+    let Some(name) = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()) else {
+        return name_of_file(file).to_owned();
+    };
+    if !name.contains(char::is_whitespace) {
+        return name;
     }
-    tools.dedup();
-    tools
+    let made = name.split_whitespace().collect::<Vec<_>>().join("-").to_ascii_lowercase();
+    if bad_name(&made).is_some() {
+        return name;
+    }
+    findings.push(Finding::remark(file, line, format!("`{name}` is called `{made}` here")));
+    made
 }
 
-/// Only `provider::name` names a model here; other programs' short names mean the house's choice.
-fn model_here(model: Option<String>, file: &str, line: usize, findings: &mut Vec<Finding>) -> Option<String> {
-    let model = model?;
-    if model.contains("::") {
-        return Some(model);
-    }
-    if model != "inherit" {
-        let text = format!("model `{model}` is not of the form `provider::name`; the house's model is used");
+/// The model, and those to ask instead. Only `provider::name` names one here; other programs' short names
+/// mean the house's choice.
+fn models_here(
+    models: Option<Names>,
+    file: &str,
+    line: usize,
+    findings: &mut Vec<Finding>,
+) -> (Option<String>, Vec<String>) {
+    let (ours, theirs): (Vec<_>, Vec<_>) =
+        models.unwrap_or_default().into_vec().into_iter().partition(|model| model.contains("::"));
+    for model in theirs.iter().filter(|model| !["", "inherit"].contains(&model.as_str())) {
+        let next = if ours.is_empty() { "; the house's model is used" } else { "" };
+        let text = format!("model `{model}` is not of the form `provider::name`{next}");
         findings.push(Finding::remark(file, line, text));
     }
-    None
+    let mut ours = ours.into_iter();
+    (ours.next(), ours.collect())
 }
 
 /// The version that a kind of this text has.
@@ -292,7 +294,7 @@ mod tests {
         assert_eq!(only("You are helpful.").line, 1);
         assert!(only("---\nname: a\n").text.contains("no end"));
         assert_eq!(only("---\nname: a\nconversational: maybe\n---\nDo.").line, 3);
-        assert_eq!(only("---\ndescription: x\nname: a b\n---\nDo.").line, 3);
+        assert_eq!(only("---\ndescription: x\nname: a/b\n---\nDo.").line, 3);
         assert_eq!(only("---\nname: a\n---\n\n").line, 4);
         assert!(only("---\nname: a\nprogram: explode\n---\nDo.").text.contains("react"));
         assert!(only("---\nname: a\nlimits:\n  max_stepz: 3\n---\nDo.").text.contains("max_stepz"));
@@ -309,6 +311,5 @@ mod tests {
         assert!(rule("{ tool: pay }").text.contains("tool"));
         assert!(only("---\nname: a\nin_doubt: { otherwise: approve }\n---\nDo.").text.contains("give_up"));
         assert!(only("---\nname: a\neffects: { safe: pay }\n---\nDo.").text.contains("safe"));
-        assert!(only("---\ndescription: nameless\n---\nDo.").text.contains("name"));
     }
 }

@@ -1,14 +1,16 @@
 //! What kinds and agencies have in common as files: YAML front matter between two lines of `---`, then
 //! text.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, de::DeserializeOwned};
 
-use super::Finding;
+use super::{Finding, lenient};
 
 /// A file, read.
 pub(crate) struct Read<'a, T> {
-    /// The front matter as written.
-    pub(crate) front: &'a str,
+    /// The front matter as written, or as it was taken.
+    pub(crate) front: Cow<'a, str>,
     /// The same as a value.
     pub(crate) matter: T,
     /// What stands below.
@@ -26,11 +28,35 @@ pub(crate) fn front_matter<'a, T: DeserializeOwned>(
     text: &'a str,
 ) -> Result<Read<'a, T>, Finding> {
     let (front, body, body_line) = split(text).map_err(|(line, why)| Finding::mistake(file, line, why))?;
-    let matter = serde_saphyr::from_str(front).map_err(|error| {
-        let line = error.location().map_or(1, |at| at.line() as usize) + 1;
-        Finding::mistake(file, line, plain(&error))
-    })?;
-    Ok(Read { front, matter, body, body_line })
+    let matter = serde_saphyr::from_str(front).map_err(|error| mistake(file, &error))?;
+    Ok(Read { front: Cow::Borrowed(front), matter, body, body_line })
+}
+
+/// Reads one file as the programs do that such files are written for: a text that is no YAML is taken as
+/// it stands, with a remark. `keys` are those that begin an entry.
+///
+/// # Errors
+/// What is wrong with it, with its line.
+pub(super) fn lenient_front_matter<'a, T: DeserializeOwned>(
+    file: &str,
+    text: &'a str,
+    keys: &[&str],
+) -> Result<(Read<'a, T>, Vec<Finding>), Finding> {
+    let (front, body, body_line) = split(text).map_err(|(line, why)| Finding::mistake(file, line, why))?;
+    let error = match serde_saphyr::from_str(front) {
+        Ok(matter) => return Ok((Read { front: Cow::Borrowed(front), matter, body, body_line }, Vec::new())),
+        Err(error) => error,
+    };
+    let Some((repaired, lines)) = lenient::repaired(front, keys) else { return Err(mistake(file, &error)) };
+    let matter = serde_saphyr::from_str(&repaired).map_err(|error| mistake(file, &error))?;
+    let remark = |line| Finding::remark(file, line + 2, "this is no YAML; the text is taken as it stands");
+    let remarks = lines.into_iter().map(remark).collect();
+    Ok((Read { front: Cow::Owned(repaired), matter, body, body_line }, remarks))
+}
+
+fn mistake(file: &str, error: &serde_saphyr::Error) -> Finding {
+    let line = error.location().map_or(1, |at| at.line() as usize) + 1;
+    Finding::mistake(file, line, plain(error))
 }
 
 /// The front matter, the body, and the line the body begins at.

@@ -4,8 +4,10 @@ mod approval;
 mod check;
 mod file;
 pub(crate) mod front_matter;
+mod lenient;
 pub(crate) mod pattern;
 mod text;
+mod tools_elsewhere;
 
 use std::{
     collections::BTreeMap,
@@ -39,6 +41,8 @@ pub struct Kinds {
     agencies: BTreeMap<String, Arc<Agency>>,
     /// Where the kinds and the agencies that were loaded are defined.
     files: BTreeMap<(Noun, String), PathBuf>,
+    /// Files that do not load, by the name that they have as kinds, with what is wrong in them.
+    left_out: BTreeMap<String, Vec<Finding>>,
 }
 
 /// What a file defines.
@@ -74,6 +78,7 @@ impl Kinds {
     /// Adds a kind; one of the same name is replaced. One that was not read from a file gets its
     /// version here.
     pub fn add(&mut self, mut kind: Kind) {
+        self.left_out.remove(&kind.name);
         if kind.version.is_empty() {
             kind.version = file::version(&serde_json::to_string(&kind).unwrap_or_default());
         }
@@ -94,6 +99,9 @@ impl Kinds {
     /// What is wrong, for people: an agent is no kind, or belongs to another agency.
     pub fn join(&mut self, agency: Agency) -> std::result::Result<(), String> {
         for agent in agency.chart.agents() {
+            if let Some(wrong) = self.left_out.get(agent) {
+                return Err(format!("`{agent}` does not load: {}", lines(wrong)));
+            }
             if !self.kinds.contains_key(agent) {
                 let known = self.names();
                 return Err(format!("`{agent}` is no kind; put {agent}.md beside it. There are: {known}"));
@@ -119,7 +127,9 @@ impl Kinds {
 
     /// Adds every `*.md` of a directory: agencies where the name ends with `.agency.md`, kinds
     /// otherwise. A kind of the same name as a built-in one replaces it; two files that define the
-    /// same name are a mistake. Returns what was found wrong, mistakes and remarks.
+    /// same name are a mistake. A kind with a mistake is left out, also where it would have replaced
+    /// one: asking for it is an error that names the mistake. Returns what was found wrong, mistakes and
+    /// remarks.
     ///
     /// # Errors
     /// [`Error::Kinds`] when the directory cannot be read.
@@ -138,7 +148,9 @@ impl Kinds {
             let text = match text::read(&path) {
                 Ok(text) => text,
                 Err(error) => {
-                    findings.push(Finding::mistake(&shown, 1, format!("cannot be read: {error}")));
+                    let wrong = vec![Finding::mistake(&shown, 1, format!("cannot be read: {error}"))];
+                    let is_agency = shown.ends_with(agencies::ENDING);
+                    findings.extend(if is_agency { wrong } else { self.leave_out(&shown, wrong) });
                     continue;
                 }
             };
@@ -152,8 +164,11 @@ impl Kinds {
                 }
             } else {
                 let (kind, wrong) = parse(&shown, &text);
+                let Some(kind) = kind else {
+                    findings.extend(self.leave_out(&shown, wrong));
+                    continue;
+                };
                 findings.extend(wrong);
-                let Some(kind) = kind else { continue };
                 match self.defined(Noun::Kind, &kind.name, &path) {
                     Ok(()) => self.add(kind),
                     Err(why) => findings.push(Finding::mistake(&shown, 1, why)),
@@ -184,6 +199,26 @@ impl Kinds {
         }
     }
 
+    fn leave_out(&mut self, file: &str, wrong: Vec<Finding>) -> Vec<Finding> {
+        let name = name_of_file(file).to_owned();
+        self.kinds.remove(&name);
+        let mistakes = wrong.iter().filter(|finding| finding.severity == Severity::Mistake);
+        self.left_out.insert(name, mistakes.cloned().collect());
+        wrong
+    }
+
+    /// Whether a finding is a mistake for which a kind was left out.
+    #[must_use]
+    pub fn is_left_out(&self, finding: &Finding) -> bool {
+        self.left_out.values().flatten().any(|wrong| wrong == finding)
+    }
+
+    /// Whether one of these kinds stands, or was to stand, in the same file as a finding is of, and was
+    /// left out.
+    pub(crate) fn leaves_out(&self, file: &str) -> bool {
+        self.left_out.values().flatten().any(|wrong| wrong.file == file)
+    }
+
     /// Looks at what kinds say of each other and of tools.
     #[must_use]
     pub fn check(&self, tools: &[&str]) -> Vec<Finding> {
@@ -199,8 +234,11 @@ impl Kinds {
     /// The kind of this name, or an error that lists those there are.
     ///
     /// # Errors
-    /// [`Error::UnknownKind`].
+    /// [`Error::UnknownKind`]; [`Error::Kinds`] where its file does not load.
     pub fn named(&self, name: &str) -> Result<Arc<Kind>> {
+        if let Some(wrong) = self.left_out.get(name) {
+            return Err(Error::Kinds(lines(wrong)));
+        }
         self.get(name).ok_or_else(|| Error::UnknownKind { name: name.to_owned(), known: self.names() })
     }
 
@@ -240,6 +278,16 @@ impl Kinds {
 fn is_same_file(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     real(one) == real(other)
+}
+
+/// What a kind is called whose file gives no name.
+pub(crate) fn name_of_file(file: &str) -> &str {
+    let own = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    own.split('.').next().unwrap_or(own)
+}
+
+fn lines(findings: &[Finding]) -> String {
+    findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -316,6 +364,53 @@ mod tests {
             assert!(kind.is_some_and(|kind| path.ends_with(&format!("/{}.md", kind.name))), "{path}");
         }
         assert_eq!(Kinds::builtin().names(), "assistant, general, orchestrator, researcher");
+    }
+
+    /// Each file has a shape that files of other programs have; the texts are our own.
+    #[test]
+    fn files_of_todays_coding_agents_are_read_as_their_programs_read_them() {
+        let mut rows = String::new();
+        let mut files: Vec<_> =
+            std::fs::read_dir("src/kinds/shapes").unwrap().map(|e| e.unwrap().path()).collect();
+        files.sort();
+        for path in files.iter().filter(|path| path.extension().is_some_and(|end| end == "md")) {
+            let file = path.file_name().unwrap().to_str().unwrap();
+            let (kind, findings) = parse(file, &std::fs::read_to_string(path).unwrap());
+            let kind = kind.unwrap_or_else(|| panic!("{findings:?}"));
+            let tools = kind.tools.as_ref().map_or("all".into(), |tools| tools.join(" "));
+            let model = kind.model.as_deref().unwrap_or("the house's");
+            let description: String = kind.description.replace('\n', "/").chars().take(60).collect();
+            rows.push_str(&format!("{file}\n  {} | {description}\n  {tools} | {model}\n", kind.name));
+            findings.iter().for_each(|finding| {
+                rows.push_str(&format!("  {}\n", finding.to_string().split_once(':').unwrap().1));
+            });
+        }
+
+        let rows: String = rows.lines().map(|row| format!("{}\n", row.trim_end())).collect();
+        assert_eq!(rows, include_str!("shapes/expected.txt"));
+    }
+
+    #[test]
+    fn a_file_with_a_mistake_is_left_out_and_asking_for_its_kind_names_the_mistake() {
+        let directory = tempfile::tempdir().unwrap();
+        let put = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+        put("clerk.md", "---\nname: clerk\n---\nYou file.");
+        put("cook.md", "---\nname: cook\nlimits: {max_stepz: 1}\n---\nYou cook.");
+        put("general.md", "no front matter");
+        let mut kinds = Kinds::builtin();
+        let findings = kinds.load(directory.path()).unwrap();
+        assert!(findings.len() == 2 && findings.iter().all(|found| kinds.is_left_out(found)), "{findings:?}");
+        assert_eq!(kinds.names(), "assistant, clerk, orchestrator, researcher");
+        let told = kinds.named("cook").unwrap_err().to_string();
+        assert!(told.contains("cook.md:3: error: ") && told.contains("max_stepz"), "{told}");
+        assert!(kinds.named("general").is_err(), "the file was to replace the built-in kind");
+        put("kitchen.agency.md", "---\nname: kitchen\nentry_points: cook\n---\n");
+        let findings = Kinds::builtin().load(directory.path()).unwrap();
+        let agency = findings.last().unwrap();
+        assert!(
+            agency.text.contains("`cook` does not load") && agency.text.contains("max_stepz"),
+            "{agency}"
+        );
     }
 
     #[test]

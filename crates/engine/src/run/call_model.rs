@@ -89,6 +89,11 @@ impl Run<'_> {
                 }
                 Err(error) => error,
             };
+            if matches!(error, ModelError::BeyondWindow { .. }) && self.shorten().await? {
+                // Another request goes: it is a first attempt again.
+                (tries.made, tries.spent) = (tries.made + 1, tries.spent + 1);
+                continue;
+            }
             // One that only met a closed gate is no attempt.
             tries.made += u32::from(!matches!(error, ModelError::Busy { .. }));
             let attempt = tries.made - tries.spent;
@@ -255,9 +260,9 @@ impl Deltas for Streamed<'_> {
     fn delta(&mut self, delta: Delta) {
         let (pulse, clock) = self.pulse;
         pulse.beat(clock.now());
-        self.began |= !matches!(delta, Delta::Taken | Delta::Wasted(_));
+        self.began |= !matches!(delta, Delta::Taken | Delta::Allows(_) | Delta::Wasted(_));
         match delta {
-            Delta::Taken => {}
+            Delta::Taken | Delta::Allows(_) => {}
             Delta::Text(text) => {
                 let length = text.chars().count() as u64;
                 self.send(Piece::Text(text));

@@ -20,6 +20,8 @@ use crate::{
     prompt::REFUSED,
 };
 
+/// What refuses an answer before which too few calls were answered.
+const MIN_CALLS: &str = "checks.min_calls";
 /// What passed the checks before it was read.
 const PASSED: &str = "input_accepted";
 
@@ -121,19 +123,34 @@ impl Run<'_> {
     async fn refusal(&self, words: &str) -> Result<Option<Refusal>> {
         let validator = self.terms.as_ref().and_then(|terms| terms.validator.clone());
         let names: Vec<String> = self.kind.checks.output.iter().cloned().chain(validator).collect();
-        if names.is_empty() {
-            return Ok(None);
-        }
-        let Err((name, why)) = self.judged(&names, &[words.to_owned()], Side::Output).await? else {
-            return Ok(None);
+        let refused = match self.unfounded() {
+            Some(why) => Err((MIN_CALLS.to_owned(), why)),
+            None if names.is_empty() => Ok(()),
+            None => self.judged(&names, &[words.to_owned()], Side::Output).await?,
         };
-        let own = self.items.iter().filter(|item| item.run == self.record.id);
-        let times = own.filter(|item| is_refusal(item)).count();
+        let Err((name, why)) = refused else { return Ok(None) };
+        let times = self.own_items().filter(|item| is_refusal(item)).count();
         if times >= self.kind.checks.attempts as usize {
             let cause = format!("`{name}` refused the answer, the last one that may be tried: {why}");
             return Err(Interrupt::Stopped(StopReason::ValidationFailed, cause));
         }
         Ok(Some((name, why)))
+    }
+
+    /// Why an answer has no ground yet: fewer calls were answered than the kind asks for.
+    fn unfounded(&self) -> Option<String> {
+        let wanted = self.kind.checks.min_calls as usize;
+        let answered = |item: &&Item| matches!(&item.body, ItemBody::Output(output) if !output.error);
+        let made = if wanted == 0 { 0 } else { self.own_items().filter(answered).count() };
+        (made < wanted).then(|| {
+            let tools = self.offer.names();
+            format!("{made} of at least {wanted} calls of tools were answered; there are: {tools}")
+        })
+    }
+
+    /// The items of this run.
+    fn own_items(&self) -> impl Iterator<Item = &Item> {
+        self.items.iter().filter(|item| item.run == self.record.id)
     }
 
     /// Whether the turn that the program has just come by was refused before.

@@ -1,5 +1,5 @@
-//! Room in the model's window: before a call that would fill it, the oldest turns of the session are
-//! summed up, whole turns only, so that no call is parted from its output. What stands for them is an
+//! Room in the model's window: before a call that would fill it, and after one that was refused as too
+//! long, the oldest turns of the session are summed up, whole turns only, so that no call is parted from its output. What stands for them is an
 //! item of its own: every later request, also after a crash, sees the same.
 
 use std::sync::Arc;
@@ -36,9 +36,10 @@ struct Plan {
 }
 
 impl Run<'_> {
-    /// Sees to it that the next request leaves room in the model's window for the answer.
+    /// Sees to it that the next request leaves room in the model's window for the answer, where it is known
+    /// how large that is.
     pub(super) async fn make_room(&mut self) -> Result<()> {
-        let window = self.window();
+        let Some(window) = self.window().await else { return Ok(()) };
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -54,10 +55,21 @@ impl Run<'_> {
         }
         let beside = beside + self.tail().await?.len();
         let room = (share * 100 / density(&self.items, &self.kind, beside)).saturating_sub(beside);
-        if weight <= room {
-            return Ok(());
+        if weight > room {
+            self.compact(room, DIGEST.min(window / DIGEST_PART)).await?;
         }
-        let digest_chars = DIGEST.min(window / DIGEST_PART);
+        Ok(())
+    }
+
+    /// Makes the conversation about half as long as it was in a request that was refused as too long;
+    /// whether anything could go.
+    pub(super) async fn shorten(&mut self) -> Result<bool> {
+        let weight = View::of(&self.items, &self.kind).weight();
+        self.compact(weight / 2, DIGEST.min(weight / 2 / DIGEST_PART)).await
+    }
+
+    /// Sums up what has to go so that the conversation fits into so many bytes; whether anything could.
+    async fn compact(&mut self, room: usize, digest_chars: usize) -> Result<bool> {
         let (items, kind) = (std::mem::take(&mut self.items), Arc::clone(&self.kind));
         let view = View::of(&items, &kind);
         let plan = plan(view, room.saturating_sub(digest_chars));
@@ -66,10 +78,11 @@ impl Run<'_> {
             None => Ok(None),
         };
         self.items = items;
-        let Some(digest) = digest? else { return Ok(()) };
+        let Some(digest) = digest? else { return Ok(false) };
         let at = self.house.now();
         let writes = vec![self.item(ItemBody::Digest(digest), at), self.run_row(Status::Running, None)];
-        self.commit(writes).await
+        self.commit(writes).await?;
+        Ok(true)
     }
 
     async fn digest(&mut self, view: View<'_>, plan: &Plan, max_chars: usize) -> Result<Option<Digest>> {
@@ -84,15 +97,16 @@ impl Run<'_> {
         Ok(Some(Digest { from: first.seq, text, max_chars: plan.max_chars, used }))
     }
 
-    /// The smallest window of the models that may be asked, in tokens.
-    fn window(&self) -> usize {
+    /// The smallest known window of the models that may be asked, in tokens.
+    async fn window(&self) -> Option<usize> {
         let model = &self.house.inner.model;
-        let windows = self
-            .house
-            .models_of(&self.kind)
-            .into_iter()
-            .map(|name| model.profile(name.as_deref()).context_window);
-        windows.min().unwrap_or(u32::MAX) as usize
+        let mut smallest = None;
+        for name in self.house.models_of(&self.kind) {
+            model.learn(name.as_deref()).await;
+            let window = model.profile(name.as_deref()).context_window;
+            smallest = window.into_iter().chain(smallest).min();
+        }
+        smallest.map(|window| window as usize)
     }
 }
 
@@ -130,5 +144,6 @@ fn plan(view: View<'_>, room: usize) -> Option<Plan> {
     }
     let before = view.digest.and_then(|digest| digest.max_chars);
     let max_chars = bound.or(before);
-    (cut > 0 || max_chars != before).then_some(Plan { cut, max_chars })
+    let shorter = || stays.bounded(bound).weight_of_items() < stays.weight_of_items();
+    (cut > 0 || max_chars != before && shorter()).then_some(Plan { cut, max_chars })
 }

@@ -31,10 +31,11 @@ impl Run<'_> {
     /// committed.
     pub(super) async fn summarize(&mut self, view: View<'_>, wanted: Wanted) -> Result<Summary> {
         let model = self.house.inner.model.summary().map(str::to_owned).or_else(|| self.kind.model.clone());
-        let window = self.house.inner.model.profile(model.as_deref()).context_window as usize;
+        let window = self.house.inner.model.profile(model.as_deref()).context_window;
         // Half of a window, at four bytes a token.
-        let told = prompt::told(&view, LONGEST_TEXT.min(window * 2));
-        let told: String = escaped(&told).chars().take(window * 3).collect();
+        let most = window.map_or(LONGEST_TEXT, |window| LONGEST_TEXT.min(window as usize * 2));
+        let told = prompt::told(&view, most);
+        let told: String = escaped(&told).chars().take(most.saturating_mul(3) / 2).collect();
         let somebody_waits = self.agent.parent.is_none() && (self.opened || !self.inbox.is_empty());
         let request = Request {
             model,

@@ -92,6 +92,11 @@ impl Model for Casting {
         self.default.summary()
     }
 
+    async fn learn(&self, model: Option<&str>) {
+        let (of, is_own) = self.of(model);
+        of.learn(model.filter(|_| !is_own)).await;
+    }
+
     fn profile(&self, model: Option<&str>) -> Profile {
         let (of, is_own) = self.of(model);
         of.profile(model.filter(|_| !is_own))

@@ -42,7 +42,9 @@ impl Context {
             };
             out::result(line(&name, block.tokens, block.cached, block.cost))?;
         }
-        out::result(line(&format!("of {} tokens", seen.window), seen.tokens, seen.cached, seen.cost))?;
+        let window =
+            seen.window.map_or("of an unknown window".into(), |window| format!("of {window} tokens"));
+        out::result(line(&window, seen.tokens, seen.cached, seen.cost))?;
         Ok(Exit::Done)
     }
 }

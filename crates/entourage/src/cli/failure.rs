@@ -111,6 +111,9 @@ impl From<entourage_engine::Error> for Failure {
             Error::NotFound { noun: "receiver", .. } => {
                 Self::usage(format!("{text}. `entourage webhooks` lists those there are"))
             }
+            Error::Kinds(mistakes) => {
+                Self::usage(format!("{mistakes}. `entourage kinds check` looks at the files again"))
+            }
             Error::UnknownKind { .. } => {
                 Self::usage(format!("{text}. `entourage kinds list` describes them"))
             }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use clap::Args;
 use entourage::Entourage;
+use entourage_engine::kinds::Severity;
 use entourage_server::{Auth, Error, Settings};
 use serde_json::json;
 
@@ -48,7 +49,10 @@ impl Serve {
             tracing::warn!("{problem}; going on without its tools");
         }
         for remark in &entourage.remarks {
-            tracing::info!("{remark}");
+            match remark.severity {
+                Severity::Mistake => tracing::warn!("{remark}; going on without this file"),
+                Severity::Remark => tracing::info!("{remark}"),
+            }
         }
         let listener = entourage_server::bind(server.bind).await?;
         let running =

@@ -71,15 +71,18 @@ fn settings_are_mended_by_file_and_line() {
 }
 
 #[test]
-fn a_mistake_in_a_kind_names_its_line_and_starts_nothing() {
+fn a_kind_with_a_mistake_is_left_out_loudly_and_refused_where_it_is_asked_for() {
     let place = Place::new();
     place.write("data/kinds/clerk.md", "---\nname: clerk\nconversational: perhaps\n---\nYou file papers.\n");
-    for arguments in [&["run", "x"][..], &["serve", "--bind", "127.0.0.1:0"]] {
-        let ended = place.entourage(arguments);
-        assert_eq!(ended.code, 2, "{ended:?}");
-        assert!(ended.stderr.contains("clerk.md:3: error: "), "{ended:?}");
-        assert!(ended.stderr.contains("entourage kinds check"), "{ended:?}");
-    }
+    let ended = place.entourage(&["run", "x"]).good();
+    assert!(ended.stderr.contains("clerk.md:3: error: "), "{ended:?}");
+    assert!(ended.stderr.contains("going on without this file"), "{ended:?}");
+    let asked = place.entourage(&["run", "x", "--kind", "clerk"]);
+    assert!(asked.error(2).contains("clerk.md:3: error: "), "{asked:?}");
+    assert!(asked.stderr.contains("entourage kinds check"), "{asked:?}");
+    // Nor does the built-in kind work that the file was to replace.
+    place.write("data/kinds/assistant.md", "---\nname: assistant\nlimits: few\n---\nYou help.\n");
+    assert!(place.entourage(&["run", "x"]).error(2).contains("assistant.md:3: error: "));
     // What looks only is not kept from looking.
     place.entourage(&["agents"]).good();
 }

@@ -94,6 +94,30 @@ fn check_points_at_mistakes_as_compilers_do() {
 }
 
 #[test]
+fn files_of_a_coding_agent_are_imported_and_what_is_there_stays() {
+    let place = Place::new();
+    let from = place.write(
+        "agents/reviewer.md",
+        "---\nname: reviewer\ndescription: Use: after edits. Examples: <example>user: \"Look\"</example>\n\
+         tools: Read, Bash\ncolor: red\n---\nYou review.\n",
+    );
+    place.write("agents/notes.md", "Nothing but text.\n");
+    place.write("agents/clerk.md", CLERK);
+    let mine = place.write("data/kinds/clerk.md", "---\nname: clerk\n---\nMine.\n");
+    let directory = from.parent().expect("a directory").to_str().expect("a path").to_owned();
+    let imported = place.entourage(&["kinds", "import", &directory]);
+    assert_eq!(imported.code, 1, "{imported:?}");
+    for told in ["reviewer from ", "notes.md is left out: is no kind", "clerk.md is there already", "`Bash`"]
+    {
+        assert!(imported.stdout.contains(told), "{told}: {imported:?}");
+    }
+    assert!(imported.stderr.contains("1 of 3 files are kinds in "), "{imported:?}");
+    assert!(std::fs::read_to_string(mine).expect("it is there").contains("Mine."));
+    let shown = place.entourage(&["kinds", "show", "reviewer"]).good().stdout;
+    assert!(shown.contains("read_file") && shown.contains("You review."), "{shown}");
+}
+
+#[test]
 fn a_limit_in_money_wants_a_known_price_before_anything_begins() {
     let place = Place::new();
     let kind = |model: &str| {

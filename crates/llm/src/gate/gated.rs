@@ -11,41 +11,78 @@ use entourage_types::{Cost, Usage};
 use super::{Gate, GateState, Pass};
 use crate::{Connection, Delta, Deltas, Model, Reply, Request, Result};
 
-/// A provider behind its gates: one for each of its models.
+/// The gates of one account: one before each of its models, whichever way these are spoken to.
 #[derive(Debug)]
-pub struct Gated<M> {
-    inner: M,
+pub struct Gates {
     connection: Connection,
+    /// Whether requests are let through at once as many as there are places, from the beginning.
+    open: bool,
     gates: Mutex<HashMap<String, Arc<Gate>>>,
 }
 
-impl<M> Gated<M> {
-    /// A provider behind gates with the concurrency and the rate that its connection sets.
+impl Gates {
+    /// Gates with the concurrency and the rate that a connection sets. Where either is set, or the server
+    /// is one's own and has no limit but itself, they begin open; others find out what the provider takes.
     #[must_use]
-    pub fn new(inner: M, connection: Connection) -> Self {
-        Self { inner, connection, gates: Mutex::default() }
+    pub fn new(connection: Connection, is_own_server: bool) -> Self {
+        let open =
+            is_own_server || connection.concurrency.is_some() || connection.requests_per_minute.is_some();
+        Self { connection, open, gates: Mutex::default() }
     }
 
-    /// The provider itself, past the gates.
-    pub(crate) fn inner(&self) -> &M {
-        &self.inner
-    }
-
-    fn gate(&self, model: &str) -> Arc<Gate> {
+    /// The gate before a model, whose name alone counts: the account is the same by every wire.
+    fn before(&self, model: &str) -> Arc<Gate> {
+        let name = model.split_once("::").map_or(model, |(_, name)| name);
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(gate) = gates.get(model) {
+        if let Some(gate) = gates.get(name) {
             return Arc::clone(gate);
         }
-        let gate = Arc::new(Gate::new(model.to_owned(), &self.connection));
-        gates.insert(model.to_owned(), Arc::clone(&gate));
+        let gate = Arc::new(Gate::new(model.to_owned(), &self.connection, self.open));
+        gates.insert(name.to_owned(), Arc::clone(&gate));
         gate
+    }
+
+    /// How they stand, in the order of their names.
+    #[must_use]
+    pub fn states(&self) -> Vec<GateState> {
+        let gates: Vec<_> =
+            self.gates.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let mut states: Vec<_> = gates.iter().map(|gate| gate.state()).collect();
+        states.sort_by(|a, b| a.model.cmp(&b.model));
+        states
+    }
+}
+
+/// A provider behind the gates of its account.
+#[derive(Debug)]
+pub struct Gated<M> {
+    inner: M,
+    gates: Arc<Gates>,
+}
+
+impl<M> Gated<M> {
+    /// A provider behind gates of its own, with the concurrency and the rate that its connection sets.
+    #[must_use]
+    pub fn new(inner: M, connection: Connection) -> Self {
+        Self::behind(inner, Arc::new(Gates::new(connection, false)))
+    }
+
+    /// A provider behind these gates, which others of the same account may share.
+    #[must_use]
+    pub fn behind(inner: M, gates: Arc<Gates>) -> Self {
+        Self { inner, gates }
+    }
+
+    /// What is behind the gates.
+    pub(crate) fn inner(&self) -> &M {
+        &self.inner
     }
 }
 
 #[async_trait]
 impl<M: Model> Model for Gated<M> {
     async fn call(&self, request: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
-        let gate = self.gate(request.model.as_deref().unwrap_or("default"));
+        let gate = self.gates.before(request.model.as_deref().unwrap_or("default"));
         let mut pass = gate.enter(request.priority).await?;
         let result = self.inner.call(request, &mut Watched { deltas, pass: &mut pass }).await;
         pass.ended(&result);
@@ -65,11 +102,7 @@ impl<M: Model> Model for Gated<M> {
     }
 
     fn gates(&self) -> Vec<GateState> {
-        let gates: Vec<_> =
-            self.gates.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
-        let mut states: Vec<_> = gates.iter().map(|gate| gate.state()).collect();
-        states.sort_by(|a, b| a.model.cmp(&b.model));
-        states
+        self.gates.states()
     }
 
     fn fallback(&self) -> &[String] {
@@ -86,6 +119,9 @@ struct Watched<'a, 'g> {
 impl Deltas for Watched<'_, '_> {
     fn delta(&mut self, delta: Delta) {
         self.pass.accepted();
+        if let Delta::Allows(requests) = delta {
+            self.pass.allowed(requests);
+        }
         self.deltas.delta(delta);
     }
 }

@@ -18,7 +18,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-pub use gated::Gated;
+pub use gated::{Gated, Gates};
 use state::{Sort, State, Way};
 
 use crate::{Connection, Error, Priority, Reply, Result};
@@ -67,9 +67,9 @@ struct Inner {
 }
 
 impl Gate {
-    fn new(model: String, connection: &Connection) -> Self {
+    fn new(model: String, connection: &Connection, open: bool) -> Self {
         let places = connection.concurrency.unwrap_or(PLACES);
-        let state = State::new(places, connection.requests_per_minute);
+        let state = State::new(places, connection.requests_per_minute, open);
         Self { model, inner: Mutex::new(Inner { state, queue: BTreeMap::new(), tickets: 0 }) }
     }
 
@@ -166,6 +166,13 @@ impl Pass<'_> {
             inner.state.accepted(self.round, began, wanted);
             inner.call_first();
         }
+    }
+
+    /// The provider says how many more requests it takes now.
+    fn allowed(&mut self, requests: u32) {
+        let mut inner = self.gate.lock();
+        inner.state.allowed(self.round, requests as usize);
+        inner.call_first();
     }
 
     /// How the call ended.

@@ -1,8 +1,9 @@
 //! What a gate knows of its model: figures and moments, no waiting.
 //!
-//! A request is *asking* until its answer begins: that is when the provider has taken it. One may
-//! ask at first, and again after each closing; each that is taken while others wait makes room for
-//! three more, and, once the gate has been closed, for one more. So a provider that wants fewer
+//! A request is *asking* until its answer begins: that is when the provider has taken it. Where it is
+//! known what the provider takes, by the settings or by what it says, so many may ask at once. Otherwise
+//! one may at first, and in any case after each closing; each that is taken while others wait makes room
+//! for three more, and, once the gate has been closed, for one more. So a provider that wants fewer
 //! requests refuses one or a few, not as many as there are callers. Refusals come fast: a slow answer
 //! holds nobody up for long.
 
@@ -73,12 +74,14 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(places: usize, rate: Option<u32>) -> Self {
+    /// Gates that begin `open` let as many ask at once as there are places.
+    pub(super) fn new(places: usize, rate: Option<u32>, open: bool) -> Self {
+        let places = places.max(1);
         Self {
-            places: places.max(1),
+            places,
             in_flight: 0,
             asking: Vec::new(),
-            width: PROBE,
+            width: if open { places } else { PROBE },
             rate: rate.map(|rate| usize::try_from(rate).unwrap_or(usize::MAX).max(1)),
             made: VecDeque::new(),
             closed: None,
@@ -155,6 +158,14 @@ impl State {
                 (true, _) => 1,
             };
             self.width = (self.width + more).min(self.places);
+        }
+    }
+
+    /// The provider says that it takes so many more requests now. Once it has refused one, what it says
+    /// is not taken at its word.
+    pub(super) fn allowed(&mut self, round: u64, requests: usize) {
+        if round == 0 && self.round == 0 {
+            self.width = self.width.max(self.asking.len() + requests).min(self.places);
         }
     }
 

@@ -37,6 +37,11 @@ impl Failure<'_> {
         Error::Refused { model: self.model.to_owned(), cause: self.clean(cause) }
     }
 
+    /// A request that is longer than the model's window.
+    fn too_long(&self, cause: &str) -> Error {
+        Error::BeyondWindow { model: self.model.to_owned(), cause: self.clean(cause) }
+    }
+
     /// A model that is not there, or not for us.
     fn denied(&self, cause: &str) -> Error {
         Error::Denied { model: self.model.to_owned(), cause: self.clean(cause) }
@@ -92,6 +97,7 @@ impl Failure<'_> {
             300..=399 => {
                 refused(&format!("The address redirects elsewhere, which is not followed: check {address}"))
             }
+            400 | 413 | 422 if is_too_long(body) => self.too_long(&format!("HTTP {code}: {words}")),
             _ => refused(""),
         }
     }
@@ -107,6 +113,8 @@ impl Failure<'_> {
             Error::RateLimited { model: self.model.to_owned(), retry_after: None }
         } else if denials.contains(&word("type")) || [401, 402, 403, 404].contains(&code) {
             self.denied(&words)
+        } else if is_too_long(&inner.to_string()) {
+            self.too_long(&words)
         } else if (400..500).contains(&code) && code != 408 || word("type") == "invalid_request_error" {
             self.refused(&words)
         } else {
@@ -136,6 +144,23 @@ impl Failure<'_> {
             None => text,
         }
     }
+}
+
+/// Whether an error says that the request does not fit into the window: by its code, or in the words of
+/// those that have none.
+fn is_too_long(error: &str) -> bool {
+    const SAID: [&str; 8] = [
+        "context_length_exceeded",
+        "exceed_context_size",
+        "prompt is too long",
+        "input is too long",
+        "maximum context length",
+        "exceed context limit",
+        "exceeds the available context size",
+        "exceeds the context window",
+    ];
+    let error = error.to_ascii_lowercase();
+    SAID.iter().any(|said| error.contains(said))
 }
 
 /// The sentence in a provider's error.

@@ -11,11 +11,13 @@ mod chat;
 mod failure;
 mod genai;
 mod list;
+mod window;
 
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use entourage_types::{Cost, ModelUse, Usage};
+use secrecy::ExposeSecret;
 
 use crate::{Connection, Delta, Deltas, Error, Model, Prices, Provider, Reply, Request, Result};
 use failure::Failure;
@@ -43,6 +45,17 @@ impl ProviderModel {
         }
         let base_url = address::complete(provider, connection.base_url.as_deref())?;
         Ok(Self { provider, base_url, connection, prices, chat: OnceLock::new(), genai: OnceLock::new() })
+    }
+
+    /// The window that its server serves a model with; none where it does not say.
+    pub(crate) async fn window(&self, name: &str) -> Option<u32> {
+        window::ask(self.provider, &self.base_url, &self.connection, name).await
+    }
+
+    /// Whether it is the same account as another's: at the same place, by the same key.
+    pub(crate) fn shares_account(&self, other: &Self) -> bool {
+        let key = |of: &Self| of.connection.key.as_ref().map(|key| key.expose_secret().to_owned());
+        self.base_url == other.base_url && key(self) == key(other)
     }
 
     /// Whether a request goes the way of chat completions. Ollama's own wire takes no schema

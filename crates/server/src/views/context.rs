@@ -18,8 +18,9 @@ pub(crate) struct ContextView {
     /// The model that answered last, as `provider::name`; null before the first answer.
     #[schema(required)]
     model: Option<String>,
-    /// How many tokens the smallest of its models holds.
-    window: u64,
+    /// How many tokens the smallest of its models holds; null where that is unknown.
+    #[schema(required)]
+    window: Option<u64>,
     /// The tokens of all blocks.
     tokens: u64,
     /// How many of them the last call read from the provider's cache.

@@ -106,13 +106,15 @@ struct ChecksView {
     beside: Vec<String>,
     /// What it tells the user, and what it answers.
     output: Vec<String>,
+    /// How many calls of tools must have been answered before it may answer.
+    min_calls: u32,
     /// How many times in one run refused words go back to the model.
     attempts: u32,
 }
 
 impl From<Checks> for ChecksView {
-    fn from(Checks { input, beside, output, attempts }: Checks) -> Self {
-        Self { input, beside, output, attempts }
+    fn from(Checks { input, beside, output, min_calls, attempts }: Checks) -> Self {
+        Self { input, beside, output, min_calls, attempts }
     }
 }
 

@@ -4,7 +4,9 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use entourage::{Client, Entourage, Entry, House, NewAgent, Settings, Signal, Watch};
-use entourage_engine::{FoundDamage, JobRecord, ReceiverRecord, Seen, UsageQuery, dispatch::Advance};
+use entourage_engine::{
+    FoundDamage, JobRecord, ReceiverRecord, Seen, UsageQuery, dispatch::Advance, kinds::Severity,
+};
 use entourage_store::{AgentQuery, Page};
 use entourage_types::{
     Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, GrantStatus, Intervention, PostBody,
@@ -48,6 +50,9 @@ impl Local {
         let entourage = Entourage::open(settings).await?;
         for problem in &entourage.problems {
             out::note(out::stderr().yellow(format!("note: {problem}; going on without its tools")));
+        }
+        for mistake in entourage.remarks.iter().filter(|found| found.severity == Severity::Mistake) {
+            out::note(out::stderr().yellow(format!("{mistake}; going on without this file")));
         }
         Ok(Self::new(entourage.house.clone(), Some(entourage)))
     }

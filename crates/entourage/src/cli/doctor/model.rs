@@ -42,8 +42,9 @@ pub(super) async fn models(settings: &Settings, offline: bool) -> Vec<Finding> {
         Ok(found) => format!("{}: {found}", tried.what),
         Err(why) => format!("{}: {why}", tried.what),
     });
+    let window = if offline { None } else { Some(window(&choice).await) };
     if let Some(first) = findings.first_mut() {
-        first.seen = seen.collect();
+        first.seen = seen.chain(window).collect();
     }
     findings.extend(besides.into_iter().filter_map(|provider| {
         Some(match offers.get(&provider)? {
@@ -59,6 +60,16 @@ pub(super) async fn models(settings: &Settings, offline: bool) -> Vec<Finding> {
         })
     }));
     findings
+}
+
+/// How large the window of the default model is taken to be, and why.
+async fn window(choice: &Choice) -> String {
+    choice.model.learn(None).await;
+    let known = choice.model.profile(None);
+    match known.context_window {
+        Some(size) => format!("window: {size} tokens, {}", known.window_from),
+        None => format!("window: none assumed, {}", known.window_from),
+    }
 }
 
 /// The models that are set, the default first: what each is for, its name, and why it is this one.

@@ -1,6 +1,7 @@
 //! `entourage kinds`: what sorts of agents there are, who is at work as which, and whether their files
 //! are right.
 
+mod import;
 mod in_use;
 mod reload;
 mod show;
@@ -19,11 +20,13 @@ Examples:
   entourage kinds                 all of them, with their versions and who is at work as which
   entourage kinds show researcher
   entourage kinds check           after editing a file; exit code 1 when there is a mistake
+  entourage kinds import DIR      copies a coding agent's sub-agents, such as ~/.claude/agents
   entourage kinds reload          has the server read them anew, without a restart (or SIGHUP)
 
 A kind is a Markdown file with front matter in `kinds` of the data directory; docs/kinds.md has its keys.
-Files that coding agents use for their sub-agents load as they are. A run stays with the version of its
-kind that it began with.";
+Files that coding agents use for their sub-agents are read as those read them; `entourage kinds import` copies
+them. A file that does not load is left out, with a note; a run as its kind says why. A run stays
+with the version of its kind that it began with.";
 
 /// List, check, show and reload kinds of agents
 #[derive(Debug, Args)]
@@ -47,6 +50,12 @@ enum Command {
         /// The kind's name
         name: String,
     },
+    /// Copy the sub-agents of a coding agent beside your kinds; says what is read otherwise here
+    #[command(after_help = "Example:\n  entourage kinds import ~/.claude/agents")]
+    Import {
+        /// The directory with their files
+        directory: std::path::PathBuf,
+    },
     /// Have the server read the kinds anew; where a file has a mistake, nothing changes
     #[command(after_help = "Example:\n  entourage kinds check && entourage kinds reload")]
     Reload,
@@ -58,6 +67,7 @@ impl Kinds {
         match self.command.unwrap_or(Command::List) {
             Command::List => list(globals, &settings).await,
             Command::Check => check(globals, &settings),
+            Command::Import { directory } => import::import(globals, &settings, &directory),
             Command::Show { name } => show::show(globals, &settings, &name).await,
             Command::Reload => reload::reload(globals, &settings).await,
         }

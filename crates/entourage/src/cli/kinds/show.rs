@@ -118,8 +118,11 @@ fn checks(kind: &Kind) -> String {
     let checks = &kind.checks;
     let lists = [("input", &checks.input), ("beside", &checks.beside), ("output", &checks.output)];
     let named = lists.iter().filter(|(_, names)| !names.is_empty());
-    let named: Vec<String> = named.map(|(side, names)| format!("{side}: {}", names.join(", "))).collect();
-    match (named.is_empty(), checks.output.is_empty()) {
+    let mut named: Vec<String> = named.map(|(side, names)| format!("{side}: {}", names.join(", "))).collect();
+    if checks.min_calls > 0 {
+        named.push(format!("answers after {} calls", checks.min_calls));
+    }
+    match (named.is_empty(), checks.output.is_empty() && checks.min_calls == 0) {
         (true, _) => "none".into(),
         (false, true) => named.join("; "),
         (false, false) => format!("{}, {} more attempts", named.join("; "), checks.attempts),

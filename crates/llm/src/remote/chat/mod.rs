@@ -73,6 +73,9 @@ impl Client {
             return Err(failure.status(status, &headers, &words));
         }
         deltas.delta(Delta::Taken);
+        if let Some(requests) = remaining(response.headers()) {
+            deltas.delta(Delta::Allows(requests));
+        }
         let mut events = Events::default();
         let mut collected = Collected::default();
         let mut received = 0;
@@ -104,6 +107,11 @@ impl Client {
         }
         String::from_utf8_lossy(&words).into_owned()
     }
+}
+
+/// How many more requests the provider takes, where it says so.
+fn remaining(headers: &HeaderMap) -> Option<u32> {
+    headers.get("x-ratelimit-remaining-requests")?.to_str().ok()?.trim().parse().ok()
 }
 
 async fn within<T>(

@@ -1,0 +1,140 @@
+//! The tools of other programs by the names of ours, and the ways in which they list them.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Finding, front_matter::Names};
+
+/// Names of other programs by ours, without regard to case.
+const OURS: [(&str, &[&str]); 6] = [
+    ("read_file", &["read", "readfile", "read/readfile", "notebookread", "view", "read_many_files"]),
+    ("list_files", &["glob", "ls", "list", "list_directory", "search/listdirectory", "search/filesearch"]),
+    ("fetch_url", &["webfetch", "fetch", "web_fetch", "web/fetch", "fetch_webpage"]),
+    ("web_search", &["websearch", "google_web_search", "web/search"]),
+    ("spawn_agent", &["task", "agent", "agent/runsubagent", "runsubagent"]),
+    ("ask_user", &["askuserquestion", "ask_user_question", "question", "vscode/askquestions"]),
+];
+
+/// Tools of other programs that have none of ours beside them and whose names look like ours.
+const FOREIGN: [&str; 16] = [
+    "bash",
+    "changes",
+    "codebase",
+    "edit",
+    "execute",
+    "grep",
+    "multiedit",
+    "patch",
+    "problems",
+    "run_shell_command",
+    "search",
+    "todo",
+    "todoread",
+    "todowrite",
+    "usages",
+    "write",
+];
+
+/// What a program for coding has unless its file says otherwise, as far as it is ours.
+const USUAL: [&str; 4] = ["list_files", "read_file", "fetch_url", "web_search"];
+
+/// `tools` as it may be written: names, or names with whether they are on.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Listed {
+    Names(Names),
+    Switches(BTreeMap<String, Value>),
+}
+
+/// The tools that a file lists, by our names; none where it leaves all of them on.
+pub(super) fn tools_here(
+    listed: Option<Listed>,
+    refused: &Names,
+    (file, line): (&str, usize),
+    findings: &mut Vec<Finding>,
+) -> Option<Vec<String>> {
+    let mut remark = |text: String| findings.push(Finding::remark(file, line, text));
+    let (on, mut off) = match listed {
+        None => (None, Vec::new()),
+        Some(Listed::Names(names)) => (Some(words(&names)), Vec::new()),
+        Some(Listed::Switches(switches)) => {
+            let is_off = |value: &Value| matches!(value, Value::Bool(false)) || value == "deny";
+            let (off, on): (Vec<_>, Vec<_>) = switches.into_iter().partition(|(_, value)| is_off(value));
+            let names = |list: Vec<(String, Value)>| list.into_iter().map(|(name, _)| name).collect();
+            let (on, off): (Vec<String>, Vec<String>) = (names(on), names(off));
+            // What is not switched off stays on, unless everything is.
+            let only = off.iter().any(|name| name == "*");
+            (only.then_some(on), off)
+        }
+    };
+    off.extend(words(refused));
+    if on.is_none() && off.is_empty() {
+        return None;
+    }
+    let on = on.unwrap_or_else(|| USUAL.map(str::to_owned).to_vec());
+    if on.len() == 1 && (on[0] == "*" || on[0] == "all") && off.is_empty() {
+        return None;
+    }
+    let off: Vec<String> = off.iter().filter_map(|name| here(name).ok()).collect();
+    let mut tools: Vec<String> = Vec::new();
+    for name in on {
+        match here(&name) {
+            Ok(ours) if tools.contains(&ours) || off.contains(&ours) => {}
+            Ok(ours) => tools.push(ours),
+            Err(()) => remark(format!("tool `{name}` belongs to another program and is left out")),
+        }
+    }
+    Some(tools)
+}
+
+/// A tool by our name, or that there is none.
+fn here(name: &str) -> Result<String, ()> {
+    let bare = name.split_once('(').map_or(name, |(bare, _)| bare).trim();
+    let folded = bare.to_ascii_lowercase();
+    if let Some((ours, _)) = OURS.iter().find(|(ours, theirs)| *ours == folded || theirs.contains(&&*folded))
+    {
+        return Ok((*ours).to_owned());
+    }
+    if let Some((server, tool)) = bare.split_once('/') {
+        return match tool {
+            "*" => Ok(format!("mcp__{server}")),
+            _ => Err(()),
+        };
+    }
+    let foreign = bare.starts_with(|c: char| c.is_ascii_uppercase()) || FOREIGN.contains(&&*folded);
+    // A name with a capital inside is no name of ours, nor is an empty one.
+    let is_ours =
+        !bare.is_empty() && (bare.contains("__") || !bare.contains(|c: char| c.is_ascii_uppercase()));
+    if foreign || !is_ours { Err(()) } else { Ok(bare.to_owned()) }
+}
+
+/// The names of a list, each of whose entries may hold several, apart by commas or blanks. What stands in
+/// brackets belongs to its name.
+fn words(names: &Names) -> Vec<String> {
+    let entries: Vec<&str> = match names {
+        Names::List(entries) => entries.iter().map(String::as_str).collect(),
+        Names::Line(line) => vec![line],
+    };
+    let mut all = Vec::new();
+    for entry in entries {
+        let (mut depth, mut word) = (0_u32, String::new());
+        for c in entry.chars().chain([',']) {
+            match c {
+                '(' => depth += 1,
+                ')' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if depth == 0 && (c == ',' || c.is_whitespace()) {
+                all.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty()));
+            } else {
+                word.push(c);
+            }
+        }
+        // A bracket that is never closed.
+        let rest = word.trim_end_matches(',').to_owned();
+        all.extend(Some(rest).filter(|rest| !rest.is_empty()));
+    }
+    all
+}

@@ -1,0 +1,106 @@
+//! `entourage kinds import`: the files of another program's agents, copied beside the kinds.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{ErrorKind, Write as _},
+    path::{Path, PathBuf},
+};
+
+use entourage::Settings;
+use entourage_engine::kinds::{Finding, Severity, parse};
+use serde::Serialize;
+
+use crate::cli::{
+    backend::Result,
+    failure::{Exit, Failure},
+    globals::Globals,
+    out,
+    text::text,
+};
+
+/// A larger file is no agent's.
+const MOST_BYTES: u64 = 1024 * 1024;
+
+/// What became of one file.
+#[derive(Serialize)]
+struct Imported {
+    file: String,
+    /// The kind that it is now; none where it was left out.
+    kind: Option<String>,
+    /// Why it was left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    /// What is read otherwise than there, or wrong.
+    findings: Vec<Finding>,
+}
+
+/// Copies each file of `from` that is a kind into the directory of kinds. What is there stays.
+pub(super) fn import(globals: &Globals, settings: &Settings, from: &Path) -> Result<Exit> {
+    let to = settings.kinds_directory().unwrap_or_else(|| settings.data.join("kinds"));
+    let mut files = markdown(from)?;
+    files.sort();
+    if files.is_empty() {
+        return Err(Failure::usage(format!("there is no *.md in {}", from.display())));
+    }
+    fs::create_dir_all(&to).map_err(|error| Failure::failed(format!("{}: {error}", to.display())))?;
+    let mut count = 0;
+    for file in &files {
+        let one = one(file, &to);
+        count += usize::from(one.kind.is_some());
+        if globals.json { out::json(&one)? } else { write(&one)? }
+    }
+    if !globals.json && !globals.quiet {
+        out::note(format!("{count} of {} files are kinds in {} now", files.len(), to.display()));
+    }
+    Ok(if count == files.len() { Exit::Done } else { Exit::Failed })
+}
+
+fn markdown(from: &Path) -> Result<Vec<PathBuf>> {
+    let unreadable = |error: std::io::Error| Failure::usage(format!("{}: {error}", from.display()));
+    let entries = fs::read_dir(from).map_err(unreadable)?;
+    let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    // A pipe or a device would never end.
+    let is_file = |path: &PathBuf| fs::metadata(path).is_ok_and(|is| is.is_file() && is.len() <= MOST_BYTES);
+    Ok(files.filter(|path| path.extension().is_some_and(|end| end == "md")).filter(is_file).collect())
+}
+
+fn one(file: &Path, to: &Path) -> Imported {
+    let shown = file.display().to_string();
+    let left_out =
+        |why: String, findings| Imported { file: shown.clone(), kind: None, why: Some(why), findings };
+    let text = match fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) => return left_out(format!("cannot be read: {error}"), Vec::new()),
+    };
+    let (kind, findings) = parse(&shown, &text);
+    let Some(kind) = kind else { return left_out("is no kind".into(), findings) };
+    let target = to.join(format!("{}.md", kind.name));
+    let made = OpenOptions::new().write(true).create_new(true).open(&target);
+    match made.and_then(|mut made| made.write_all(text.as_bytes())) {
+        Ok(()) => Imported { file: shown, kind: Some(kind.name), why: None, findings },
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => left_out(
+            format!("{} is there already; remove it to have it replaced", target.display()),
+            findings,
+        ),
+        Err(error) => left_out(format!("{}: {error}", target.display()), findings),
+    }
+}
+
+fn write(one: &Imported) -> Result<()> {
+    let paint = out::stdout();
+    match (&one.kind, &one.why) {
+        (Some(kind), _) => {
+            out::result(text![paint.green("✓"), " ", paint.bold(kind), " from ", &one.file])?;
+        }
+        (None, why) => {
+            let why = why.as_deref().unwrap_or_default();
+            out::result(text![paint.red("✗"), " ", &one.file, " is left out: ", why])?;
+        }
+    }
+    for finding in &one.findings {
+        let line = format!("    {finding}");
+        let is_remark = finding.severity == Severity::Remark;
+        out::result(if is_remark { paint.dim(line) } else { text![line] })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! What `genai-prices` knows of models, a provider at a time: decoding all of its table at the first call
+//! would take most of what a start takes. The files are its own, shortened by `cargo xtask prices`.
+
+use std::sync::LazyLock;
+
+use genai_prices::{Calculator, PriceRequest, Usage};
+
+use crate::Provider;
+
+type Table = LazyLock<Option<Calculator>>;
+
+static ANTHROPIC: Table = LazyLock::new(|| decoded(include_bytes!("../data/anthropic.json")));
+static OPENAI: Table = LazyLock::new(|| decoded(include_bytes!("../data/openai.json")));
+static OPENROUTER: Table = LazyLock::new(|| decoded(include_bytes!("../data/openrouter.json")));
+
+/// A provider's table, and what the provider is called in it; none for servers of one's own.
+pub(crate) fn of(provider: Provider) -> Option<(&'static Calculator, &'static str)> {
+    let (table, id) = match provider {
+        Provider::Anthropic => (&ANTHROPIC, "anthropic"),
+        Provider::OpenAi | Provider::OpenAiResp => (&OPENAI, "openai"),
+        Provider::OpenRouter => (&OPENROUTER, "openrouter"),
+        Provider::Ollama | Provider::Compatible => return None,
+    };
+    table.as_ref().map(|table| (table, id))
+}
+
+/// How many tokens a model holds. A gateway's model is looked up with its maker where the gateway's table
+/// does not say.
+pub(crate) fn window(provider: Provider, name: &str) -> Option<u32> {
+    let (table, id) = of(provider)?;
+    let usage = Usage::default();
+    let found = table.calculate(&PriceRequest::new(name, &usage).with_provider_id(id)).ok();
+    let own = found.and_then(|found| {
+        let mut models = table.find_provider(Some(id), None).ok()??.models();
+        models.find(|model| model.id() == found.model_id)?.context_window()
+    });
+    own.and_then(|window| u32::try_from(window).ok()).or_else(|| {
+        let (maker, name) = name.split_once('/').filter(|_| provider == Provider::OpenRouter)?;
+        let maker =
+            [Provider::Anthropic, Provider::OpenAi].into_iter().find(|known| known.name() == maker)?;
+        window(maker, name)
+    })
+}
+
+fn decoded(json: &[u8]) -> Option<Calculator> {
+    let decoded = Calculator::from_json(json);
+    decoded.inspect_err(|error| tracing::warn!(%error, "a table of prices cannot be read")).ok()
+}
