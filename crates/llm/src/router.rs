@@ -194,8 +194,9 @@ impl Model for Router {
         if self.asked.read().unwrap_or_else(PoisonError::into_inner).get(model).is_some_and(recently) {
             return;
         }
-        let window = lane.native.inner().window(name).await;
+        // Before it answers: of many agents that begin at once, one asks.
         self.asked.write().unwrap_or_else(PoisonError::into_inner).insert(model.to_owned(), Instant::now());
+        let window = lane.native.inner().window(name).await;
         if let Some(window) = window {
             let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
             known.insert(model.to_owned(), profile.served(window));

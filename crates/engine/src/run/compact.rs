@@ -1,16 +1,18 @@
 //! Room in the model's window: before a call that would fill it, and after one that was refused as too
-//! long, the oldest turns of the session are summed up, whole turns only, so that no call is parted from its output. What stands for them is an
-//! item of its own: every later request, also after a crash, sees the same.
+//! long, the oldest turns of the session are summed up, whole turns only, so that no call is parted from
+//! its output. What stands for them is an item of its own: every later request, also after a crash, sees the same.
 
 use std::sync::Arc;
 
 use entourage_types::{Digest, Item, ItemBody, Kind, Status};
 
-use super::{Result, Run, summarize::Wanted};
+use super::{Interrupt, Result, Run, summarize::Wanted};
 use crate::prompt::View;
 
 /// Bytes of a token, where nothing better is known.
 pub(crate) const BYTES: usize = 4;
+/// A request of so many bytes fits into any window.
+const FITS: usize = 8 * 1024;
 /// The most by which a model's tokens may be more than that says, in percent.
 const DENSEST: usize = 400;
 /// How much of the room the turns that stay may take at the most, in percent, so that the next digest
@@ -39,7 +41,9 @@ impl Run<'_> {
     /// Sees to it that the next request leaves room in the model's window for the answer, where it is known
     /// how large that is.
     pub(super) async fn make_room(&mut self) -> Result<()> {
-        let Some(window) = self.window().await else { return Ok(()) };
+        let weight = View::of(&self.items, &self.kind).weight();
+        let beside = self.system().await?.len() + self.offer.weight;
+        let Some(window) = self.window(weight + beside).await? else { return Ok(()) };
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -47,8 +51,6 @@ impl Run<'_> {
             reason = "a share of a window, in bytes"
         )]
         let share = (window as f64 * self.kind.context.compact_at) as usize * BYTES;
-        let weight = View::of(&self.items, &self.kind).weight();
-        let beside = self.system().await?.len() + self.offer.weight;
         // Far from full: the sections behind the conversation need not be weighed.
         if (weight + beside) * DENSEST / 100 + share / 4 <= share {
             return Ok(());
@@ -97,16 +99,23 @@ impl Run<'_> {
         Ok(Some(Digest { from: first.seq, text, max_chars: plan.max_chars, used }))
     }
 
-    /// The smallest known window of the models that may be asked, in tokens.
-    async fn window(&self) -> Option<usize> {
+    /// The smallest known window of the models that may be asked, in tokens. Servers are not asked about it
+    /// before a request of so many bytes.
+    async fn window(&self, bytes: usize) -> Result<Option<usize>> {
         let model = &self.house.inner.model;
         let mut smallest = None;
         for name in self.house.models_of(&self.kind) {
-            model.learn(name.as_deref()).await;
+            if bytes > FITS {
+                tokio::select! {
+                    biased;
+                    () = self.cut.cancelled() => return Err(Interrupt::Stopping),
+                    () = model.learn(name.as_deref()) => {}
+                }
+            }
             let window = model.profile(name.as_deref()).context_window;
             smallest = window.into_iter().chain(smallest).min();
         }
-        smallest.map(|window| window as usize)
+        Ok(smallest.map(|window| window as usize))
     }
 }
 
