@@ -69,10 +69,10 @@ fn a_new_file_of_settings_changes_nothing_and_each_default_in_it_can_be_taken() 
         let is_head = line.starts_with('[') && !line.contains("NAME") && !line.contains("[[");
         is_head || (line.contains(" = ") && !line.contains('…') && !line.starts_with(' '))
     };
-    // The tables with names of one's own have no place in this.
+    // The tables with names of one's own have no place in this, nor has the one that needs a path.
     let own: String = text
         .split("\n\n")
-        .filter(|table| !table.contains("NAME") && !table.contains("[["))
+        .filter(|table| !["NAME", "[[", "#[tools.files]"].iter().any(|own| table.contains(own)))
         .map(|table| table.lines().filter(taken).collect::<Vec<_>>())
         .filter(|lines| lines.iter().any(|line| line.contains(" = ")))
         .flatten()
