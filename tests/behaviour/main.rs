@@ -22,6 +22,7 @@ mod kill_loop;
 mod limits;
 mod one_at_a_time;
 mod orchestrator;
+mod outages;
 mod prefix;
 mod proofs;
 mod questions;

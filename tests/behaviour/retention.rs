@@ -1,18 +1,20 @@
 //! What is old is forgotten where the settings say so, and nothing else; numbers go on.
 
 use std::{
+    collections::HashSet,
     future::{Future, poll_fn},
     pin::pin,
+    sync::{Arc, Mutex},
     task::Poll,
     time::Duration,
 };
 
-use entourage_engine::{Error, NewAgent, Pruned, Retention, Signal};
-use entourage_llm::{Message, Script, ScriptedModel};
-use entourage_store::Page;
+use entourage_engine::{Error, NewAgent, Pruned, Retention, Signal, Speech};
+use entourage_llm::{Message as Said, Script, ScriptedModel};
+use entourage_store::{Commit, Page, Write};
 use entourage_testkit::{Fault, Faults, World};
 use entourage_tests::{first_tools, plain};
-use entourage_types::{Agent, Answer, Status};
+use entourage_types::{Agent, Answer, Author, Item, ItemBody, Message, Owner, RunId, Status};
 use serde_json::json;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -29,13 +31,13 @@ struct Trees {
 fn speaking() -> ScriptedModel {
     ScriptedModel::deciding(|request| {
         Some(Ok(match request.messages.last() {
-            Some(Message::User(text)) if text == "ask" => {
+            Some(Said::User(text)) if text == "ask" => {
                 Script::call("ask_user", json!({"question": "Which?"}))
             }
-            Some(Message::User(text)) if text == "tell" => {
+            Some(Said::User(text)) if text == "tell" => {
                 Script::call("send_message", json!({"recipient": "researcher", "message": "note"}))
             }
-            Some(Message::User(text)) if text == "note" => {
+            Some(Said::User(text)) if text == "note" => {
                 Script::call("create_note", json!({"title": "t", "content": "c"}))
             }
             _ => Script::text("So be it."),
@@ -122,6 +124,75 @@ async fn old_trees_at_rest_go_whole() {
     assert!(client.notes(Some(ended.id), Page::default()).await.unwrap().is_empty());
     assert_eq!(client.notes(Some(young.id), Page::default()).await.unwrap().len(), 1);
     assert_eq!(first(&world, &waits).await, 1);
+}
+
+/// A chat is found by its name: spoken in again after it was forgotten, it is a new one.
+#[tokio::test]
+async fn a_chat_that_was_forgotten_begins_anew() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let asked = Arc::clone(&seen);
+    let model = ScriptedModel::deciding(move |request| {
+        asked.lock().unwrap().push(request.messages.clone());
+        Some(Ok(Script::text("So be it.")))
+    });
+    let world = World::scripted(&model, first_tools()).await;
+    let house = world.house().clone();
+    let client = house.client(Owner::local());
+    let say = async |text: &str| {
+        let speech =
+            Speech { chat: "c".into(), to: "assistant".into(), text: text.into(), ..Speech::default() };
+        let spoken = client.speak(speech, None).await.unwrap();
+        world.ended(spoken.root).await
+    };
+    let before = say("The secret is red.").await;
+    world.clock().advance(DAY * 40);
+    assert_eq!(house.prune(&days(None, Some(30))).await.unwrap().trees, 1);
+    let after = say("What is the secret?").await;
+    assert_eq!(before.id, after.id, "the name is the same");
+    let items = client.items(after.id, 0, 100).await.unwrap();
+    assert_eq!(plain(&items), ["message: What is the secret?", "turn: So be it.[]"]);
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len(), 2);
+    assert!(!format!("{:?}", seen[1]).contains("red"), "{:?}", seen[1]);
+}
+
+/// Forgetting a tree of more agents than one commit forgets, cut off in the middle, leaves events that
+/// can be read, and the next time does the rest.
+#[tokio::test]
+async fn a_large_tree_that_was_forgotten_in_part_can_be_read() {
+    let world = World::scripted(&speaking(), first_tools()).await;
+    let root = world.client().create(NewAgent::default(), None).await.unwrap();
+    let (store, at) = (world.store(), root.created);
+    let children: Vec<Agent> = (0..40).map(|_| root.child("researcher", "", None, at)).collect();
+    let writes = children.iter().cloned().map(Write::NewAgent).collect();
+    store.commit(Commit { writes, ..Commit::new(at) }).await.unwrap();
+    // The last event of the tree is about an item of the first agent that goes.
+    let mut agent = store.claim(children[0].id, 0).await.unwrap().unwrap().agent;
+    let body = ItemBody::Message(Message::new(Author::User, "hello", None));
+    let item = Item { agent: agent.id, seq: 0, run: RunId::new(), session: agent.session, at, body };
+    (agent.items, agent.status) = (1, Status::Succeeded);
+    store
+        .commit(Commit::fenced(&agent, at).write(Write::Agent(agent.clone())).write(Write::Item(item)))
+        .await
+        .unwrap();
+    world.clock().advance(DAY * 40);
+    let (retention, mut parts) = (days(None, Some(30)), HashSet::new());
+    loop {
+        // One commit after the other fails.
+        let faults = Faults::at_any(2 + parts.len() as u64, Fault::DieBefore);
+        let done = world.beside_with(&faults).prune(&retention).await;
+        let left = world.client().tree(root.id).await.map_or(0, |tree| tree.len());
+        if left > 0 {
+            let events = world.client().events(root.id, None, 1_000).await.unwrap();
+            assert_eq!(events.last().map(|event| event.seq), Some(43), "the last one stays");
+            assert_eq!(world.audit().await, []);
+        }
+        parts.insert(left);
+        if done.is_ok() {
+            break;
+        }
+    }
+    assert!(parts.len() > 2 && parts.contains(&0), "{parts:?}");
 }
 
 /// Runs a future through so many polls, and drops it.

@@ -6,16 +6,60 @@ use std::{
     time::Duration,
 };
 
-use entourage_engine::UsageQuery;
+use entourage_engine::{NewAgent, UsageQuery};
 use entourage_llm::{Message, Price, Request, Script, ScriptedModel};
-use entourage_store::Page;
+use entourage_store::{Commit, Page, Write};
 use entourage_testkit::{Fault, Faults, World};
 use entourage_tests::{first_tools, one_kind, plain};
 use entourage_tools::{Effect, Outcome, Toolbox};
-use entourage_types::{AgentId, Item, ItemBody, Limits, Status, StopReason, Tally, Usage, UsageBy, UsageRow};
+use entourage_types::{
+    Agent, AgentId, Cost, Item, ItemBody, Limits, ModelUse, Run, RunId, Status, StopReason, Tally, Usage,
+    UsageBy, UsageRow,
+};
 use serde_json::json;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A chat of years has more runs than anybody reads at once.
+#[tokio::test]
+async fn what_a_tree_used_is_the_sum_over_all_its_runs() {
+    const RUNS: u64 = 10_001;
+    let world = World::scripted(&ScriptedModel::new([]), first_tools()).await;
+    let root = world.client().create(NewAgent::default(), None).await.unwrap();
+    let agent = world.store().claim(root.id, 0).await.unwrap().unwrap().agent;
+    let used = ModelUse { model: "m".into(), usage: Usage { input: 3, ..Usage::default() }, cost: None };
+    let run = |_| {
+        let mut run = ended_run(&agent);
+        run.charge(&used, root.created);
+        Write::Run(run)
+    };
+    let commit = Commit { writes: (0..RUNS).map(run).collect(), ..Commit::fenced(&agent, root.created) };
+    world.store().commit(commit).await.unwrap();
+    let found = world.client().tree_usage(root.id).await.unwrap();
+    assert_eq!((found.runs, found.total().calls, found.total().usage.input), (RUNS, RUNS, 3 * RUNS));
+    assert_eq!(world.client().tree_runs(root.id).await.unwrap().len() as u64, RUNS);
+}
+
+fn ended_run(agent: &Agent) -> Run {
+    Run {
+        id: RunId::new(),
+        agent: agent.id,
+        owner: agent.owner.clone(),
+        status: Status::Succeeded,
+        waiting_on: None,
+        stop_reason: Some(StopReason::Completed),
+        error: None,
+        kind_version: String::new(),
+        tasks: Vec::new(),
+        model_calls: 1,
+        worked_ms: 0,
+        usage: Usage::default(),
+        cost: Cost::default(),
+        spent: Vec::new(),
+        started: agent.created,
+        ended: Some(agent.created),
+    }
+}
 
 fn price() -> Price {
     Price { input: 3.0, output: 15.0, cached: Some(0.3), cache_written: None }

@@ -1,11 +1,7 @@
 //! Receivers outside the house are told of tasks and questions: everything, at least once, under one
 //! id, and nobody waits for them.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use entourage_engine::{Clock, Courier, Error, Receiver, ReceiverRecord, Retention, Undelivered};
@@ -26,31 +22,28 @@ enum Mood {
     Refuses,
     /// Takes the connection and never says anything.
     Hangs,
+    /// Says nothing until its mood is another.
+    Waits,
 }
 
 /// A courier to receivers in memory.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Letters {
-    moods: Arc<Mutex<BTreeMap<String, Mood>>>,
+    moods: Arc<watch::Sender<BTreeMap<String, Mood>>>,
     /// Receiver, id and occasion of each attempt that arrived.
     arrived: Arc<watch::Sender<Vec<(String, DeliveryId, Occasion)>>>,
     attempts: Arc<watch::Sender<u32>>,
-}
-
-impl Default for Letters {
-    fn default() -> Self {
-        let (arrived, attempts) = (watch::Sender::default(), watch::Sender::default());
-        Self { moods: Arc::default(), arrived: Arc::new(arrived), attempts: Arc::new(attempts) }
-    }
 }
 
 #[async_trait]
 impl Courier for Letters {
     async fn bring(&self, delivery: &Delivery) -> Result<(), Undelivered> {
         self.attempts.send_modify(|attempts| *attempts += 1);
-        let mood = self.moods.lock().unwrap().get(&delivery.receiver).copied().unwrap_or(Mood::Takes);
+        let of = |moods: &BTreeMap<String, Mood>| *moods.get(&delivery.receiver).unwrap_or(&Mood::Takes);
+        let mut moods = self.moods.subscribe();
+        let mood = of(&moods.wait_for(|moods| of(moods) != Mood::Waits).await.unwrap());
         match mood {
-            Mood::Hangs => std::future::pending().await,
+            Mood::Hangs | Mood::Waits => std::future::pending().await,
             Mood::Refuses => Err(Undelivered::because("answered 500")),
             Mood::Takes => {
                 let told = (delivery.receiver.clone(), delivery.id, delivery.occasion);
@@ -63,7 +56,9 @@ impl Courier for Letters {
 
 impl Letters {
     fn set(&self, receiver: &str, mood: Mood) {
-        self.moods.lock().unwrap().insert(receiver.into(), mood);
+        self.moods.send_modify(|moods| {
+            moods.insert(receiver.into(), mood);
+        });
     }
 
     /// Waits until so many different deliveries arrived at a receiver; returns what each told, in the
@@ -278,9 +273,10 @@ async fn what_failed_for_a_day_is_given_up_tried_anew_when_asked_and_forgotten_i
     assert_eq!((given_up.pending, given_up.given_up, given_up.next_attempt), (0, 1, None));
     assert_eq!(given_up.last_failure.unwrap().attempts, 33);
 
-    letters.set("ours", Mood::Takes);
+    letters.set("ours", Mood::Waits);
     let again = world.client().retry_receiver("ours").await.unwrap();
     assert_eq!((again.pending, again.given_up), (1, 0));
+    letters.set("ours", Mood::Takes);
     assert_eq!(letters.told("ours", 1).await, [Occasion::TaskCreated]);
     all_are(&world, DeliveryStatus::Delivered).await;
 

@@ -7,7 +7,6 @@ use tracing::Instrument;
 use crate::{
     Error, House, Result,
     live::Entered,
-    recent::joined,
     run::{Interrupt, Run, session},
 };
 
@@ -44,6 +43,8 @@ impl House {
     }
 
     async fn activate(&self, agent: AgentId, entered: &Entered) -> Result<()> {
+        // What could not be kept is not begun: a model would be asked, and paid, for nothing.
+        self.inner.store.ready().await?;
         let Some(claim) = self.claim(agent).await? else { return Ok(()) };
         let is_gone = claim.agent.status == Status::Cancelled;
         let at_rest = claim.run.is_none() && !self.session_is_over(&claim);
@@ -57,7 +58,8 @@ impl House {
         let named = run.named();
         let closed = run.go_on().instrument(named).await;
         if closed.is_ok() {
-            self.inner.recent.put(agent, run.into_committed());
+            let (agent, items) = run.into_committed();
+            self.inner.recent.put(&agent, items);
         }
         match closed {
             // Another activation has taken the agent; it does the rest.
@@ -98,12 +100,13 @@ impl House {
     /// Takes the agent, with the whole of its session.
     async fn claim(&self, agent: AgentId) -> Result<Option<Claim>> {
         let held = self.inner.recent.take(agent);
-        let from = held.last().map_or(0, |item| item.seq + 1);
-        let claim = self.inner.store.claim(agent, from).await?;
-        Ok(claim.map(|mut claim| {
-            claim.items = joined(&claim.agent, held, claim.items);
-            claim
-        }))
+        let Some(mut claim) = self.inner.store.claim(agent, held.end()).await? else { return Ok(None) };
+        if !held.is_of(&claim.agent) {
+            // It was forgotten and made anew: nothing of what was read before is its own.
+            return Ok(self.inner.store.claim(agent, 0).await?);
+        }
+        claim.items = held.joined(&claim.agent, claim.items);
+        Ok(Some(claim))
     }
 
     /// Nothing to read and nothing begun: no run is opened for it.
@@ -115,7 +118,7 @@ impl House {
         }
         match self.inner.store.commit(commit).await {
             Ok(_) => {
-                self.inner.recent.put(claim.agent.id, claim.items);
+                self.inner.recent.put(&claim.agent, claim.items);
                 Ok(())
             }
             Err(StoreError::Fenced { .. }) => Ok(()),

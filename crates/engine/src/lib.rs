@@ -42,7 +42,7 @@ pub use agencies::{Agency, Chart};
 pub use check::{Check, Checked, Side};
 pub use client::{
     Block, Client, Entry, FailedAttempt, FoundDamage, InUse, JobRecord, NewAgent, Posted, ReceiverRecord,
-    Role, RunBelow, Seen, Speech, Spoken, Telling,
+    Role, RunBelow, Seen, Speech, Spoken, Telling, TreeUsage,
 };
 pub use clock::{Clock, SystemClock};
 pub use error::Error;

@@ -1,11 +1,13 @@
 //! The transcripts of agents that worked lately, so that a next turn reads only what is new.
 //!
-//! Items never change, so what is held here is never wrong; it may be short, and the claim brings
-//! the rest. Losing it costs time and nothing else.
+//! Items never change, so what is held of an agent is never wrong; it may be short, and the claim
+//! brings the rest. An agent that was forgotten may be made anew under the same id, as a chat is under
+//! the same name: what is held is of the agent that was made at that moment and of no other. Losing it
+//! costs time and nothing else.
 
 use std::sync::{Mutex, PoisonError};
 
-use entourage_types::{Agent, AgentId, Item, ItemBody};
+use entourage_types::{Agent, AgentId, Item, ItemBody, Time};
 use lru::LruCache;
 
 /// How much is held, in bytes of text, roughly.
@@ -15,8 +17,38 @@ const ITEM: usize = 256;
 
 /// The sessions held, the longest unused going first.
 pub(crate) struct Recent {
-    held: Mutex<(LruCache<AgentId, Vec<Item>>, usize)>,
+    held: Mutex<(LruCache<AgentId, Held>, usize)>,
     room: usize,
+}
+
+/// The last items of an agent's transcript.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Held {
+    created: Option<Time>,
+    items: Vec<Item>,
+}
+
+impl Held {
+    /// The number of the first item that is not held.
+    pub(crate) fn end(&self) -> u64 {
+        self.items.last().map_or(0, |item| item.seq + 1)
+    }
+
+    /// Whether nothing is held of another agent that had this one's id before.
+    pub(crate) fn is_of(&self, agent: &Agent) -> bool {
+        self.created.is_none_or(|created| created == agent.created)
+    }
+
+    /// The session of the agent as it stands: what was held of it, and what was read behind that.
+    pub(crate) fn joined(self, agent: &Agent, read: Vec<Item>) -> Vec<Item> {
+        let mut items = self.items;
+        // Held items of an earlier session are at the beginning, all of them or none.
+        if items.first().is_some_and(|item| item.session != agent.session) {
+            items.retain(|item| item.session == agent.session);
+        }
+        items.extend(read);
+        items
+    }
 }
 
 impl Default for Recent {
@@ -31,40 +63,30 @@ impl Recent {
     }
 
     /// What is held of an agent's transcript, its last items; whoever takes it holds it now.
-    pub(crate) fn take(&self, agent: AgentId) -> Vec<Item> {
+    pub(crate) fn take(&self, agent: AgentId) -> Held {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let items = held.0.pop(&agent).unwrap_or_default();
-        held.1 -= weight(&items);
-        items
+        let taken = held.0.pop(&agent).unwrap_or_default();
+        held.1 -= weight(&taken.items);
+        taken
     }
 
     /// Holds an agent's session, all of which has been committed.
-    pub(crate) fn put(&self, agent: AgentId, items: Vec<Item>) {
+    pub(crate) fn put(&self, agent: &Agent, items: Vec<Item>) {
         let weight_of_these = weight(&items);
         if items.is_empty() || weight_of_these > self.room {
             return;
         }
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.1 += weight_of_these;
-        if let Some(before) = held.0.put(agent, items) {
-            held.1 -= weight(&before);
+        if let Some(before) = held.0.put(agent.id, Held { created: Some(agent.created), items }) {
+            held.1 -= weight(&before.items);
         }
         while held.1 > self.room
             && let Some((_, oldest)) = held.0.pop_lru()
         {
-            held.1 -= weight(&oldest);
+            held.1 -= weight(&oldest.items);
         }
     }
-}
-
-/// The session of an agent as it stands: what was held of it, and what was read behind that.
-pub(crate) fn joined(agent: &Agent, mut held: Vec<Item>, read: Vec<Item>) -> Vec<Item> {
-    // Held items of an earlier session are at the beginning, all of them or none.
-    if held.first().is_some_and(|item| item.session != agent.session) {
-        held.retain(|item| item.session == agent.session);
-    }
-    held.extend(read);
-    held
 }
 
 fn weight(items: &[Item]) -> usize {
@@ -88,8 +110,12 @@ mod tests {
 
     use super::*;
 
-    fn items(agent: AgentId, session: u32, from: u64, count: u64) -> Vec<Item> {
-        let (run, at) = (RunId::new(), Time::from_micros(0));
+    fn agent() -> Agent {
+        Agent::root(Owner::local(), "helper", "", Time::from_micros(1))
+    }
+
+    fn items(agent: &Agent, session: u32, from: u64, count: u64) -> Vec<Item> {
+        let (run, at, agent) = (RunId::new(), Time::from_micros(0), agent.id);
         let text = "x".repeat(100);
         let body = ItemBody::Message(Message::new(Author::User, text, None));
         (from..from + count).map(|seq| Item { agent, seq, run, session, at, body: body.clone() }).collect()
@@ -97,28 +123,39 @@ mod tests {
 
     #[test]
     fn the_longest_unused_goes_when_the_room_is_full() {
-        let [one, two, three] = [AgentId::new(), AgentId::new(), AgentId::new()];
-        let recent = Recent::new(weight(&items(one, 0, 0, 10)) * 2);
-        recent.put(one, items(one, 0, 0, 10));
-        recent.put(two, items(two, 0, 0, 10));
-        let held = recent.take(one);
-        assert_eq!(held.len(), 10);
-        recent.put(one, held);
-        recent.put(three, items(three, 0, 0, 10));
-        assert_eq!(recent.take(two), [], "it was unused for longest");
-        assert_eq!((recent.take(one).len(), recent.take(three).len()), (10, 10));
+        let [one, two, three] = [agent(), agent(), agent()];
+        let recent = Recent::new(weight(&items(&one, 0, 0, 10)) * 2);
+        recent.put(&one, items(&one, 0, 0, 10));
+        recent.put(&two, items(&two, 0, 0, 10));
+        let held = recent.take(one.id);
+        assert_eq!(held.end(), 10);
+        recent.put(&one, held.items);
+        recent.put(&three, items(&three, 0, 0, 10));
+        assert_eq!(recent.take(two.id), Held::default(), "it was unused for longest");
+        assert_eq!((recent.take(one.id).end(), recent.take(three.id).end()), (10, 10));
         assert_eq!(recent.held.lock().unwrap().1, 0);
-        recent.put(one, items(one, 0, 0, 100));
-        assert_eq!(recent.take(one), [], "what does not fit is not held");
+        recent.put(&one, items(&one, 0, 0, 100));
+        assert_eq!(recent.take(one.id), Held::default(), "what does not fit is not held");
     }
 
     #[test]
     fn what_is_held_and_what_is_read_make_the_session() {
-        let agent = Agent::root(Owner::local(), "helper", "", Time::from_micros(0));
-        let all = items(agent.id, agent.session, 0, 5);
-        assert_eq!(joined(&agent, all[..3].to_vec(), all[3..].to_vec()), all);
-        let agent = Agent { session: agent.session + 1, ..agent };
-        let later = items(agent.id, agent.session, 5, 2);
-        assert_eq!(joined(&agent, all, later.clone()), later);
+        let agent = agent();
+        let all = items(&agent, agent.session, 0, 5);
+        let held = |items: &[Item]| Held { created: Some(agent.created), items: items.to_vec() };
+        assert_eq!(held(&all[..3]).joined(&agent, all[3..].to_vec()), all);
+        let later_on = Agent { session: agent.session + 1, ..agent.clone() };
+        let later = items(&agent, later_on.session, 5, 2);
+        assert_eq!(held(&all).joined(&later_on, later.clone()), later);
+    }
+
+    #[test]
+    fn what_is_held_is_of_the_agent_that_was_made_then() {
+        let (agent, recent) = (agent(), Recent::default());
+        recent.put(&agent, items(&agent, 0, 0, 3));
+        let held = recent.take(agent.id);
+        let anew = Agent { created: Time::from_micros(2), ..agent.clone() };
+        assert!(held.is_of(&agent) && !held.is_of(&anew));
+        assert!(recent.take(agent.id).is_of(&anew), "nothing is held of anybody");
     }
 }

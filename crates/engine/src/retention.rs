@@ -16,8 +16,6 @@ const EVENTS: u64 = 500;
 const RECORDS: u32 = 500;
 /// Agents that one commit forgets: a tree of no more goes at once.
 const AGENTS: usize = 16;
-/// The most agents that one tree is read with.
-const WHOLE_TREE: u32 = 10_000;
 
 /// How long things are kept; for ever unless given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -124,7 +122,7 @@ impl House {
         if root.updated >= before {
             return Ok(false);
         }
-        let page = Page { limit: WHOLE_TREE, ..Page::default() };
+        let page = Page::all();
         let query = AgentQuery { root: Some(root.id), page, ..AgentQuery::default() };
         let mut agents = self.store().agents(&Scope::House, query).await?;
         // The root is the last of them: with it go the events and all records of the tree.

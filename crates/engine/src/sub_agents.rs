@@ -14,8 +14,6 @@ use crate::run::is_below;
 const SEEN: usize = 20;
 /// How many of the latest tasks are looked through for them.
 const TASKS: u32 = 100;
-/// How many agents and open questions a tree has at most.
-const TREE: u32 = 1_000;
 
 /// An agent as its maker sees it.
 #[derive(Debug)]
@@ -41,14 +39,13 @@ pub(crate) async fn of(
     if tasks.is_empty() {
         return Ok(Vec::new());
     }
-    let page = || Page { limit: TREE, ..Page::default() };
     let status = Some(QuestionStatus::Open.as_str().to_owned());
     let query =
-        EntityQuery { root: Some(root), status, page: page(), ..EntityQuery::of(EntityKind::Question) };
+        EntityQuery { root: Some(root), status, page: Page::all(), ..EntityQuery::of(EntityKind::Question) };
     let open = records::<Question>(store, &scope, query).await?;
     // Who asks stands right below, or somewhere in the tree.
     let is_near = |question: &Question| tasks.iter().any(|task| task.to == question.agent);
-    let query = AgentQuery { root: Some(root), page: page(), ..AgentQuery::default() };
+    let query = AgentQuery { root: Some(root), page: Page::all(), ..AgentQuery::default() };
     let tree = if open.iter().all(is_near) { Vec::new() } else { store.agents(&scope, query).await? };
     let (mut seen, mut known) = (HashSet::new(), Vec::new());
     for task in tasks {

@@ -90,6 +90,10 @@ impl Store for Broken {
         self.fail()
     }
 
+    async fn ready(&self) -> Result<()> {
+        self.fail()
+    }
+
     fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
         broadcast::Sender::new(1).subscribe()
     }

@@ -3,14 +3,18 @@
 use std::{
     cell::RefCell,
     io::{self, Write},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
+use async_trait::async_trait;
 use entourage_engine::House;
 use entourage_llm::{Connection, Gated, Price, Script, ScriptedModel};
 use entourage_server::Settings;
-use entourage_store::Error;
+use entourage_store::{Between, Commit, Committed, Error, MemoryStore, Store, Through};
 use entourage_store_sqlite::SqliteStore;
 use reqwest::Method;
 use serde_json::json;
@@ -128,6 +132,42 @@ async fn a_full_disk_is_named_and_a_house_on_it_is_not_ready() {
     assert!(answer.headers.contains_key("retry-after"));
     site.get("/readyz").await.problem(503, "disk-full");
     assert_eq!(site.get("/healthz").await.status, 204);
+}
+
+/// A database that another program holds, as long as it does.
+struct Held(Arc<AtomicBool>);
+
+impl Held {
+    fn check(&self) -> Result<(), Error> {
+        let (cause, detail) = ("another program holds it", "database is locked in /var/secret".to_owned());
+        if self.0.load(Ordering::SeqCst) { Err(Error::Unavailable { cause, detail }) } else { Ok(()) }
+    }
+}
+
+#[async_trait]
+impl Between for Held {
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed, Error> {
+        self.check()?;
+        store.commit(commit).await
+    }
+
+    async fn ready(&self, store: &Arc<dyn Store>) -> Result<(), Error> {
+        self.check()?;
+        store.ready().await
+    }
+}
+
+#[tokio::test]
+async fn a_house_whose_commits_fail_is_not_ready_and_says_why_until_they_succeed() {
+    let held = Arc::new(AtomicBool::new(true));
+    let store = Through::new(Arc::new(MemoryStore::default()), Held(Arc::clone(&held)));
+    let site = Site::over(Arc::new(store), Settings::default()).await;
+    assert_eq!(site.get("/v1/agents").await.status, 200, "it can be read");
+    let problem = site.get("/readyz").await.problem(503, "store-unavailable");
+    assert!(problem.detail.contains("another program holds it"), "{}", problem.detail);
+    assert!(!problem.detail.contains("secret"), "{}", problem.detail);
+    held.store(false, Ordering::SeqCst);
+    assert_eq!(site.get("/readyz").await.status, 204);
 }
 
 #[tokio::test]

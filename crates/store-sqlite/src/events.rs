@@ -8,7 +8,7 @@ use crate::{
     fault::Result,
     items,
     known::Known,
-    rows::{count, int, json, time, word},
+    rows::{count, int, json, time, word, word_if_any},
     select::Select,
 };
 
@@ -42,7 +42,10 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Event> {
     let body = match row.get::<_, Option<i64>>(4)? {
         Some(_) => {
             let item_seq = count(row, 4)?;
-            EventBody::Item { item_seq, item: Some(items::read_of(agent, item_seq, word(row, 6)?, row, 7)?) }
+            // The transcript may be forgotten while the tree's last event still names it.
+            let run = word_if_any(row, 6)?;
+            let item = run.map(|run| items::read_of(agent, item_seq, run, row, 7)).transpose()?;
+            EventBody::Item { item_seq, item }
         }
         None => json(row, 5)?,
     };

@@ -45,14 +45,24 @@ impl From<Fault> for Error {
         };
         match (&error, error.sqlite_error_code()) {
             (_, Some(ErrorCode::DiskFull)) => Self::DiskFull(error.to_string()),
+            (_, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) => unavailable(
+                "another program holds it, such as a `sqlite3` with an open transaction: end that",
+                &error,
+            ),
+            (_, Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied)) => {
+                unavailable("it is read-only: make the file, its directory and its disk writable", &error)
+            }
+            (
+                _,
+                Some(
+                    ErrorCode::SystemIoFailure
+                    | ErrorCode::CannotOpen
+                    | ErrorCode::FileLockingProtocolFailed
+                    | ErrorCode::OutOfMemory,
+                ),
+            ) => unavailable("the disk or the system refuses: look at the machine", &error),
             (_, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) => {
                 Self::Database(format!("{error}. {DAMAGED}"))
-            }
-            (_, Some(ErrorCode::ReadOnly)) => {
-                Self::Database(format!("{error}. Make the database and its directory writable"))
-            }
-            (_, Some(ErrorCode::SystemIoFailure)) => {
-                Self::Database(format!("{error}. The disk refuses; nothing of this commit was kept"))
             }
             (
                 rusqlite::Error::FromSqlConversionFailure(..)
@@ -63,4 +73,8 @@ impl From<Fault> for Error {
             _ => Self::Database(error.to_string()),
         }
     }
+}
+
+fn unavailable(cause: &'static str, error: &rusqlite::Error) -> Error {
+    Error::Unavailable { cause, detail: error.to_string() }
 }

@@ -59,6 +59,8 @@ pub(crate) struct Job {
 pub(crate) enum Work {
     Commit(Commit),
     Claim(AgentId),
+    /// Whether commits can be written.
+    Probe,
 }
 
 /// What a job came to: a commit fills in all but the last, a claim the last.
@@ -76,15 +78,30 @@ pub(crate) struct Desk {
     known: Known,
     /// Groups settled so far.
     groups: u64,
+    /// Whether the last transaction failed for the database's own sake.
+    failing: bool,
 }
+
+/// What a probe writes, in bytes: about as much as a commit of a long answer.
+const PROBE: u32 = 64 << 10;
 
 impl Desk {
     pub(crate) fn new(connection: Connection) -> Self {
-        Self { connection, known: Known::new(), groups: 0 }
+        Self { connection, known: Known::new(), groups: 0, failing: false }
+    }
+
+    /// Whether the last transaction failed for the database's own sake, and not for what was asked.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.failing
+    }
+
+    #[cfg(test)]
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
     }
 
     /// Settles a group in one transaction. Should that fail, each job gets one of its own: the
-    /// failure of one is not the others'.
+    /// failure of one is not the others'. Where nothing can be written at all, none is tried again.
     pub(crate) fn settle(&mut self, group: Vec<Job>, hints: &Hints) {
         match self.together(&group) {
             Ok(outcomes) => {
@@ -92,15 +109,20 @@ impl Desk {
                     answer(job, outcome, hints);
                 }
             }
-            Err(fault) => match <[Job; 1]>::try_from(group) {
-                Ok([job]) => answer(job, Err(fault.into()), hints),
-                Err(group) => group.into_iter().for_each(|job| self.settle(vec![job], hints)),
-            },
+            Err(fault) => {
+                let error = Error::from(fault);
+                self.failing |= error.is_outage();
+                if group.len() == 1 || matches!(error, Error::Unavailable { .. }) {
+                    group.into_iter().for_each(|job| answer(job, Err(error.clone()), hints));
+                } else {
+                    group.into_iter().for_each(|job| self.settle(vec![job], hints));
+                }
+            }
         }
     }
 
     fn together(&mut self, group: &[Job]) -> Result<Vec<Told<Done>>> {
-        let writes = group.iter().any(|job| matches!(job.work, Work::Commit(_)));
+        let writes = group.iter().any(|job| !matches!(job.work, Work::Claim(_)));
         if writes {
             self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         }
@@ -112,13 +134,18 @@ impl Desk {
             self.connection.prepare_cached("COMMIT")?.execute([])?;
             Ok(outcomes)
         });
-        // Some failures (a full disk) roll back by themselves, others leave that to us.
-        if durable.is_err() && !self.connection.is_autocommit() {
-            self.connection.prepare_cached("ROLLBACK")?.execute([])?;
-        }
         match &durable {
-            Ok(outcomes) => self.epochs_stand(group, outcomes),
-            Err(_) => self.known.undone(),
+            Ok(outcomes) => {
+                self.failing = false;
+                self.epochs_stand(group, outcomes);
+            }
+            Err(_) => {
+                self.known.undone();
+                // Some failures (a full disk) roll back by themselves, others leave that to us.
+                if !self.connection.is_autocommit() {
+                    self.connection.prepare_cached("ROLLBACK")?.execute([])?;
+                }
+            }
         }
         durable
     }
@@ -131,6 +158,16 @@ impl Desk {
             Work::Claim(agent) => {
                 let claimed = known.claim(connection, *agent)?;
                 Ok(Ok(Done { claimed, ..Done::default() }))
+            }
+            Work::Probe => {
+                // Written before the row of the last probe goes, so that it takes room of its own.
+                connection
+                    .prepare_cached("INSERT INTO probe (filler) VALUES (zeroblob(?1))")?
+                    .execute([PROBE])?;
+                connection
+                    .prepare_cached("DELETE FROM probe WHERE n < ?1")?
+                    .execute([connection.last_insert_rowid()])?;
+                Ok(Ok(Done::default()))
             }
             Work::Commit(commit) => match check::commit(connection, known, commit) {
                 Ok(writer) => Ok(Ok(apply::commit(connection, known, commit, writer.as_ref())?)),

@@ -29,13 +29,15 @@ mod readers;
 mod rows;
 mod runs;
 mod select;
+#[cfg(test)]
+mod trouble;
 mod usage;
 mod writer;
 
 use std::{
     path::Path,
     sync::{Arc, atomic::AtomicU64},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use async_trait::async_trait;
@@ -55,7 +57,7 @@ use tokio::sync::broadcast;
 pub use copy::{Copied, copy};
 pub use health::damage;
 
-use crate::{group::Hints, lock::Lock, readers::Readers, writer::Writer};
+use crate::{fault::Fault, group::Hints, lock::Lock, readers::Readers, writer::Writer};
 
 /// Hints kept for a subscriber that is busy; one that falls further behind reads the facts again.
 const HINTS: usize = 1024;
@@ -65,6 +67,9 @@ const NEAR: usize = 4;
 
 /// A claim that reads no more items than these is short.
 const FEW_ITEMS: u64 = 200;
+
+/// People look at a live database with `sqlite3`: what they hold is waited for.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The version of a database that this program works with.
 pub const VERSION: u32 = migrate::LATEST;
@@ -86,6 +91,8 @@ pub struct Settings {
     pub durability: Durability,
     /// How many threads read what may be long, each with a connection of its own; at least one.
     pub readers: usize,
+    /// How long a commit waits for another program that writes to the file.
+    pub patience: Duration,
     /// Whether a database of an older version is brought to this program's; otherwise it is refused.
     pub migrate: bool,
     /// Where every statement that begins is counted, for measurements; nothing is counted without.
@@ -94,7 +101,8 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { durability: Durability::Full, readers: 4, migrate: true, statements: None }
+        let (durability, patience) = (Durability::Full, PATIENCE);
+        Self { durability, readers: 4, patience, migrate: true, statements: None }
     }
 }
 
@@ -165,6 +173,7 @@ impl SqliteStore {
             lock::private(path).map_err(|error| unusable(error, "it cannot be made"))?;
         }
         let mut writer = open::writer(path, durability, settings.migrate)?;
+        writer.busy_timeout(settings.patience).map_err(Fault::from)?;
         let connections = |count| (0..count).map(|_| open::reader(path)).collect::<Result<Vec<_>>>();
         let (mut near, mut far) = (connections(NEAR)?, connections(settings.readers.max(1))?);
         if let Some(count) = &settings.statements {
@@ -295,6 +304,10 @@ impl Store for SqliteStore {
         let committed = self.writer.commit(commit).await;
         histogram!(measure::COMMIT).record(began.elapsed());
         committed
+    }
+
+    async fn ready(&self) -> Result<()> {
+        self.writer.ready().await
     }
 
     fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {

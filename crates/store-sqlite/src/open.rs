@@ -102,8 +102,7 @@ pub(crate) fn reader(path: &Path) -> Result<Connection> {
 fn connect(path: &Path, access: OpenFlags) -> Result<Connection> {
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(|error| unusable(path, error))?;
-    // People look at a live database with `sqlite3`: what they hold is waited for.
-    connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(Fault::from)?;
+    connection.busy_timeout(crate::PATIENCE).map_err(Fault::from)?;
     // Plans do not depend on bound values here; with partial indexes SQLite would otherwise prepare
     // statements anew for each value.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(Fault::from)?;

@@ -34,6 +34,8 @@ struct Shared {
     waiting: Mutex<Vec<Job>>,
     desk: Mutex<Option<Desk>>,
     hints: Hints,
+    /// That the last group failed for the database's own sake.
+    failing: AtomicBool,
     /// That the log is long enough to be merged.
     long: AtomicBool,
     closing: AtomicBool,
@@ -51,6 +53,7 @@ impl Writer {
             waiting: Mutex::default(),
             desk: Mutex::new(Some(Desk::new(connection))),
             hints,
+            failing: AtomicBool::new(false),
             long: AtomicBool::new(false),
             closing: AtomicBool::new(false),
         });
@@ -67,6 +70,23 @@ impl Writer {
     /// The agent with its epoch raised.
     pub(crate) async fn claim(&self, agent: AgentId) -> Told<Option<Agent>> {
         Ok(self.ask(Work::Claim(agent)).await?.claimed)
+    }
+
+    /// Whether a commit could be written: where the last one failed for the database's own sake, the
+    /// disk is tried.
+    pub(crate) async fn ready(&self) -> Told<()> {
+        if self.shared.failing.load(Ordering::Relaxed) {
+            self.ask(Work::Probe).await?;
+        }
+        Ok(())
+    }
+
+    /// Does something to the connection that writes.
+    #[cfg(test)]
+    pub(crate) fn on_connection(&self, act: impl FnOnce(&Connection)) {
+        if let Some(desk) = &*locked(&self.shared.desk) {
+            act(desk.connection());
+        }
     }
 
     async fn ask(&self, work: Work) -> Told<Done> {
@@ -168,6 +188,7 @@ impl Shared {
                 return;
             }
             desk.settle(group, &self.hints);
+            self.failing.store(desk.is_failing(), Ordering::Relaxed);
             if desk.is_log_long() {
                 self.long.store(true, Ordering::Relaxed);
             }

@@ -47,6 +47,11 @@ pub trait Between: Send + Sync + 'static {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
         store.commit(commit).await
     }
+
+    /// Whether commits can be made.
+    async fn ready(&self, store: &Arc<dyn Store>) -> Result<()> {
+        store.ready().await
+    }
 }
 
 /// A store with somebody between it and its house.
@@ -149,6 +154,11 @@ impl<B: Between> Store for Through<B> {
     async fn commit(&self, commit: Commit) -> Result<Committed> {
         self.between.pass().await?;
         self.between.commit(&self.store, commit).await
+    }
+
+    async fn ready(&self) -> Result<()> {
+        self.between.pass().await?;
+        self.between.ready(&self.store).await
     }
 
     fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {

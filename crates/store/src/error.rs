@@ -3,7 +3,7 @@
 use entourage_types::{AgentId, EntityKind, Wakeup};
 
 /// What can go wrong in a store.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Another activation has taken the agent since; stop quietly.
@@ -63,6 +63,14 @@ pub enum Error {
     /// The disk is full; nothing was written.
     #[error("the disk is full: {0}. Free some space; nothing was lost, work goes on from where it stood")]
     DiskFull(String),
+    /// The database cannot be used for the time being, whatever is asked of it; nothing was written.
+    #[error("the database cannot be used now: {cause} ({detail}). Nothing was lost, work goes on by itself")]
+    Unavailable {
+        /// What keeps it from being used, and what to do; names no path.
+        cause: &'static str,
+        /// What the database itself says.
+        detail: String,
+    },
     /// Another process has the database open.
     #[error("{path} is in use by another process{holder}. Stop it, or name another --data directory")]
     InUse {
@@ -92,6 +100,13 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the store itself is at fault for now, and not the request: waiting helps, and so does a
+    /// person who makes room or lets go of the file.
+    #[must_use]
+    pub fn is_outage(&self) -> bool {
+        matches!(self, Self::DiskFull(_) | Self::Unavailable { .. })
+    }
+
     /// A wake-up that is only its agent's to serve.
     #[must_use]
     pub fn has_its_agent(wakeup: &Wakeup) -> Self {

@@ -98,6 +98,10 @@ pub trait Store: Send + Sync + 'static {
     /// have been sent. On an error nothing changed.
     async fn commit(&self, commit: Commit) -> Result<Committed>;
 
+    /// Whether commits can be made durable now. Changes nothing. A store whose last commit failed for
+    /// its own sake tries the disk anew; otherwise this costs next to nothing.
+    async fn ready(&self) -> Result<()>;
+
     /// A hint after each commit that told something: the events. A subscriber that lags loses
     /// hints, never facts: it reads `events` again.
     fn changed(&self) -> broadcast::Receiver<Arc<Changed>>;

@@ -22,6 +22,14 @@ impl Default for Page {
     }
 }
 
+impl Page {
+    /// Every row there is, oldest first: for what is bounded by itself, as a tree is.
+    #[must_use]
+    pub fn all() -> Self {
+        Self { limit: u32::MAX, ..Self::default() }
+    }
+}
+
 /// Which agents.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentQuery {

@@ -1,6 +1,6 @@
 //! What a world is put together from.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use entourage_engine::{Check, Courier, Kinds, Outbox, Receiver, ThreadKeeper, Tracer, dispatch::Settings};
 use entourage_llm::Model;
@@ -30,6 +30,7 @@ pub struct WorldBuilder {
     courier: Option<Arc<dyn Courier>>,
     keeper: Option<Arc<dyn ThreadKeeper>>,
     witness: Witness,
+    patience: Option<Duration>,
     over: Option<Over>,
 }
 
@@ -53,6 +54,7 @@ impl WorldBuilder {
             courier: None,
             keeper: None,
             witness: Witness::default(),
+            patience: None,
             over: None,
         }
     }
@@ -130,6 +132,13 @@ impl WorldBuilder {
         self
     }
 
+    /// How long a commit waits for another program that holds the database file; as long as usual
+    /// unless given.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = Some(patience);
+        self
+    }
+
     /// How many workers advance agents, each unaware of the others, as different processes are.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers;
@@ -150,7 +159,9 @@ impl WorldBuilder {
             (Arc::new(MemoryStore::default()), None)
         } else {
             let directory = must(tempfile::tempdir(), "a temporary directory");
-            let settings = StoreSettings { durability: Durability::Normal, ..StoreSettings::default() };
+            let usual = StoreSettings::default();
+            let patience = self.patience.unwrap_or(usual.patience);
+            let settings = StoreSettings { durability: Durability::Normal, patience, ..usual };
             let path = directory.path().join(DATABASE);
             (Arc::new(must(SqliteStore::open(&path, settings), "a database")), Some(directory))
         };

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use entourage_store::{Claim, Commit, Committed, Error, Result, Store};
 use entourage_tools::Effect;
 use entourage_types::{AgentId, CallId, Owner, Scope};
-use tokio::sync::watch;
+use tokio::sync::{OwnedMutexGuard, watch};
 
 use crate::Between;
 
@@ -84,19 +84,28 @@ impl Witness {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the store and takes down what came of it, also when who wanted to know is gone by then:
-    /// a store finishes what it has begun.
+    /// Waits until everything that the store has been asked is on record here, and keeps anything
+    /// else from being asked until the guard is dropped. Without it a reader of the store may see a
+    /// commit that is not among the facts yet.
+    pub(crate) async fn still(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.order).lock_owned().await
+    }
+
+    /// Asks the store and records what came of it, also when the caller is gone by then: a store
+    /// finishes what it has begun.
     async fn ask<T: Send + 'static>(
         &self,
         answer: impl Future<Output = Result<T>> + Send + 'static,
         fact: impl FnOnce(&T) -> Option<Fact> + Send + 'static,
     ) -> Result<T> {
+        // Taken before the task is spawned: whoever comes after this call comes after its commit.
+        let in_order = self.still().await;
         let own = self.clone();
         let asked = tokio::spawn(async move {
-            let _in_order = own.order.lock().await;
-            let answer = answer.await?;
-            fact(&answer).into_iter().for_each(|fact| own.saw(fact));
-            Ok(answer)
+            let answer = answer.await;
+            answer.as_ref().ok().and_then(fact).into_iter().for_each(|fact| own.saw(fact));
+            drop(in_order);
+            answer
         });
         asked.await.unwrap_or(Err(Error::Closed))
     }
@@ -122,5 +131,103 @@ impl Between for Witness {
         let store = Arc::clone(store);
         let kept = Arc::new(commit.clone());
         self.ask(async move { store.commit(commit).await }, move |_| Some(Fact::Committed(kept))).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use entourage_store::{MemoryStore, Through, Write};
+    use entourage_types::{
+        Action, Agent, Author, Intervention, InterventionId, InterventionStatus, Post, PostBody, PostId,
+        Time, WakeupId,
+    };
+    use futures::poll;
+    use tokio::sync::Semaphore;
+
+    use super::*;
+    use crate::audit;
+
+    /// A store whose commits are there before their authors hear of it, once it is told to be slow.
+    #[derive(Clone, Default)]
+    struct Slow {
+        is_slow: Arc<AtomicBool>,
+        gates: Arc<Gates>,
+    }
+
+    struct Gates {
+        written: Semaphore,
+        answered: Semaphore,
+    }
+
+    impl Default for Gates {
+        fn default() -> Self {
+            Self { written: Semaphore::new(0), answered: Semaphore::new(0) }
+        }
+    }
+
+    #[async_trait]
+    impl Between for Slow {
+        async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
+            let committed = store.commit(commit).await;
+            if self.is_slow.load(Ordering::SeqCst) {
+                self.gates.written.add_permits(1);
+                let _ = self.gates.answered.acquire().await;
+            }
+            committed
+        }
+    }
+
+    /// An agent's stop as a person asks for it.
+    fn stop(agent: &Agent, at: Time) -> (Intervention, Post) {
+        let (action, of) = (Action::Stop, None);
+        let intervention = Intervention {
+            id: InterventionId::new(),
+            owner: agent.owner.clone(),
+            root: agent.root,
+            agent: agent.id,
+            by: Author::User,
+            action,
+            text: None,
+            of,
+            status: InterventionStatus::Pending,
+            created: at,
+            updated: at,
+        };
+        let body = PostBody::Intervention { id: intervention.id, action, text: None, of };
+        (intervention, Post { id: PostId::new(), agent: agent.id, at, wakeup: WakeupId::new(), body })
+    }
+
+    #[tokio::test]
+    async fn an_audit_waits_for_the_record_of_a_commit_that_the_store_shows_already() {
+        let (slow, witness, at) = (Slow::default(), Witness::default(), Time::from_micros(1));
+        let below: Arc<dyn Store> = Arc::new(Through::new(Arc::new(MemoryStore::default()), slow.clone()));
+        let store: Arc<dyn Store> = Arc::new(Through::new(below, witness.clone()));
+        let agent = Agent::root(Owner::local(), "helper", "", at);
+        store.commit(Commit::new(at).write(Write::NewAgent(agent.clone()))).await.unwrap();
+        let (pending, post) = stop(&agent, at);
+        let mut posted = Commit::new(at).write(Write::Intervention(pending.clone()));
+        posted.post(post.clone(), &agent.owner);
+        store.commit(posted).await.unwrap();
+        let agent = store.claim(agent.id, 0).await.unwrap().unwrap().agent;
+
+        slow.is_slow.store(true, Ordering::SeqCst);
+        let applied = Intervention { status: InterventionStatus::Applied, ..pending };
+        let read = Commit::fenced(&agent, at)
+            .write(Write::Read(post.id))
+            .write(Write::Intervention(applied))
+            .write(Write::Woken(post.wakeup));
+        let reading = tokio::spawn({
+            let store = Arc::clone(&store);
+            async move { store.commit(read).await }
+        });
+        slow.gates.written.acquire().await.unwrap().forget();
+        assert_eq!(store.inbox(agent.id).await.unwrap(), [], "the store shows that it was read");
+        let mut audited = Box::pin(audit(&*store, Some(&witness)));
+        assert!(poll!(&mut audited).is_pending());
+        slow.gates.answered.add_permits(1);
+        assert_eq!(audited.await.unwrap(), []);
+        reading.await.unwrap().unwrap();
     }
 }

@@ -254,7 +254,7 @@ impl World {
         workers.abort_all();
         while workers.join_next().await.is_some() {}
         // A process writes nothing once it is dead: what it has handed to the store is there by now, and
-        // what nobody waits for any more goes with the next commit.
+        // what nobody waits for any more comes before the next commit, which the witness keeps in order.
         last.settled().await;
         must(store.commit(Commit::new(clock.now())).await, "the store answers");
         live(store, clock, builder, faults, witness)

@@ -36,6 +36,7 @@ pub use operate::{FoundDamage, JobRecord};
 pub use send::Posted;
 pub use speak::{Speech, Spoken};
 pub use transcript::{Entry, Role, Telling};
+pub use usage::TreeUsage;
 pub use webhooks::{FailedAttempt, ReceiverRecord};
 
 pub(crate) use answer::closing;

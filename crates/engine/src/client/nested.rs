@@ -21,8 +21,6 @@ pub struct RunBelow {
     pub items: Vec<Item>,
 }
 
-/// More than one run can have given to others at once.
-const TASKS: u32 = 10_000;
 /// How far back the run is looked for that is at work on a task.
 const RUNS: u32 = 20;
 
@@ -73,7 +71,7 @@ impl Client {
             return Ok(tasks);
         }
         let calls: HashSet<CallId> = items.iter().flat_map(calls_of).collect();
-        let page = Page { limit: TASKS, ..Page::default() };
+        let page = Page::all();
         let status = Some(Status::Queued.as_str().to_owned());
         let query =
             EntityQuery { parent: Some(run.agent), status, page, ..EntityQuery::of(EntityKind::Task) };

@@ -9,9 +9,6 @@ use entourage_types::{
 use super::Client;
 use crate::{Error, Result, Watch};
 
-/// The most agents that one tree is read with; the limits of a tree are far below.
-const WHOLE_TREE: u32 = 10_000;
-
 impl Client {
     /// One agent.
     ///
@@ -46,8 +43,7 @@ impl Client {
     /// [`Error::NotFound`].
     pub async fn tree(&self, id: AgentId) -> Result<Vec<Agent>> {
         let root = self.agent(id).await?.root;
-        let page = Page { limit: WHOLE_TREE, ..Page::default() };
-        let query = AgentQuery { root: Some(root), page, ..AgentQuery::default() };
+        let query = AgentQuery { root: Some(root), page: Page::all(), ..AgentQuery::default() };
         Ok(self.house.store().agents(&self.scope, query).await?)
     }
 
@@ -78,17 +74,13 @@ impl Client {
         Ok(self.house.store().runs(&self.scope, query).await?)
     }
 
-    /// All runs of a tree, to add up what it used.
+    /// All runs of a tree.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn tree_runs(&self, root: AgentId) -> Result<Vec<Run>> {
-        let page = Page { limit: WHOLE_TREE, ..Page::default() };
-        Ok(self
-            .house
-            .store()
-            .runs(&self.scope, RunQuery { root: Some(root), page, ..RunQuery::default() })
-            .await?)
+        let query = RunQuery { root: Some(root), page: Page::all(), ..RunQuery::default() };
+        Ok(self.house.store().runs(&self.scope, query).await?)
     }
 
     /// One run.

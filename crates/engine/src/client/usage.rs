@@ -1,7 +1,9 @@
 //! What was used, added up.
 
-use entourage_store::UsageQuery;
-use entourage_types::UsageRow;
+use std::collections::HashMap;
+
+use entourage_store::{RunQuery, UsageQuery};
+use entourage_types::{AgentId, Tally, UsageBy, UsageRow};
 
 use super::Client;
 use crate::{Error, Result};
@@ -9,7 +11,38 @@ use crate::{Error, Result};
 /// The most sums that one answer holds.
 const MOST: usize = 10_000;
 
+/// What a tree used.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TreeUsage {
+    /// How many runs it has.
+    pub runs: u64,
+    /// What the runs of each agent used, of those that used something.
+    pub by_agent: HashMap<AgentId, Tally>,
+}
+
+impl TreeUsage {
+    /// What all of it used together.
+    #[must_use]
+    pub fn total(&self) -> Tally {
+        self.by_agent.values().copied().sum()
+    }
+}
+
 impl Client {
+    /// What a tree used, however many runs it has.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn tree_usage(&self, root: AgentId) -> Result<TreeUsage> {
+        let store = self.house.store();
+        let query = UsageQuery { root: Some(root), by: vec![UsageBy::Agent], ..UsageQuery::default() };
+        let sums = store.usage(&self.scope, query).await?;
+        let by_agent = sums.into_iter().filter_map(|row| Some((row.agent?, row.tally))).collect();
+        let query = RunQuery { root: Some(root), ..RunQuery::default() };
+        let counts = store.count_runs(&self.scope, query).await?;
+        Ok(TreeUsage { runs: counts.iter().map(|count| u64::from(count.runs)).sum(), by_agent })
+    }
+
     /// What the owner's model calls used: exact, through crashes, retries and the removal of what
     /// is old. What is under way counts up to its last commit.
     ///

@@ -3,6 +3,8 @@
 //! Implement [`Subject`] for yours and call [`crate::dispatcher_conformance!`] in a test file; it
 //! makes one test per property. Nothing here sleeps: time is the subject's to move.
 
+mod failures;
+
 use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -10,13 +12,18 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_store::{Commit, Store, Write};
+use entourage_store::{Commit, Error as StoreError, Store, Write};
 use entourage_types::{Agent, AgentId, Owner, Time, Wakeup, WakeupId};
 use tokio::{sync::Notify, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use super::{Advance, Dispatcher};
 use crate::{Clock, Error, Result};
+
+pub use failures::{
+    delivers_again_after_a_failure_or_a_crash, gives_up_on_an_agent_that_always_fails,
+    misses_nothing_where_hints_are_lost, waits_for_a_store_that_cannot_be_used_as_long_as_it_takes,
+};
 
 /// What the suite is run against: one store and as many dispatchers on it as asked for.
 pub trait Subject: Send + Sync {
@@ -42,7 +49,9 @@ macro_rules! dispatcher_conformance {
             waits_for_the_time,
             delivers_again_after_a_failure_or_a_crash,
             gives_up_on_an_agent_that_always_fails,
+            waits_for_a_store_that_cannot_be_used_as_long_as_it_takes,
             delivers_again_after_a_restart_what_was_not_served,
+            misses_nothing_where_hints_are_lost,
             does_not_stampede,
             serves_owners_in_turn,
         );
@@ -67,6 +76,8 @@ enum Does {
     Serve,
     /// Fails, and serves nothing.
     Fail,
+    /// Fails with the store, which is full.
+    Full,
     /// Panics.
     Crash,
     /// Waits to be let go, then serves.
@@ -167,6 +178,7 @@ impl Advance for Recorder {
         let result = match does {
             Does::Serve | Does::Hold(_) => self.serve(agent).await,
             Does::Fail | Does::Crash => self.fail(agent).await,
+            Does::Full => Err(StoreError::DiskFull("planned".into()).into()),
         };
         self.seen().working.remove(&agent);
         self.news.notify_waiters();
@@ -193,6 +205,20 @@ impl Node {
         let house: Arc<dyn Advance> = Arc::<Recorder>::clone(recorder);
         let (store, clock, token) = (subject.store(), subject.clock(), stop.clone());
         Self { stop, task: tokio::spawn(async move { dispatcher.run(house, store, clock, token).await }) }
+    }
+
+    /// Moves the clock on, until it happens.
+    async fn moving(subject: &dyn Subject, step: Duration, happens: impl Future<Output = ()>) {
+        let moving = async {
+            loop {
+                subject.pass(step);
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            () = happens => {}
+            () = moving => {}
+        }
     }
 
     async fn stop(self) {
@@ -300,54 +326,6 @@ pub async fn waits_for_the_time(subject: &dyn Subject) {
     subject.pass(Duration::from_secs(48 * 3600));
     recorder.until("the far one is served", |seen| seen.served.contains(&made[1].id)).await;
     node.stop().await;
-}
-
-/// A failed or crashed activation is tried again, later.
-pub async fn delivers_again_after_a_failure_or_a_crash(subject: &dyn Subject) {
-    let made = agents(subject, &Owner::local(), 2).await;
-    let crashing = made[0].id;
-    let recorder = Recorder::new(subject, move |agent, attempt| match attempt {
-        1 if agent == crashing => Does::Crash,
-        1 => Does::Fail,
-        _ => Does::Serve,
-    });
-    let node = Node::start(subject, 8, &recorder);
-    wake(subject, &made, subject.clock().now()).await;
-    recorder.until("both have failed", |seen| seen.attempts.len() == 2 && seen.working.is_empty()).await;
-    let moving = async {
-        loop {
-            subject.pass(Duration::from_secs(1));
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::select! {
-        () = recorder.until("both are served", |seen| seen.served.len() == 2) => {}
-        () = moving => {}
-    }
-    node.stop().await;
-    assert!(recorder.seen().given_up.is_empty());
-}
-
-/// An agent whose activations always fail is given up, once, and the others go on.
-pub async fn gives_up_on_an_agent_that_always_fails(subject: &dyn Subject) {
-    let made = agents(subject, &Owner::local(), 3).await;
-    let poisoned = made[1].id;
-    let recorder =
-        Recorder::new(subject, move |agent, _| if agent == poisoned { Does::Fail } else { Does::Serve });
-    let node = Node::start(subject, 8, &recorder);
-    wake(subject, &made, subject.clock().now()).await;
-    let moving = async {
-        loop {
-            subject.pass(Duration::from_secs(5));
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::select! {
-        () = recorder.until("it is given up", |seen| seen.given_up == [poisoned] && seen.served.len() == 3) => {}
-        () = moving => {}
-    }
-    node.stop().await;
-    nothing_is_due(subject).await;
 }
 
 /// Whatever was under way when the process ended is delivered by the next one; what was served is not.

@@ -14,8 +14,8 @@ use entourage_types::{AgentId, Owner, Time, Wakeup, WakeupId};
 use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::{Advance, Dispatcher, order, queue::Queue};
-use crate::{Clock, Result, measure};
+use super::{Advance, Dispatcher, order, outage::Outage, queue::Queue};
+use crate::{Clock, Error, Result, measure};
 
 /// How the embedded dispatcher works.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +42,8 @@ const LOW: usize = 250;
 const HORIZON: Duration = Duration::from_secs(60);
 /// The delay after a first failure; it doubles from there.
 const BACKOFF: Duration = Duration::from_millis(500);
+/// The longest delay while the store cannot be used.
+const LONGEST: Duration = Duration::from_secs(30);
 
 /// The embedded dispatcher.
 #[derive(Debug, Clone, Default)]
@@ -95,26 +97,27 @@ impl Dispatcher for Embedded {
                     let (agent, owner, failure) = match ended {
                         Ok((id, (agent, owner, result))) => {
                             under_way.remove(&id);
-                            (agent, owner, result.err().map(|error| error.to_string()))
+                            (agent, owner, result.err().map(Failure::from))
                         }
                         Err(died) => match under_way.remove(&died.id()) {
-                            Some((agent, owner)) => (agent, owner, Some(format!("it crashed: {died}"))),
+                            Some((agent, owner)) => (agent, owner, Some(Failure::Own(format!("it crashed: {died}")))),
                             None => continue,
                         },
                     };
                     state.ended(agent, owner, failure);
                     if state.more && state.ready.len() < LOW {
-                        state.look().await?;
+                        let looked = state.look().await;
+                        state.looked(looked);
                     }
                 }
                 hint = woken.recv() => match hint {
                     Ok(wakeups) => state.woken(&wakeups),
-                    Err(RecvError::Lagged(_)) => state.look_again().await?,
+                    Err(RecvError::Lagged(_)) => state.look_again().await,
                     Err(RecvError::Closed) => break,
                 },
                 () = state.clock.sleep_until(next) => {
                     if state.horizon <= state.clock.now() {
-                        state.look_again().await?;
+                        state.look_again().await;
                     }
                 }
                 () = stop.cancelled() => {}
@@ -130,11 +133,30 @@ impl Dispatcher for Embedded {
     }
 }
 
+/// Why an activation came to nothing.
+enum Failure {
+    /// For a cause of its own: one that keeps failing is ended.
+    Own(String),
+    /// The store cannot be used, which is no fault of any run: it waits as long as that takes.
+    Store(String),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Store(error) if error.is_outage() => Self::Store(error.to_string()),
+            error => Self::Own(error.to_string()),
+        }
+    }
+}
+
 /// How often in a row an agent's activations failed, and why the last of them did.
 #[derive(Default)]
 struct Failures {
     count: u32,
     cause: String,
+    /// How often in a row, of late, that was for the store's sake; those do not count.
+    outages: u32,
 }
 
 /// What the dispatcher holds in memory; all of it can be read again.
@@ -145,6 +167,7 @@ struct State {
     ready: Queue,
     later: BinaryHeap<Reverse<(Time, WakeupId, AgentId, Owner)>>,
     failures: HashMap<AgentId, Failures>,
+    outage: Outage,
     /// Up to where due wake-ups have been read.
     cursor: Option<(Time, WakeupId)>,
     /// Whether the store has more than was read.
@@ -163,6 +186,7 @@ impl State {
             ready: Queue::default(),
             later: BinaryHeap::new(),
             failures: HashMap::new(),
+            outage: Outage::default(),
             cursor: None,
             more: true,
             horizon,
@@ -181,11 +205,21 @@ impl State {
     }
 
     /// Begins reading anew, with a later horizon.
-    async fn look_again(&mut self) -> Result<()> {
+    async fn look_again(&mut self) {
         self.horizon = self.clock.now() + HORIZON;
         self.cursor = None;
         self.later.clear();
-        self.look().await
+        let looked = self.look().await;
+        self.looked(looked);
+    }
+
+    /// Where the store could not be read, it is read anew before long.
+    fn looked(&mut self, looked: Result<()>) {
+        if let Err(error) = looked {
+            let now = self.clock.now();
+            self.outage.met(&error.to_string(), now);
+            self.horizon = now + LONGEST;
+        }
     }
 
     fn woken(&mut self, wakeups: &[Wakeup]) {
@@ -225,14 +259,29 @@ impl State {
     }
 
     /// An activation has ended. One that failed is tried again later, and ended for good when that
-    /// keeps happening; so is the ending itself.
-    fn ended(&mut self, agent: AgentId, owner: Owner, failure: Option<String>) {
+    /// keeps happening; so is the ending itself. One that failed with the store is tried again for as long
+    /// as that takes.
+    fn ended(&mut self, agent: AgentId, owner: Owner, failure: Option<Failure>) {
         self.ready.done(agent);
-        let Some(cause) = failure else {
-            self.failures.remove(&agent);
-            return;
+        let now = self.clock.now();
+        let cause = match failure {
+            None => {
+                self.failures.remove(&agent);
+                self.outage.over(now);
+                return;
+            }
+            Some(Failure::Store(cause)) => {
+                self.outage.met(&cause, now);
+                let failures = self.failures.entry(agent).or_default();
+                let delay = BACKOFF.saturating_mul(1 << failures.outages.min(7)).min(LONGEST);
+                failures.outages += 1;
+                self.later.push(Reverse((now + delay, WakeupId::new(), agent, owner)));
+                return;
+            }
+            Some(Failure::Own(cause)) => cause,
         };
         let failures = self.failures.entry(agent).or_default();
+        failures.outages = 0;
         failures.count += 1;
         let (count, limit) = (failures.count, self.settings.give_up_after);
         if count > limit {
@@ -246,6 +295,6 @@ impl State {
             return;
         }
         let delay = BACKOFF.saturating_mul(1 << (count - 1).min(7));
-        self.later.push(Reverse((self.clock.now() + delay, WakeupId::new(), agent, owner)));
+        self.later.push(Reverse((now + delay, WakeupId::new(), agent, owner)));
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod conformance;
 mod embedded;
+mod outage;
 mod queue;
 
 use std::sync::Arc;
@@ -24,7 +25,8 @@ pub trait Advance: Send + Sync + 'static {
     /// Lets an agent go on as far as it can.
     ///
     /// # Errors
-    /// Whatever kept it from going on; the wake-up is delivered again.
+    /// Whatever kept it from going on; the wake-up is delivered again. While the store cannot be used
+    /// ([`entourage_store::Error::is_outage`]), that is no failure of the agent, however long it takes.
     async fn advance(&self, agent: AgentId) -> Result<()>;
 
     /// Ends the run of an agent whose activations keep failing.

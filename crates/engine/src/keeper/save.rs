@@ -173,6 +173,8 @@ impl House {
     /// Saves the next items of a thread. Returns whether there are more.
     async fn save_next(&self, keeper: &dyn ThreadKeeper, agent: AgentId) -> Result<bool, KeeperError> {
         let store = self.store();
+        // What could not be recorded would be saved again and again.
+        store.ready().await?;
         let Some(first) = self.unsaved(agent, 1).await?.into_iter().next() else { return Ok(false) };
         let query = ItemQuery::of(agent, first.from, ITEMS);
         let items = store.items(&Scope::from(&first.owner), query).await?;

@@ -84,6 +84,8 @@ impl House {
 
     /// One attempt at a delivery. Returns when the next one is due, if there is to be one.
     async fn attempt(&self, id: DeliveryId, courier: &dyn Courier) -> Result<Option<Time>> {
+        // What could not be recorded would be told again and again.
+        self.store().ready().await?;
         let found = self.store().entity(&Scope::House, EntityKind::Delivery, &id.to_string()).await?;
         let Some(entity) = found else { return Ok(None) };
         let mut delivery = Delivery::from_entity(&entity)?;

@@ -16,8 +16,6 @@ use super::{
     call_tools::{call_key, key, output},
 };
 
-/// More than one agent can wait for at once.
-const WAITS: u32 = 1_000;
 /// Who was written to, in the step of a call that waits for an agent that was there before.
 const MET: &str = "met";
 
@@ -87,7 +85,7 @@ impl Run<'_> {
             if agent == self.agent.id {
                 return Ok(true);
             }
-            let page = Page { limit: WAITS, ..Page::default() };
+            let page = Page::all();
             let status = Some(Status::Queued.as_str().to_owned());
             let query =
                 EntityQuery { parent: Some(agent), status, page, ..EntityQuery::of(EntityKind::Task) };

@@ -39,9 +39,6 @@ pub(super) enum Concerned {
     Never,
 }
 
-/// More than one run can have given to others.
-const TASKS: u32 = 10_000;
-
 impl Run<'_> {
     /// Whether a stop of the answer to this message, or of whatever is done, concerns this run.
     pub(super) fn concerns(&self, message: Option<PostId>) -> Concerned {
@@ -105,7 +102,7 @@ impl Run<'_> {
         if calls.is_empty() || (!all && self.steps.values().all(|step| step.state != StepState::Open)) {
             return Ok(Vec::new());
         }
-        let page = Page { limit: TASKS, ..Page::default() };
+        let page = Page::all();
         let status = Some(Status::Queued.as_str().to_owned());
         let query =
             EntityQuery { parent: Some(self.agent.id), status, page, ..EntityQuery::of(EntityKind::Task) };

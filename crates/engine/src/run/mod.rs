@@ -255,8 +255,8 @@ impl<'h> Run<'h> {
     }
 
     /// The session for whoever goes on with it; nothing when the last of it was not committed.
-    pub(crate) fn into_committed(self) -> Vec<Item> {
-        if self.riding.is_empty() { self.items } else { Vec::new() }
+    pub(crate) fn into_committed(self) -> (Agent, Vec<Item>) {
+        (self.agent, if self.riding.is_empty() { self.items } else { Vec::new() })
     }
 
     /// Whether the program runs over steps that were finished before.

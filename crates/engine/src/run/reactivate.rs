@@ -11,11 +11,6 @@ use serde_json::json;
 use super::{Result, Run, call_tools::output};
 use crate::client::closing;
 
-/// How far back the task of an agent is looked for among those that its maker gave.
-const TASKS: u32 = 1_000;
-/// More questions than a tree has open.
-const QUESTIONS: u32 = 1_000;
-
 impl Run<'_> {
     /// Passes words on to an agent that this one made. Where that is not possible, the output says
     /// why, and nothing else changes.
@@ -83,7 +78,7 @@ impl Run<'_> {
         if child.status == Status::Cancelled {
             return Ok(Err(format!("agent {id} was cancelled")));
         }
-        let page = Page { limit: TASKS, newest_first: true, ..Page::default() };
+        let page = Page { newest_first: true, ..Page::all() };
         let query = EntityQuery { parent: Some(self.agent.id), page, ..EntityQuery::of(EntityKind::Task) };
         for entity in store.entities(&scope, query).await? {
             let task = Task::from_entity(&entity)?;
@@ -101,7 +96,7 @@ impl Run<'_> {
         let query = EntityQuery {
             root: Some(self.agent.root),
             status: Some(QuestionStatus::Open.as_str().to_owned()),
-            page: Page { limit: QUESTIONS, ..Page::default() },
+            page: Page::all(),
             ..EntityQuery::of(EntityKind::Question)
         };
         let found = store.entities(&scope, query).await?;
@@ -111,8 +106,7 @@ impl Run<'_> {
         if open.peek().is_none() {
             return Ok(None);
         }
-        let page = Page { limit: self.kind.limits.max_tree, ..Page::default() };
-        let tree = AgentQuery { root: Some(self.agent.root), page, ..AgentQuery::default() };
+        let tree = AgentQuery { root: Some(self.agent.root), page: Page::all(), ..AgentQuery::default() };
         let tree = store.agents(&scope, tree).await?;
         Ok(open.find(|question| is_below(&tree, question.agent, child.id)))
     }

@@ -23,6 +23,12 @@ impl From<Error> for Problem {
             // any other failure: that one is for the log.
             Error::Store(StoreError::DiskFull(_)) => Self::disk_full(text),
             Error::Store(StoreError::Closed) => Self::shutting_down(),
+            Error::Store(StoreError::Unavailable { cause, .. }) => {
+                tracing::error!(error = %text, "the store cannot be used");
+                Self::unavailable(format!(
+                    "the database cannot be used now: {cause}. Nothing was changed; try again"
+                ))
+            }
             Error::Store(StoreError::NoAgent { .. }) => Self::not_found(text),
             Error::Store(StoreError::Corrupt(_)) => {
                 tracing::error!(error = %text, "the store holds what it should not");

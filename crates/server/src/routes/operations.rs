@@ -33,16 +33,19 @@ async fn up() -> StatusCode {
 #[utoipa::path(
     get, path = "/readyz", tag = "operations", operation_id = "ready", security(()),
     responses(
-        (status = 204, description = "The store answers."),
+        (status = 204, description = "The store answers and takes commits."),
         Failures,
     )
 )]
 async fn ready(State(served): State<Served>) -> Result<StatusCode, Problem> {
+    let store = served.house.store();
     // Nothing is due before the beginning of time: the cheapest question there is.
-    match served.house.store().due(Time::from_micros(0), None, 1).await {
-        Ok(_) => Ok(StatusCode::NO_CONTENT),
-        Err(error) => Err(entourage_engine::Error::from(error).into()),
-    }
+    let reads = store.due(Time::from_micros(0), None, 1).await.map(drop);
+    let ready = match reads {
+        Ok(()) => store.ready().await,
+        error => error,
+    };
+    ready.map(|()| StatusCode::NO_CONTENT).map_err(|error| entourage_engine::Error::from(error).into())
 }
 
 /// What the process has measured, for Prometheus

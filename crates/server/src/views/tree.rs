@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use entourage_types::{Agent, AgentId, Run, Tally};
+use entourage_engine::TreeUsage;
+use entourage_types::{Agent, AgentId};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -38,10 +39,8 @@ struct NodeView {
 
 impl TreeView {
     /// The tree of these agents, parents before children; none where there are none.
-    pub(crate) fn new(agents: Vec<Agent>, runs: &[Run]) -> Option<Self> {
+    pub(crate) fn new(agents: Vec<Agent>, used: &TreeUsage) -> Option<Self> {
         let count = agents.len() as u64;
-        let mut used: HashMap<AgentId, Tally> = HashMap::new();
-        runs.iter().for_each(|run| *used.entry(run.agent).or_default() += run.tally());
         let mut below: HashMap<AgentId, Vec<NodeView>> = HashMap::new();
         let mut threads = Vec::new();
         let mut root = None;
@@ -50,8 +49,8 @@ impl TreeView {
             let (id, parent, is_root) = (agent.id, agent.parent, agent.id == agent.root);
             let mut children = below.remove(&id).unwrap_or_default();
             children.reverse();
-            let used = used.remove(&id).unwrap_or_default().into();
-            let node = NodeView { agent: agent.into(), used, children };
+            let own = used.by_agent.get(&id).copied().unwrap_or_default().into();
+            let node = NodeView { agent: agent.into(), used: own, children };
             match parent {
                 Some(parent) => below.entry(parent).or_default().push(node),
                 None if is_root => root = Some((id, node)),
@@ -60,7 +59,7 @@ impl TreeView {
         }
         threads.reverse();
         let (id, root) = root?;
-        let total = TreeUsageView::new(id, runs);
+        let total = TreeUsageView::new(id, used);
         Some(Self { root, threads, agents: count, total })
     }
 }

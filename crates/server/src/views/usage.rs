@@ -1,6 +1,7 @@
 //! What was used, as the API shows it.
 
-use entourage_types::{AgentId, Cost, Day, Owner, Run, RunId, Spent, Tally, Usage, UsageRow};
+use entourage_engine::TreeUsage;
+use entourage_types::{AgentId, Cost, Day, Owner, RunId, Spent, Tally, Usage, UsageRow};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -148,16 +149,9 @@ pub(crate) struct TreeUsageView {
 }
 
 impl TreeUsageView {
-    /// The sum over these runs of a tree.
-    pub(crate) fn new(root: AgentId, runs: &[Run]) -> Self {
-        let Tally { unpriced, usage, cost, .. } = runs.iter().map(Run::tally).sum();
-        Self {
-            root,
-            runs: runs.len() as u64,
-            model_calls: runs.iter().map(|run| u64::from(run.model_calls)).sum(),
-            usage: usage.into(),
-            cost,
-            unpriced,
-        }
+    /// The sum over the runs of a tree.
+    pub(crate) fn new(root: AgentId, used: &TreeUsage) -> Self {
+        let Tally { calls, unpriced, usage, cost } = used.total();
+        Self { root, runs: used.runs, model_calls: calls, usage: usage.into(), cost, unpriced }
     }
 }

@@ -129,6 +129,7 @@ macro_rules! conformance {
             retention: [
                 forgotten_events_keep_their_numbers,
                 a_forgotten_agent_leaves_nothing,
+                an_event_outlives_the_item_that_it_names,
                 a_forgotten_entity_is_gone,
                 a_tree_is_at_rest_or_refuses,
             ];

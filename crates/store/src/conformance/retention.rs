@@ -1,7 +1,7 @@
 //! Forgetting: numbers are never given twice, nobody at work loses anything, and what is left is as
 //! it was.
 
-use entourage_types::{Agent, EntityKind, Record, RunId, Scope, Status, StepState};
+use entourage_types::{Agent, EntityKind, EventBody, Record, RunId, Scope, Status, StepState};
 
 use super::{
     Place,
@@ -97,6 +97,24 @@ pub async fn a_forgotten_agent_leaves_nothing(place: impl Place) -> Result<()> {
     assert_eq!(store.entities(&Scope::House, words).await?.len(), 1);
     assert_eq!(store.agents(&Scope::House, AgentQuery::default()).await?.len(), 1);
     assert_eq!(numbers(&store, other.id).await?.len(), 5);
+    Ok(())
+}
+
+/// Where the last event of a tree is about an item of an agent that was forgotten, as after a tree was
+/// forgotten in part, its events are still there to be read, without that item.
+pub async fn an_event_outlives_the_item_that_it_names(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let tree = new_root(&store, owner()).await?;
+    let child = new_child(&store, &tree).await?;
+    let mut agent = claim(&store, child.id).await?.agent;
+    let item = say(&mut agent, RunId::new(), "hello");
+    store.commit(Commit::fenced(&agent, at(2)).write(Write::Item(item))).await?;
+    let last = store.last_event(&Scope::House, tree.id).await?;
+    store.commit(Commit::new(at(3)).write(Write::PruneEvents(tree.id, last))).await?;
+    store.commit(Commit::new(at(3)).write(Write::PruneAgent(child.id))).await?;
+    let events = store.events(&Scope::House, tree.id, 0, 100).await?;
+    let bodies: Vec<_> = events.iter().map(|event| (event.seq, &event.body)).collect();
+    assert_eq!(bodies, [(last, &EventBody::Item { item_seq: 0, item: None })]);
     Ok(())
 }
 

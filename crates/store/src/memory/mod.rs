@@ -281,6 +281,10 @@ impl Store for MemoryStore {
         Ok(committed)
     }
 
+    async fn ready(&self) -> Result<()> {
+        Ok(())
+    }
+
     fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
         self.changed.subscribe()
     }

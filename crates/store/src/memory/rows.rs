@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Event, Item, Owner, Post, PostId, Run, RunId, Spent, Status, Step,
-    Wakeup, WakeupId,
+    Agent, AgentId, Entity, EntityKind, Event, EventBody, Item, Owner, Post, PostId, Run, RunId, Spent,
+    Status, Step, Wakeup, WakeupId,
 };
 
 use crate::{Claim, Commit, Committed, Error, Expect, Result, Write, derive};
@@ -294,6 +294,12 @@ impl Rows {
         self.items.remove(&id);
         self.inbox.remove(&id);
         self.events.remove(&id);
+        // Events of the tree name items by their number; the items are gone.
+        for event in self.events.values_mut().flatten().filter(|event| event.agent == id) {
+            if let EventBody::Item { item, .. } = &mut event.body {
+                *item = None;
+            }
+        }
         self.entities.retain(|entity| entity.root != Some(id));
     }
 }

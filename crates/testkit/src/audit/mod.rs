@@ -98,6 +98,11 @@ impl Found {
 /// # Errors
 /// When the store cannot be read.
 pub async fn audit(store: &dyn Store, witness: Option<&Witness>) -> Result<Vec<Violation>> {
+    // The store and the facts are compared at one moment.
+    let _still = match witness {
+        Some(witness) => Some(witness.still().await),
+        None => None,
+    };
     let whole = Whole::read(store).await?;
     let mut found = Found::default();
     transcripts::check(&whole, &mut found);

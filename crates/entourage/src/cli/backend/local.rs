@@ -9,8 +9,8 @@ use entourage_engine::{
 };
 use entourage_store::{AgentQuery, Page};
 use entourage_types::{
-    Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, GrantStatus, Intervention, PostBody,
-    Question, QuestionId, QuestionStatus, Scope, Session, Status, Time, UsageRow,
+    Action, Agent, AgentId, Answer, Event, Grant, GrantId, GrantStatus, Intervention, PostBody, Question,
+    QuestionId, QuestionStatus, Scope, Session, Status, Tally, Time, UsageRow,
 };
 use tokio::{
     sync::{Mutex, watch},
@@ -162,10 +162,8 @@ impl Backend for Local {
     async fn tree(&self, agent: AgentId) -> Result<Tree> {
         let agents = self.client.tree(agent).await?;
         let root = agents.first().map_or(agent, |agent| agent.root);
-        let runs = self.client.tree_runs(root).await?;
-        let mut cost = Cost::default();
-        runs.iter().for_each(|run| cost += run.cost);
-        Ok(Tree { agents, usage: runs.iter().map(|run| run.usage).sum(), cost })
+        let Tally { usage, cost, .. } = self.client.tree_usage(root).await?.total();
+        Ok(Tree { agents, usage, cost })
     }
 
     async fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageRow>> {

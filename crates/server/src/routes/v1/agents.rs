@@ -116,8 +116,7 @@ async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<AgentView> {
 async fn tree(caller: Caller, Id(id): Id<AgentId>) -> Answer<TreeView> {
     let agents = caller.client.tree(id).await?;
     let root = agents.first().map_or(id, |agent| agent.root);
-    let runs = caller.client.tree_runs(root).await?;
-    let tree = TreeView::new(agents, &runs);
+    let tree = TreeView::new(agents, &caller.client.tree_usage(root).await?);
     Ok(Json(tree.ok_or_else(|| Problem::not_found(format!("there is no tree of agent `{id}`")))?))
 }
 

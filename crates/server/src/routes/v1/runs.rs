@@ -63,5 +63,5 @@ async fn steps(caller: Caller, Id(id): Id<RunId>) -> Answer<StepList> {
 )]
 async fn usage(caller: Caller, Id(id): Id<AgentId>) -> Answer<TreeUsageView> {
     let root = caller.client.agent(id).await?.root;
-    Ok(Json(TreeUsageView::new(root, &caller.client.tree_runs(root).await?)))
+    Ok(Json(TreeUsageView::new(root, &caller.client.tree_usage(root).await?)))
 }

@@ -11,9 +11,6 @@ use crate::{
     views::chats::{ChatMessageView, Family},
 };
 
-/// More questions than a tree has open.
-const ALL: u32 = 10_000;
-
 pub(super) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new().routes(routes!(notify))
 }
@@ -30,8 +27,7 @@ async fn notify(Signed { client, document, .. }: Signed<WrittenTask>) -> Answer 
     if document.status != "waiting" {
         return ignored(format!("a task with status `{}` does not wait for the user", document.status));
     }
-    let page = Page { limit: ALL, ..Page::default() };
-    let open = client.questions(Some(task.root), Some(QuestionStatus::Open), page).await?;
+    let open = client.questions(Some(task.root), Some(QuestionStatus::Open), Page::all()).await?;
     let family = Family::read(&client, task.root).await?;
     // Who asks may stand deeper: what the user knows of is the task of the chat's own sub-agent.
     let is_of_task = |question: &Question| {

@@ -6,9 +6,6 @@ use std::collections::HashMap;
 use entourage_engine::{Client, Error, Page};
 use entourage_types::{Agent, AgentId, Question, QuestionId, QuestionStatus, Status, Task, Time};
 
-/// More tasks and questions than a tree has.
-const ALL: u32 = 10_000;
-
 /// The agents of a chat, their tasks and their open questions.
 #[derive(Debug, Default)]
 pub(crate) struct Family {
@@ -21,13 +18,12 @@ pub(crate) struct Family {
 impl Family {
     /// The family of a chat as it stands.
     pub(crate) async fn read(client: &Client, chat: AgentId) -> Result<Self, Error> {
-        let page = || Page { limit: ALL, ..Page::default() };
         let mut family = Self::default();
         // Tasks first: an agent that ends meanwhile is then at work still, whatever its row says.
-        for task in client.tasks(Some(chat), None, page()).await? {
+        for task in client.tasks(Some(chat), None, Page::all()).await? {
             family.task(task);
         }
-        for question in client.questions(Some(chat), Some(QuestionStatus::Open), page()).await? {
+        for question in client.questions(Some(chat), Some(QuestionStatus::Open), Page::all()).await? {
             family.question(&question);
         }
         for agent in client.tree(chat).await? {

@@ -1,0 +1,59 @@
+//! A store that cannot be used for a while: what the log says of it.
+
+use std::time::Duration;
+
+use entourage_types::Time;
+
+/// How often the log says again that it is not over.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// Whether the store failed of late, since when, and when the log said so.
+#[derive(Debug, Default)]
+pub(super) struct Outage(Option<Said>);
+
+#[derive(Debug)]
+struct Said {
+    since: Time,
+    last: Time,
+}
+
+impl Outage {
+    /// The store failed. Says so at first, and then from time to time: what waits is many, the cause is
+    /// one. Returns whether it was said.
+    pub(super) fn met(&mut self, cause: &str, now: Time) -> bool {
+        match &mut self.0 {
+            None => {
+                tracing::error!(%cause, "the store cannot be used; runs wait for it and go on by themselves");
+                self.0 = Some(Said { since: now, last: now });
+            }
+            Some(said) if said.last + AGAIN <= now => {
+                tracing::error!(%cause, since = %said.since, "the store still cannot be used; runs wait for it");
+                said.last = now;
+            }
+            Some(_) => return false,
+        }
+        true
+    }
+
+    /// Something was written.
+    pub(super) fn over(&mut self, now: Time) {
+        if let Some(said) = self.0.take() {
+            tracing::info!(since = %said.since, until = %now, "the store can be used again");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outage_is_logged_once_and_then_every_minute_until_it_is_over() {
+        let (mut outage, begin) = (Outage::default(), Time::from_micros(0));
+        let said = |outage: &mut Outage, seconds| outage.met("full", begin + Duration::from_secs(seconds));
+        let all: Vec<bool> = [0, 0, 1, 59, 60, 61, 120].map(|at| said(&mut outage, at)).into();
+        assert_eq!(all, [true, false, false, false, true, false, true]);
+        outage.over(begin + Duration::from_secs(121));
+        assert!(said(&mut outage, 122), "another one is said at once");
+    }
+}

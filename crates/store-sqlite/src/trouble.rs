@@ -1,0 +1,101 @@
+//! A database that cannot be written for a while: a full disk, a file that another program holds, one that
+//! is read-only. Nothing is lost, the store says that it is not ready, and goes on by itself.
+
+use entourage_store::{Commit, Error, Store, Write};
+use entourage_types::{Agent, AgentId, Owner, Scope, Time};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use crate::{Durability, Settings, SqliteStore};
+
+fn open(durability: Durability) -> (TempDir, SqliteStore) {
+    let directory = TempDir::new().unwrap();
+    let patience = std::time::Duration::ZERO;
+    let settings = Settings { durability, patience, ..Settings::default() };
+    let store = SqliteStore::open(directory.path().join("house.db"), settings).unwrap();
+    (directory, store)
+}
+
+/// An agent whose row fills many pages.
+fn large() -> Agent {
+    let title = "x".repeat(1_000_000);
+    Agent::root(Owner::local(), "helper", title, Time::from_micros(0))
+}
+
+async fn write(store: &SqliteStore, agent: &Agent) -> Result<(), Error> {
+    let commit = Commit::new(agent.created).write(Write::NewAgent(agent.clone()));
+    store.commit(commit).await.map(drop)
+}
+
+async fn is_there(store: &SqliteStore, id: AgentId) -> bool {
+    store.agent(&Scope::House, id).await.unwrap().is_some()
+}
+
+/// Nothing is written while there is trouble, and everything once it is over.
+async fn goes_through(
+    store: &SqliteStore,
+    begins: impl FnOnce(),
+    is_expected: fn(&Error) -> bool,
+    ends: impl FnOnce(),
+) {
+    let [before, meanwhile, after] = [large(), large(), large()];
+    write(store, &before).await.unwrap();
+    store.ready().await.unwrap();
+    begins();
+    for _ in 0..3 {
+        let refused = write(store, &meanwhile).await.unwrap_err();
+        assert!(refused.is_outage() && is_expected(&refused), "{refused:?}");
+        let not_ready = store.ready().await.unwrap_err();
+        assert!(not_ready.is_outage() && is_expected(&not_ready), "{not_ready:?}");
+    }
+    assert!(is_there(store, before.id).await && !is_there(store, meanwhile.id).await);
+    ends();
+    store.ready().await.unwrap();
+    write(store, &meanwhile).await.unwrap();
+    write(store, &after).await.unwrap();
+    for agent in [before, meanwhile, after] {
+        assert!(is_there(store, agent.id).await);
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_keeps_what_was_written_and_takes_the_rest_once_there_is_room() {
+    for durability in [Durability::Full, Durability::Normal] {
+        let (_directory, store) = open(durability);
+        let room = |pages: Option<u32>| {
+            store.writer.on_connection(|connection| {
+                let now: u32 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+                let most = pages.map_or(u32::MAX - 2, |pages| now + pages);
+                connection.pragma_update_and_check(None, "max_page_count", most, |_| Ok(())).unwrap();
+            });
+        };
+        goes_through(&store, || room(Some(2)), |error| matches!(error, Error::DiskFull(_)), || room(None))
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_another_program_holds_is_written_once_that_lets_go() {
+    for durability in [Durability::Full, Durability::Normal] {
+        let (directory, store) = open(durability);
+        let other = Connection::open(directory.path().join("house.db")).unwrap();
+        let is_expected = |error: &Error| matches!(error, Error::Unavailable { cause, .. } if cause.contains("another program"));
+        let hold = || other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        goes_through(&store, hold, is_expected, || other.execute_batch("ROLLBACK").unwrap()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_read_only_file_is_written_once_it_is_writable_again() {
+    for durability in [Durability::Full, Durability::Normal] {
+        let (_directory, store) = open(durability);
+        let is_expected =
+            |error: &Error| matches!(error, Error::Unavailable { cause, .. } if cause.contains("read-only"));
+        let set = |only: bool| {
+            store
+                .writer
+                .on_connection(|connection| connection.pragma_update(None, "query_only", only).unwrap());
+        };
+        goes_through(&store, || set(true), is_expected, || set(false)).await;
+    }
+}

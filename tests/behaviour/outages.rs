@@ -1,0 +1,139 @@
+//! A store that cannot be used for a while: no run is ended for it, no model is asked meanwhile, and all
+//! goes on by itself once it is back.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use entourage_llm::{Message, Script, ScriptedModel};
+use entourage_store::{Between, Commit, Committed, Error, Result, Store};
+use entourage_testkit::{HeldModel, World};
+use entourage_tests::{first_tools, plain};
+use entourage_types::{Agent, Status};
+use serde_json::json;
+use tokio::sync::watch;
+
+/// A store that is full for a while, and counts what it refuses.
+#[derive(Clone, Default)]
+struct Outage {
+    is_full: Arc<AtomicBool>,
+    refused: Arc<watch::Sender<u32>>,
+}
+
+impl Outage {
+    fn begins(&self) {
+        self.is_full.store(true, Ordering::SeqCst);
+    }
+
+    fn ends(&self) {
+        self.is_full.store(false, Ordering::SeqCst);
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.is_full.load(Ordering::SeqCst) { Err(Error::DiskFull("planned".into())) } else { Ok(()) }
+    }
+
+    fn count<T>(&self, result: Result<T>) -> Result<T> {
+        if result.as_ref().is_err_and(Error::is_outage) {
+            self.refused.send_modify(|refused| *refused += 1);
+        }
+        result
+    }
+
+    /// Waits until so many were refused.
+    async fn refused(&self, count: u32) {
+        let mut refused = self.refused.subscribe();
+        let enough = refused.wait_for(|refused| *refused >= count);
+        tokio::time::timeout(Duration::from_secs(30), enough).await.expect("it is tried").unwrap();
+    }
+}
+
+#[async_trait]
+impl Between for Outage {
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
+        self.count(match self.check() {
+            Ok(()) => store.commit(commit).await,
+            Err(error) => Err(error),
+        })
+    }
+
+    async fn ready(&self, store: &Arc<dyn Store>) -> Result<()> {
+        self.count(match self.check() {
+            Ok(()) => store.ready().await,
+            Err(error) => Err(error),
+        })
+    }
+}
+
+fn model() -> HeldModel {
+    HeldModel::new(ScriptedModel::deciding(|request| {
+        Some(Ok(match request.messages.last() {
+            Some(Message::Output { .. }) => Script::text("Done."),
+            _ => Script::call("create_note", json!({"title": "t", "content": "c"})),
+        }))
+    }))
+}
+
+/// Ends the run that waits for its store, and shows that nothing of it was lost.
+async fn goes_on(world: &World, root: &Agent, model: &HeldModel) {
+    model.let_go(10);
+    world.clock().advance(Duration::from_secs(30));
+    let ended = world.ended(root.id).await;
+    assert_eq!(ended.status, Status::Succeeded);
+    let items = world.client().items(root.id, 0, 100).await.unwrap();
+    assert_eq!(plain(&items).len(), 4, "{:?}", plain(&items));
+    assert_eq!(world.audit().await, []);
+    assert_eq!(world.damages().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_disk_that_is_full_for_an_hour_ends_no_run_and_asks_no_model() {
+    let (model, outage) = (model(), Outage::default());
+    let world = World::builder(model.clone()).tools(first_tools()).between(outage.clone()).start().await;
+    let root = world.ask("Take a note.").await;
+    model.begun().await;
+    outage.begins();
+    model.let_go(1);
+    outage.refused(1).await;
+    // It is tried at least every half minute, far more often than failures of its own would be.
+    for attempt in 2..=120 {
+        world.clock().advance(Duration::from_secs(30));
+        outage.refused(attempt).await;
+    }
+    assert!(matches!(world.house().store().ready().await, Err(Error::DiskFull(_))));
+    assert_eq!(world.client().agent(root.id).await.unwrap().status, Status::Running);
+    outage.ends();
+    world.clock().advance(Duration::from_secs(30));
+    // The first call of the model was answered and could not be kept; this is the second.
+    model.begun().await;
+    goes_on(&world, &root, &model).await;
+}
+
+#[tokio::test]
+async fn a_file_that_another_program_holds_for_a_while_is_waited_for() {
+    let (model, outage) = (model(), Outage::default());
+    let builder = World::builder(model.clone()).tools(first_tools()).between(outage.clone());
+    let world = builder.patience(Duration::from_millis(1)).start().await;
+    let root = world.ask("Take a note.").await;
+    model.begun().await;
+    let holder = rusqlite::Connection::open(world.database().unwrap()).unwrap();
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    model.let_go(1);
+    outage.refused(1).await;
+    for attempt in 2..=20 {
+        world.clock().advance(Duration::from_secs(30));
+        outage.refused(attempt).await;
+    }
+    let held = world.house().store().ready().await;
+    assert!(matches!(&held, Err(Error::Unavailable { .. })), "{held:?}");
+    holder.execute_batch("ROLLBACK").unwrap();
+    assert!(world.house().store().ready().await.is_ok());
+    world.clock().advance(Duration::from_secs(30));
+    model.begun().await;
+    goes_on(&world, &root, &model).await;
+}
