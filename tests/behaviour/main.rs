@@ -13,6 +13,7 @@ mod delegation;
 mod deltas;
 mod dispatch;
 mod effects;
+mod feed;
 mod gate;
 mod injection;
 mod interventions;

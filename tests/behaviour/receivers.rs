@@ -19,7 +19,7 @@ use entourage_engine::{Clock, ReceiverRecord};
 use entourage_server::Webhook;
 use entourage_testkit::World;
 use entourage_tests::first_tools;
-use entourage_types::{Answer, Occasion, Owner};
+use entourage_types::{Answer, Occasion, Owner, Time};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
@@ -66,6 +66,9 @@ impl Receiver {
         mac.update(&body);
         let signature = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
         assert_eq!(header("webhook-signature"), signature);
+        // Each attempt is signed with its own time, by the clock that the receiver compares it with.
+        let age = Time::now().micros() / 1_000_000 - header("webhook-timestamp").parse::<i64>().unwrap();
+        assert!((0..=60).contains(&age), "signed {age} s ago");
         assert_eq!(header("content-type"), "application/json");
         (header("webhook-id"), serde_json::from_slice(&body).unwrap())
     }
@@ -107,6 +110,25 @@ async fn settled(world: &World, name: &str) -> ReceiverRecord {
         }
     };
     tokio::time::timeout(Duration::from_secs(20), settled).await.expect("attempts end")
+}
+
+#[tokio::test]
+async fn what_is_answered_with_500_or_503_stays_pending_and_comes_again_under_its_id() {
+    let failures = [StatusCode::INTERNAL_SERVER_ERROR, StatusCode::SERVICE_UNAVAILABLE];
+    let mut here = receiver(failures.map(IntoResponse::into_response).into()).await;
+    let world = world([("here", webhook(&here.url, &[Occasion::TaskCreated]))]).await;
+    world.ask("Go.").await;
+    let first = here.next().await;
+    for status in failures {
+        let record = settled(&world, "here").await;
+        assert_eq!((record.pending, record.given_up), (1, 0));
+        let failure = record.last_failure.unwrap().error;
+        assert!(failure.contains(status.as_str()), "{failure}");
+        world.clock().advance(Duration::from_secs(60));
+        assert_eq!(here.next().await, first);
+    }
+    let record = settled(&world, "here").await;
+    assert_eq!((record.pending, record.given_up, record.next_attempt), (0, 0, None));
 }
 
 #[tokio::test]

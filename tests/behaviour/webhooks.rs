@@ -1,17 +1,21 @@
 //! Receivers outside the house are told of tasks and questions: everything, at least once, under one
 //! id, and nobody waits for them.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use entourage_engine::{Clock, Courier, Error, Receiver, ReceiverRecord, Retention, Undelivered};
+use entourage_engine::{
+    Clock, Courier, Error, House, NewAgent, Outbox, Receiver, ReceiverRecord, Retention, Undelivered,
+};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::EntityQuery;
+use entourage_store::{Commit, EntityQuery, MemoryStore, Write};
 use entourage_testkit::{Fault, Faults, World, WorldBuilder};
 use entourage_tests::first_tools;
 use entourage_types::{
-    Agent, Answer, Delivery, DeliveryId, DeliveryStatus, EntityKind, Occasion, Owner, Record, Scope, Status,
+    Agent, Answer, CallId, Delivery, DeliveryId, DeliveryStatus, EntityKind, Occasion, Owner, Record, Scope,
+    Status, Task, TaskId,
 };
+use futures::poll;
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -286,6 +290,61 @@ async fn what_failed_for_a_day_is_given_up_tried_anew_when_asked_and_forgotten_i
     world.clock().advance(day * 2);
     assert_eq!(world.house().prune(&retention).await.unwrap().deliveries, 1);
     assert_eq!(deliveries(&world).await, []);
+}
+
+#[tokio::test]
+async fn what_is_pending_is_kept_however_old_it_is() {
+    let letters = Letters::default();
+    letters.set("ours", Mood::Hangs);
+    let world = world(&letters, &[receiver("ours", "local")]).start().await;
+    told_to_the_end(&world).await;
+    world.clock().advance(Duration::from_secs(400 * 24 * 60 * 60));
+    let retention = Retention { deliveries: Some(Duration::from_secs(1)), ..Retention::default() };
+    assert_eq!(world.house().prune(&retention).await.unwrap().deliveries, 0);
+    assert_eq!(deliveries(&world).await.len(), 5);
+    letters.set("ours", Mood::Takes);
+    let world = world.reborn(Faults::none()).await;
+    assert_eq!(letters.told("ours", 5).await, TOLD);
+    all_are(&world, DeliveryStatus::Delivered).await;
+}
+
+/// Deliveries of which no hint is left, because there were more than are kept for one that is busy, are
+/// read from the store.
+#[tokio::test]
+async fn everything_is_told_where_hints_are_lost() {
+    const TASKS: usize = 1_100;
+    let letters = Letters::default();
+    let house = House::builder(Arc::new(MemoryStore::default()), Arc::new(story()))
+        .outbox(Outbox::new([receiver("ours", "local")]))
+        .build();
+    let root = house.client(Owner::local()).create(NewAgent::default(), None).await.unwrap();
+    // Driven by this test alone, so that it hears of nothing while others commit.
+    let mut delivering = pin!(house.deliver(Arc::new(letters.clone())));
+    assert!(poll!(&mut delivering).is_pending());
+    for _ in 0..TASKS {
+        let task = Task {
+            id: TaskId::new(),
+            owner: root.owner.clone(),
+            root: root.id,
+            from: root.id,
+            to: root.id,
+            call: CallId::new(),
+            wait: false,
+            kind: "researcher".into(),
+            instruction: "look".into(),
+            status: Status::Queued,
+            result: None,
+            post: None,
+            run: None,
+            created: root.created,
+            updated: root.created,
+        };
+        house.store().commit(Commit::new(root.created).write(Write::Task(task))).await.unwrap();
+    }
+    tokio::select! {
+        () = &mut delivering => panic!("it ended"),
+        told = letters.told("ours", TASKS) => assert_eq!(told.len(), TASKS),
+    }
 }
 
 #[tokio::test]

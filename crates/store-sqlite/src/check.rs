@@ -5,7 +5,7 @@ use entourage_store::{Commit, Error, Expect, Fence, Write};
 use entourage_types::{Agent, AgentId, Wakeup};
 use rusqlite::Connection;
 
-use crate::{agents, entities, fault::Result, known::Known, prune};
+use crate::{agents, entities, fault::Result, known::Known, prune, runs};
 
 /// Refuses a commit that must not happen; otherwise returns the fenced agent as it stands.
 pub(crate) fn commit(connection: &Connection, known: &mut Known, commit: &Commit) -> Result<Option<Agent>> {
@@ -14,6 +14,13 @@ pub(crate) fn commit(connection: &Connection, known: &mut Known, commit: &Commit
         expect(connection, expected)?;
     }
     commit.keeps_the_rules(writer.as_ref())?;
+    if let Some(writer) = &writer {
+        for run in commit.runs_of_steps() {
+            if !runs::is_of(connection, run, writer.id)? {
+                return Err(Error::foreign_step(writer.id, run).into());
+            }
+        }
+    }
     let mut known: Vec<AgentId> = writer.iter().map(|agent| agent.id).collect();
     let mut pruned = Vec::new();
     for write in &commit.writes {

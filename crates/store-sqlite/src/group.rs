@@ -1,7 +1,10 @@
 //! Whatever waits to be written, in one transaction, so that one sync of the disk serves a whole
 //! group.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use entourage_store::{Changed, Commit, Committed, Error, Fence};
 use entourage_types::{Agent, AgentId, Wakeup};
@@ -79,7 +82,7 @@ pub(crate) struct Desk {
     /// Groups settled so far.
     groups: u64,
     /// Whether the last transaction failed for the database's own sake.
-    failing: bool,
+    failing: Arc<AtomicBool>,
 }
 
 /// What a probe writes, in bytes: about as much as a commit of a long answer.
@@ -87,12 +90,12 @@ const PROBE: u32 = 64 << 10;
 
 impl Desk {
     pub(crate) fn new(connection: Connection) -> Self {
-        Self { connection, known: Known::new(), groups: 0, failing: false }
+        Self { connection, known: Known::new(), groups: 0, failing: Arc::default() }
     }
 
     /// Whether the last transaction failed for the database's own sake, and not for what was asked.
-    pub(crate) fn is_failing(&self) -> bool {
-        self.failing
+    pub(crate) fn failing(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.failing)
     }
 
     #[cfg(test)]
@@ -111,7 +114,8 @@ impl Desk {
             }
             Err(fault) => {
                 let error = Error::from(fault);
-                self.failing |= error.is_outage();
+                // Before anybody hears of it.
+                self.failing.fetch_or(error.is_outage(), Ordering::Relaxed);
                 if group.len() == 1 || matches!(error, Error::Unavailable { .. }) {
                     group.into_iter().for_each(|job| answer(job, Err(error.clone()), hints));
                 } else {
@@ -136,7 +140,7 @@ impl Desk {
         });
         match &durable {
             Ok(outcomes) => {
-                self.failing = false;
+                self.failing.store(false, Ordering::Relaxed);
                 self.epochs_stand(group, outcomes);
             }
             Err(_) => {

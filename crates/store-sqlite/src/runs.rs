@@ -92,6 +92,12 @@ pub(crate) fn open(connection: &Connection, agent: AgentId) -> Result<Option<Run
     Ok(last.filter(|run| !run.status.is_terminal()))
 }
 
+/// Whether there is such a run of this agent.
+pub(crate) fn is_of(connection: &Connection, run: RunId, agent: AgentId) -> Result<bool> {
+    let mut statement = connection.prepare_cached("SELECT 1 FROM runs WHERE id = ?1 AND agent = ?2")?;
+    Ok(statement.exists([run.to_string(), agent.to_string()])?)
+}
+
 /// Writes a run, new or changed. A run never moves to another agent.
 pub(crate) fn upsert(connection: &Connection, run: &Run) -> Result<()> {
     // Changes come far more often than runs do, and naming no indexed column leaves the indexes alone.

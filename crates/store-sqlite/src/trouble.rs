@@ -86,6 +86,56 @@ async fn a_file_that_another_program_holds_is_written_once_that_lets_go() {
 }
 
 #[tokio::test]
+async fn a_commit_waits_for_a_program_that_holds_the_file_for_half_a_second() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("house.db");
+    for durability in [Durability::Full, Durability::Normal] {
+        let store = SqliteStore::open(&path, Settings { durability, ..Settings::default() }).unwrap();
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let holds = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            other.execute_batch("COMMIT").unwrap();
+        });
+        let agent = large();
+        write(&store, &agent).await.unwrap();
+        holds.join().unwrap();
+        assert!(is_there(&store, agent.id).await);
+    }
+}
+
+#[test]
+fn what_returned_is_synced_as_the_durability_says() {
+    for (durability, synchronous) in [(Durability::Full, 2), (Durability::Normal, 1)] {
+        let (_directory, store) = open(durability);
+        store.writer.on_connection(|connection| {
+            let found: u32 = connection.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap();
+            assert_eq!(found, synchronous, "{durability:?}");
+            let journal: String =
+                connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+            assert_eq!(journal, "wal");
+        });
+    }
+}
+
+/// 100 MB of them; without that the log would be as long.
+#[tokio::test]
+async fn the_log_is_merged_while_small_commits_go_on() {
+    let (directory, store) = open(Durability::Normal);
+    let title = "x".repeat(64 << 10);
+    let mut agent = Agent::root(Owner::local(), "helper", "", Time::from_micros(0));
+    write(&store, &agent).await.unwrap();
+    agent = store.claim(agent.id, 0).await.unwrap().unwrap().agent;
+    agent.title = title;
+    for _ in 0..1_600 {
+        let commit = Commit::fenced(&agent, agent.created).write(Write::Agent(agent.clone()));
+        store.commit(commit).await.unwrap();
+    }
+    let log = std::fs::metadata(directory.path().join("house.db-wal")).unwrap().len();
+    assert!(log < 60 << 20, "{} MB", log >> 20);
+}
+
+#[tokio::test]
 async fn a_read_only_file_is_written_once_it_is_writable_again() {
     for durability in [Durability::Full, Durability::Normal] {
         let (_directory, store) = open(durability);

@@ -35,7 +35,7 @@ struct Shared {
     desk: Mutex<Option<Desk>>,
     hints: Hints,
     /// That the last group failed for the database's own sake.
-    failing: AtomicBool,
+    failing: Arc<AtomicBool>,
     /// That the log is long enough to be merged.
     long: AtomicBool,
     closing: AtomicBool,
@@ -49,11 +49,13 @@ impl Writer {
         hints: Hints,
     ) -> std::io::Result<Self> {
         let at_once = durability != Some(Durability::Full);
+        let desk = Desk::new(connection);
+        let failing = desk.failing();
         let shared = Arc::new(Shared {
             waiting: Mutex::default(),
-            desk: Mutex::new(Some(Desk::new(connection))),
+            desk: Mutex::new(Some(desk)),
             hints,
-            failing: AtomicBool::new(false),
+            failing,
             long: AtomicBool::new(false),
             closing: AtomicBool::new(false),
         });
@@ -188,7 +190,6 @@ impl Shared {
                 return;
             }
             desk.settle(group, &self.hints);
-            self.failing.store(desk.is_failing(), Ordering::Relaxed);
             if desk.is_log_long() {
                 self.long.store(true, Ordering::Relaxed);
             }

@@ -1,6 +1,6 @@
 //! Who may write what, as far as the commit itself shows it: the same for every store.
 
-use entourage_types::{Agent, AgentId};
+use entourage_types::{Agent, AgentId, RunId};
 
 use crate::{Commit, Error, Result, Write};
 
@@ -16,6 +16,19 @@ impl Commit {
             Some(agent) => by_activation(agent, &self.writes, &new),
             None => by_outsider(&self.writes, &new),
         }
+    }
+}
+
+impl Commit {
+    /// The runs of which this commit writes steps and whose rows it does not write: they are there, and
+    /// the writer's own, or the commit is refused with [`Error::foreign_step`].
+    pub fn runs_of_steps(&self) -> impl Iterator<Item = RunId> {
+        let writes_run =
+            |id| self.writes.iter().any(|write| matches!(write, Write::Run(run) if run.id == id));
+        self.writes.iter().filter_map(move |write| match write {
+            Write::Step(step) if !writes_run(step.run) => Some(step.run),
+            _ => None,
+        })
     }
 }
 

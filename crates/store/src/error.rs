@@ -1,6 +1,6 @@
 //! What can go wrong in a store, by what the caller can do about it.
 
-use entourage_types::{AgentId, EntityKind, Wakeup};
+use entourage_types::{AgentId, EntityKind, RunId, Wakeup};
 
 /// What can go wrong in a store.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -105,6 +105,12 @@ impl Error {
     #[must_use]
     pub fn is_outage(&self) -> bool {
         matches!(self, Self::DiskFull(_) | Self::Unavailable { .. })
+    }
+
+    /// A step of a run that is not the writer's own.
+    #[must_use]
+    pub fn foreign_step(writer: AgentId, run: RunId) -> Self {
+        Self::Corrupt(format!("a commit of agent {writer} writes a step of run {run}, which is not its own"))
     }
 
     /// A wake-up that is only its agent's to serve.

@@ -216,3 +216,29 @@ impl State {
 fn grown(first: Duration, times: u32) -> Duration {
     first.saturating_mul(1 << times.min(8)).min(LONGEST)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call that begins and ends at once. False where nobody is let through.
+    fn call(state: &mut State, now: Instant, sort: Sort) -> bool {
+        let Way::Through(round, began) = state.enter(now, true) else { return false };
+        state.ended(now, round, sort);
+        state.left(round, Some(began));
+        true
+    }
+
+    #[test]
+    fn a_breaker_that_once_was_open_takes_as_many_failures_as_before_after_a_success() {
+        let (mut state, mut now) = (State::new(4, None), Instant::now());
+        for opened in 0..3 {
+            for failure in 0..BREAKS_AFTER {
+                assert!(call(&mut state, now, Sort::Down), "failure {failure}, opened {opened} times");
+            }
+            assert!(!call(&mut state, now, Sort::Answered), "it is open");
+            now += BROKEN;
+            assert!(call(&mut state, now, Sort::Answered), "it is tested, and closes");
+        }
+    }
+}

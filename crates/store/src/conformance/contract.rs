@@ -126,6 +126,29 @@ pub async fn an_activation_writes_its_own_agent_only(place: impl Place) -> Resul
     Ok(())
 }
 
+/// A step is of a run that is there and is the writer's own, or that its commit brings.
+pub async fn a_step_is_of_a_run_of_its_writer(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let (mine, theirs) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    let (mine, theirs) = (claim(&store, mine.id).await?.agent, claim(&store, theirs.id).await?.agent);
+    let (own, foreign) = (run(&mine), run(&theirs));
+    let kept = step(foreign.id, "model/0", StepState::Open);
+    let commit =
+        Commit::fenced(&theirs, at(1)).write(Write::Step(kept.clone())).write(Write::Run(foreign.clone()));
+    store.commit(commit).await?;
+    for run in [foreign.id, own.id] {
+        let write = Write::Step(step(run, "model/0", StepState::Done));
+        let refused = store.commit(Commit::fenced(&mine, at(2)).write(write)).await;
+        assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
+    }
+    store.commit(Commit::fenced(&mine, at(2)).write(Write::Run(own.clone()))).await?;
+    let write = Write::Step(step(own.id, "model/0", StepState::Done));
+    store.commit(Commit::fenced(&mine, at(3)).write(write)).await?;
+    assert_eq!(store.steps(&Scope::House, foreign.id).await?, [kept]);
+    assert_eq!(store.steps(&Scope::House, own.id).await?.len(), 1);
+    Ok(())
+}
+
 /// Without a fence nothing of a transcript, a run or an inbox is written or taken.
 pub async fn an_outsider_writes_no_transcript(place: impl Place) -> Result<()> {
     let store = place.open().await?;

@@ -18,10 +18,29 @@ pub async fn an_old_epoch_is_refused(place: impl Place) -> Result<()> {
     assert_eq!(unclaimed, Some(1), "the first claim");
     let (first, second) = (claim(&store, agent.id).await?.agent, claim(&store, agent.id).await?.agent);
     assert!(second.epoch > first.epoch);
+    let (run, post) = (run(&second), post(agent.id, "hello"));
+    let wakeup = wakeup(&agent, at(9));
+    let known = Commit::fenced(&second, at(1)).write(Write::Run(run.clone()));
+    store.commit(known.write(Write::Post(post.clone())).write(Write::Wake(wakeup.clone()))).await?;
+    // Whatever it would write, be it nothing.
+    let writes = [
+        None,
+        Some(Write::Agent(first.clone())),
+        Some(Write::Item(say(&mut first.clone(), run.id, "too late"))),
+        Some(Write::Run(Run { status: Status::Failed, ..run.clone() })),
+        Some(Write::Step(step(run.id, "model/0", StepState::Done))),
+        Some(Write::Read(post.id)),
+        Some(Write::Woken(wakeup.id)),
+    ];
     for old in [&agent, &first] {
-        let refused = store.commit(Commit::fenced(old, at(1)).write(Write::Agent(first.clone()))).await;
-        assert!(matches!(refused, Err(Error::Fenced { .. })), "{refused:?}");
+        for write in &writes {
+            let commit = Commit { writes: write.iter().cloned().collect(), ..Commit::fenced(old, at(1)) };
+            let refused = store.commit(commit).await;
+            assert!(matches!(refused, Err(Error::Fenced { .. })), "{write:?}: {refused:?}");
+        }
     }
+    assert_eq!(store.steps(&Scope::House, run.id).await?, []);
+    assert_eq!(store.inbox(agent.id).await?, [post]);
     store.commit(Commit::fenced(&second, at(1)).write(Write::Agent(second.clone()))).await?;
     let refused = store.commit(Commit::fenced(&Agent { epoch: 99, ..second }, at(1))).await;
     assert!(matches!(refused, Err(Error::Fenced { .. })), "an epoch that no claim returned: {refused:?}");

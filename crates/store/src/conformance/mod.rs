@@ -78,6 +78,7 @@ macro_rules! conformance {
                 a_key_is_unique_in_its_tree,
                 an_agent_never_moves,
                 an_activation_writes_its_own_agent_only,
+                a_step_is_of_a_run_of_its_writer,
                 an_outsider_writes_no_transcript,
                 nothing_is_posted_to_nobody,
                 an_entity_never_passes_to_another_owner,

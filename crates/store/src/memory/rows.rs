@@ -102,6 +102,12 @@ impl Rows {
             self.expect(expected)?;
         }
         commit.keeps_the_rules(writer.as_ref())?;
+        if let Some(writer) = &writer {
+            let is_own = |id: &RunId| self.runs.iter().any(|run| (run.id, run.agent) == (*id, writer.id));
+            if let Some(run) = commit.runs_of_steps().find(|run| !is_own(run)) {
+                return Err(Error::foreign_step(writer.id, run));
+            }
+        }
         self.may_write(&commit.writes)?;
         let told = derive::events(&commit, writer.as_ref());
         let mut wakeups = Vec::new();
