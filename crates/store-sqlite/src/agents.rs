@@ -1,18 +1,23 @@
 //! Agents.
 
 use entourage_store::{AgentQuery, Error};
-use entourage_types::{Agent, AgentId, Owner, Scope};
+use entourage_types::{Agent, AgentId, Owner, Scope, Status};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
     fault::Result,
     rows::{count, int, time, word, word_if_any},
-    select::Select,
+    select::{Partial, Select},
 };
 
 /// The length of a transcript stands in its items and nowhere else.
 const COLUMNS: &str = "id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, \
                        (SELECT coalesce(max(seq) + 1, 0) FROM items WHERE agent = agents.id), created, updated";
+
+const OPEN: Partial =
+    Partial { index: "open_agents", holds: "status IN ('idle', 'queued', 'running', 'waiting')" };
+const FAILED: Partial = Partial { index: "failed_agents", holds: "status IN ('failed', 'cancelled')" };
+const ROOTS_OF_KIND: Partial = Partial { index: "roots_of_kind", holds: "parent IS NULL" };
 
 /// Inboxes are short: those who have one are few.
 const UNREAD: &str = "agents.id IN (SELECT agent FROM inbox)";
@@ -55,7 +60,7 @@ pub(crate) fn list(connection: &Connection, scope: &Scope, query: &AgentQuery) -
 
 /// The query behind [`list`].
 pub(crate) fn select(scope: &Scope, query: &AgentQuery) -> Select {
-    let select = Select::new(&format!("SELECT {COLUMNS} FROM agents WHERE true"))
+    let select = Select::of_some(COLUMNS, "agents", partial(scope, query))
         .seen_by(scope, "owner")
         .only("root = ?", query.root)
         .only("parent = ?", query.parent)
@@ -65,7 +70,23 @@ pub(crate) fn select(scope: &Scope, query: &AgentQuery) -> Select {
     let select = if query.roots { select.and("parent IS NULL") } else { select };
     let select = if query.unread { select.and(UNREAD) } else { select };
     let select = if query.unwoken { select.and(UNWOKEN) } else { select };
+    if query.unread {
+        return select.page_of_few("agents", scope, &query.page);
+    }
     select.page("agents", None, scope, &query.page)
+}
+
+/// The index of some agents that serves a query best, if one does.
+fn partial(scope: &Scope, query: &AgentQuery) -> Option<Partial> {
+    let by_other = query.root.is_some() || query.parent.is_some() || query.key.is_some() || query.unread;
+    match query.status {
+        _ if by_other => None,
+        Some(Status::Idle | Status::Queued | Status::Running | Status::Waiting) => Some(OPEN),
+        Some(Status::Failed | Status::Cancelled) => scope.owner().map(|_| FAILED),
+        _ => {
+            (query.roots && query.kind.is_some()).then_some(ROOTS_OF_KIND).filter(|_| scope.owner().is_some())
+        }
+    }
 }
 
 /// Whether there is such an agent.

@@ -36,7 +36,10 @@ pub(crate) fn commit(
                     false => agent,
                 });
             }
-            (Write::Run(run), _) => runs::upsert(connection, run)?,
+            (Write::Run(run), _) => {
+                runs::upsert(connection, run)?;
+                known.run_stands(run.id, run.agent);
+            }
             (Write::Step(step), _) => runs::upsert_step(connection, step)?,
             (Write::Post(post), _) => {
                 inbox::put(connection, post)?;

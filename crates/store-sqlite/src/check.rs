@@ -5,7 +5,7 @@ use entourage_store::{Commit, Error, Expect, Fence, Write};
 use entourage_types::{Agent, AgentId, Wakeup};
 use rusqlite::Connection;
 
-use crate::{agents, entities, fault::Result, known::Known, prune, runs};
+use crate::{agents, entities, fault::Result, known::Known, prune};
 
 /// Refuses a commit that must not happen; otherwise returns the fenced agent as it stands.
 pub(crate) fn commit(connection: &Connection, known: &mut Known, commit: &Commit) -> Result<Option<Agent>> {
@@ -16,7 +16,7 @@ pub(crate) fn commit(connection: &Connection, known: &mut Known, commit: &Commit
     commit.keeps_the_rules(writer.as_ref())?;
     if let Some(writer) = &writer {
         for run in commit.runs_of_steps() {
-            if !runs::is_of(connection, run, writer.id)? {
+            if !known.is_run_of(connection, run, writer.id)? {
                 return Err(Error::foreign_step(writer.id, run).into());
             }
         }

@@ -7,11 +7,22 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use crate::{
     fault::Result,
     rows::{time, word, word_if_any},
-    select::Select,
+    select::{Partial, Select},
 };
 
 const COLUMNS: &str = "entities.kind, entities.id, entities.owner, entities.root, entities.parent, \
                        entities.status, entities.created, entities.updated, entities.text, entities.body";
+
+const OPEN: Partial = Partial {
+    index: "open_entities",
+    holds: "status IN ('open', 'pending', 'queued', 'running', 'waiting')",
+};
+const FAILED: Partial = Partial {
+    index: "failed_entities",
+    holds: "status IN ('failed', 'cancelled', 'declined', 'expired', 'given_up', 'revoked', 'retired')",
+};
+const OF_HOUSE: Partial =
+    Partial { index: "entities_of_house", holds: "kind IN ('request', 'delivery', 'unsaved')" };
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Entity> {
     Ok(Entity {
@@ -56,8 +67,25 @@ pub(crate) fn list(connection: &Connection, scope: &Scope, query: &EntityQuery) 
 
 /// The query behind [`list`] without words.
 pub(crate) fn select(scope: &Scope, query: &EntityQuery) -> Select {
-    let select = Select::new(&format!("SELECT {COLUMNS} FROM entities WHERE true"));
+    let select = Select::of_some(COLUMNS, "entities", partial(scope, query));
     restrict(select, scope, query).page("entities", Some(query.kind.as_str()), scope, &query.page)
+}
+
+/// The index of some entities that serves a query best, if one does.
+fn partial(scope: &Scope, query: &EntityQuery) -> Option<Partial> {
+    if query.root.is_some() || query.parent.is_some() {
+        return None;
+    }
+    let is_for_all = matches!(query.kind, EntityKind::Request | EntityKind::Delivery | EntityKind::Unsaved);
+    match (query.status.as_deref(), scope.owner()) {
+        (Some("open" | "pending" | "queued" | "running" | "waiting"), _) => Some(OPEN),
+        (
+            Some("failed" | "cancelled" | "declined" | "expired" | "given_up" | "revoked" | "retired"),
+            Some(_),
+        ) => Some(FAILED),
+        (_, None) if is_for_all => Some(OF_HOUSE),
+        _ => None,
+    }
 }
 
 fn search(scope: &Scope, query: &EntityQuery, words: String) -> Select {

@@ -2,11 +2,11 @@
 
 use std::{collections::HashMap, num::NonZeroUsize};
 
-use entourage_types::{Agent, AgentId};
+use entourage_types::{Agent, AgentId, RunId};
 use lru::LruCache;
 use rusqlite::Connection;
 
-use crate::{agents, events, fault::Result, inbox};
+use crate::{agents, events, fault::Result, inbox, runs};
 
 /// How many agents, and how many trees: more than are at work at once, some megabytes at most.
 const KEPT: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4095);
@@ -16,6 +16,8 @@ pub(crate) struct Known {
     agents: LruCache<AgentId, Agent>,
     /// The number of the last event of each tree.
     told: LruCache<AgentId, u64>,
+    /// Whose a run is that was written lately.
+    runs: LruCache<RunId, AgentId>,
     /// Agents whose inbox is empty.
     read_out: LruCache<AgentId, ()>,
     /// Epochs that were raised by a claim and stand in no row yet: the first commit under an epoch
@@ -28,6 +30,7 @@ impl Known {
         Self {
             agents: LruCache::new(KEPT),
             told: LruCache::new(KEPT),
+            runs: LruCache::new(KEPT),
             read_out: LruCache::new(KEPT),
             raised: HashMap::new(),
         }
@@ -58,6 +61,7 @@ impl Known {
         self.told.pop(&id);
         self.read_out.pop(&id);
         self.raised.remove(&id);
+        self.runs.clear();
     }
 
     /// An agent's row as it was just written.
@@ -96,6 +100,19 @@ impl Known {
         Ok(last + 1)
     }
 
+    /// A run was written, which is this agent's.
+    pub(crate) fn run_stands(&mut self, run: RunId, agent: AgentId) {
+        self.runs.put(run, agent);
+    }
+
+    /// Whether there is such a run of this agent.
+    pub(crate) fn is_run_of(&mut self, connection: &Connection, run: RunId, agent: AgentId) -> Result<bool> {
+        match self.runs.get(&run) {
+            Some(known) => Ok(*known == agent),
+            None => runs::is_of(connection, run, agent),
+        }
+    }
+
     /// Whether an agent's inbox has posts.
     pub(crate) fn has_posts(&mut self, connection: &Connection, id: AgentId) -> Result<bool> {
         if self.read_out.get(&id).is_some() {
@@ -117,6 +134,7 @@ impl Known {
     pub(crate) fn undone(&mut self) {
         self.agents.clear();
         self.told.clear();
+        self.runs.clear();
         self.read_out.clear();
     }
 

@@ -1,7 +1,7 @@
 //! Every listing goes by the index of its narrowest condition, whoever asks: none reads rows of
 //! other trees, agents or owners to find its own.
 
-use entourage_store::{AgentQuery, EntityQuery, RunQuery, UsageQuery};
+use entourage_store::{AgentQuery, EntityQuery, Page, RunQuery, UsageQuery};
 use entourage_types::{AgentId, EntityKind, Owner, RunId, Scope, Status};
 use rusqlite::Connection;
 
@@ -29,7 +29,7 @@ fn agents_are_listed_by_their_indexes() {
     assert_plans(
         vec![
             (all.clone(), "agents_of_owner"),
-            (AgentQuery { status: Some(Status::Running), ..all.clone() }, "agents_of_owner"),
+            (AgentQuery { status: Some(Status::Running), ..all.clone() }, "open_agents"),
             (AgentQuery { roots: true, ..all.clone() }, "roots_of_owner"),
             (AgentQuery { root: agent, ..all.clone() }, "agents_of_root"),
             (AgentQuery { root: agent, status: Some(Status::Running), ..all.clone() }, "agents_of_root"),
@@ -45,7 +45,7 @@ fn runs_are_listed_and_counted_by_their_indexes() {
     let (all, agent) = (RunQuery::default(), Some(AgentId::new()));
     let cases = vec![
         (all.clone(), "runs_of_owner"),
-        (RunQuery { open: true, ..all.clone() }, "runs_of_owner"),
+        (RunQuery { open: true, ..all.clone() }, "open_runs"),
         (RunQuery { agent, ..all.clone() }, "runs_of_agent"),
         (RunQuery { root: agent, ..all.clone() }, "runs_of_agent"),
         (RunQuery { id: Some(RunId::new()), agent, ..all }, "sqlite_autoindex_runs_1"),
@@ -81,4 +81,137 @@ fn entities_are_listed_by_their_indexes() {
         ],
         entities::select,
     );
+}
+
+/// A database with so many of each sort that ended, and fifty of each that are open.
+fn with_ended(ended: u32) -> (tempfile::TempDir, Connection) {
+    let directory = tempfile::tempdir().unwrap();
+    let connection = open::writer(&directory.path().join("house.db"), None, true).unwrap();
+    let insert = |table: &str, columns: &str, values: &str| {
+        let sql = format!(
+            "WITH RECURSIVE row (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM row WHERE i < {ended} + 50) \
+             INSERT INTO {table} ({columns}) SELECT {values} FROM row"
+        );
+        connection.execute_batch(&sql).unwrap();
+    };
+    // Those that are open came first, as what waits long does.
+    let status = "CASE WHEN i <= 50 THEN 'waiting' ELSE 'succeeded' END";
+    insert(
+        "agents",
+        "id, owner, root, depth, kind, title, status, epoch, session, created, updated",
+        &format!("'agt_' || i, 'local', 'agt_' || i, 0, 'assistant', '', {status}, 1, 1, i, i"),
+    );
+    insert(
+        "runs",
+        "id, agent, owner, status, kind_version, tasks, model_calls, worked_ms, input_tokens, output_tokens, \
+         cached_tokens, cache_written_tokens, reasoning_tokens, cost_nanos, started",
+        &format!("'run_' || i, 'agt_' || i, 'local', {status}, '', '[]', 1, 1, 1, 1, 1, 1, 1, 1, i"),
+    );
+    for (kind, open, end) in [
+        ("task", "queued", "succeeded"),
+        ("question", "open", "answered"),
+        ("intervention", "pending", "applied"),
+        ("delivery", "pending", "delivered"),
+        ("request", "done", "done"),
+    ] {
+        insert(
+            "entities",
+            "kind, id, owner, root, parent, status, created, updated, body",
+            &format!(
+                "'{kind}', '{kind}_' || i, 'local', 'agt_' || i, 'agt_' || i, \
+                 CASE WHEN i <= 50 THEN '{open}' ELSE '{end}' END, i, i, '{{}}'"
+            ),
+        );
+    }
+    (directory, connection)
+}
+
+/// Everything that the API, the command line and the rounds of maintenance ask for first, by name.
+fn first_pages() -> Vec<(String, Select)> {
+    let mut all = Vec::new();
+    let own = Scope::Owner(Owner::local());
+    let last = |after: &str| Page { after: Some(after.to_owned()), newest_first: true, ..Page::default() };
+    let pages = |after: &str| [Page::default(), Page { newest_first: true, ..Page::default() }, last(after)];
+    let mut agents = |scope: &Scope, query: AgentQuery| {
+        for page in pages("agt_40") {
+            let query = AgentQuery { page, ..query.clone() };
+            all.push((format!("{scope:?} {query:?}"), agents::select(scope, &query)));
+        }
+    };
+    agents(&own, AgentQuery::default());
+    agents(&own, AgentQuery { roots: true, ..AgentQuery::default() });
+    for kind in ["assistant", "orchestrator"] {
+        agents(&own, AgentQuery { roots: true, kind: Some(kind.into()), ..AgentQuery::default() });
+    }
+    use Status::{Cancelled, Failed, Idle, Queued, Running, Succeeded, Waiting};
+    for status in [Idle, Queued, Running, Waiting, Succeeded, Failed, Cancelled].map(Some) {
+        for roots in [false, true] {
+            agents(&own, AgentQuery { status, roots, ..AgentQuery::default() });
+        }
+    }
+    for status in [Queued, Running, Waiting].map(Some) {
+        for unwoken in [false, true] {
+            agents(&Scope::House, AgentQuery { status, unwoken, ..AgentQuery::default() });
+        }
+    }
+    agents(&Scope::House, AgentQuery { roots: true, ..AgentQuery::default() });
+    agents(&Scope::House, AgentQuery { unread: true, unwoken: true, ..AgentQuery::default() });
+    for scope in [&own, &Scope::House] {
+        for page in pages("run_40") {
+            let query = RunQuery { open: true, page, ..RunQuery::default() };
+            all.push((format!("{scope:?} {query:?}"), runs::select(scope, &query)));
+            all.push((format!("count {scope:?} {query:?}"), runs::count_select(scope, &query)));
+        }
+        for kind in [EntityKind::Task, EntityKind::Question, EntityKind::Intervention, EntityKind::Delivery] {
+            let open = ["open", "pending", "queued", "running", "waiting"];
+            let failed = ["failed", "cancelled", "declined", "expired", "given_up"];
+            let asked = if *scope == own { failed.as_slice() } else { &[] };
+            for status in open.iter().chain(asked) {
+                for page in pages(&format!("{kind}_40")) {
+                    let status = Some((*status).to_owned());
+                    let query = EntityQuery { status, page, ..EntityQuery::of(kind) };
+                    all.push((format!("{scope:?} {query:?}"), entities::select(scope, &query)));
+                }
+            }
+        }
+    }
+    let kinds = [EntityKind::Task, EntityKind::Question, EntityKind::Intervention, EntityKind::Delivery];
+    let of_house = [EntityKind::Request, EntityKind::Delivery];
+    for (scope, kinds) in [(&own, kinds.as_slice()), (&Scope::House, of_house.as_slice())] {
+        for kind in kinds {
+            for page in pages(&format!("{kind}_40")) {
+                let query = EntityQuery { page, ..EntityQuery::of(*kind) };
+                all.push((format!("{scope:?} {query:?}"), entities::select(scope, &query)));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn a_first_page_takes_as_many_steps_whatever_has_ended() {
+    let [(_few, few), (_many, many)] = [with_ended(200), with_ended(20_000)];
+    for ((name, before), (_, after)) in first_pages().into_iter().zip(first_pages()) {
+        let (before, after) = (before.steps(&few), after.steps(&many));
+        assert!(after <= before * 2 + 200, "{before} steps with few, {after} with many: {name}");
+    }
+}
+
+/// Rows that grow with what has ended are neither gone through to find a few, nor sorted.
+#[test]
+fn no_first_page_goes_through_a_table_or_sorts_it() {
+    let (_directory, connection) = with_ended(0);
+    for (name, select) in first_pages() {
+        let plan = select.plan(&connection);
+        for step in plan.split("; ") {
+            let goes_through =
+                ["agents", "runs", "entities"].iter().any(|table| step == format!("SCAN {table}"));
+            // Roots are nearly all that retention finds, in the order it goes by.
+            let is_asked = name.starts_with("House") && name.contains("roots: true");
+            assert!(!goes_through || is_asked, "{plan}: {name}");
+            let sorts = step.starts_with("USE TEMP B-TREE FOR ORDER BY");
+            let is_few = name.contains("unread: true") || name.starts_with("count");
+            assert!(!sorts || is_few, "{plan}: {name}");
+        }
+    }
 }

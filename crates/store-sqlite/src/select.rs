@@ -13,7 +13,26 @@ pub(crate) struct Select {
     values: Vec<Value>,
 }
 
+/// An index of some rows only, and the condition that makes them those: a query that states it word for
+/// word is served by the index.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Partial {
+    pub(crate) index: &'static str,
+    pub(crate) holds: &'static str,
+}
+
 impl Select {
+    /// A query for rows of a table that an index of some of them serves, if one does.
+    pub(crate) fn of_some(columns: &str, table: &str, by: Option<Partial>) -> Self {
+        match by {
+            // Named, since without statistics SQLite guesses at how few rows it has.
+            Some(Partial { index, holds }) => {
+                Self::new(&format!("SELECT {columns} FROM {table} INDEXED BY {index} WHERE {holds}"))
+            }
+            None => Self::new(&format!("SELECT {columns} FROM {table} WHERE true")),
+        }
+    }
+
     /// A query up to and including its first condition.
     pub(crate) fn new(head: &str) -> Self {
         Self { sql: head.to_owned(), values: Vec::new() }
@@ -66,17 +85,27 @@ impl Select {
     /// Restricts the query to a page of `table`, in the order its rows were made. A `kind` tells ids
     /// apart where they are not unique by themselves.
     pub(crate) fn page(self, table: &str, kind: Option<&str>, scope: &Scope, page: &Page) -> Self {
+        self.page_by(&format!("{table}.n"), table, kind, scope, page)
+    }
+
+    /// The same for few rows that are found by something else than their order.
+    pub(crate) fn page_of_few(self, table: &str, scope: &Scope, page: &Page) -> Self {
+        // The plus keeps SQLite from going through the table in that order to find them.
+        self.page_by(&format!("+{table}.n"), table, None, scope, page)
+    }
+
+    fn page_by(self, n: &str, table: &str, kind: Option<&str>, scope: &Scope, page: &Page) -> Self {
         let (than, order) = if page.newest_first { ("<", "DESC") } else { (">", "ASC") };
         let select = match &page.after {
             Some(after) => self
-                .and(&format!("{table}.n {than} (SELECT n FROM {table} WHERE id = ?"))
+                .and(&format!("{n} {than} (SELECT n FROM {table} WHERE id = ?"))
                 .bind(after.clone())
                 .only("kind = ?", kind)
                 .seen_by(scope, "owner")
                 .end(")"),
             None => self,
         };
-        select.end(&format!("ORDER BY {table}.n {order} LIMIT ?")).bind(page.limit)
+        select.end(&format!("ORDER BY {n} {order} LIMIT ?")).bind(page.limit)
     }
 
     /// Runs the query.
@@ -111,6 +140,16 @@ impl Select {
             }
         }
         Ok(found)
+    }
+
+    /// What SQLite does for it, in steps of its machine.
+    #[cfg(test)]
+    pub(crate) fn steps(self, connection: &Connection) -> i32 {
+        let mut statement = connection.prepare(&self.sql).unwrap();
+        let mut rows = statement.query(params_from_iter(self.values)).unwrap();
+        while rows.next().unwrap().is_some() {}
+        drop(rows);
+        statement.get_status(rusqlite::StatementStatus::VmStep)
     }
 
     /// How SQLite would go about it.
