@@ -13,6 +13,10 @@
 //! println!("{:?}", news.next().await?);
 //! # Ok(()) }
 //! ```
+//!
+//! Whatever a trait or a type of this crate speaks of can be named through it: [`models`] has what a
+//! [`Model`] takes and gives, [`tools`] what a [`Tool`] does, [`store`] and [`sqlite`] the databases,
+//! [`types`] the nouns, [`engine`] the rest. A crate that builds on it needs no other of ours.
 
 pub mod agency;
 mod compose;
@@ -21,15 +25,21 @@ mod runtime;
 pub mod settings;
 pub mod telemetry;
 
+pub use async_trait::async_trait;
 pub use compose::{DATABASE, Entourage, choice, kinds, loaded_kinds, look, migrate, tool_settings};
-pub use entourage_engine::{Client, Entry, House, Kinds, NewAgent, Page, Role, Signal, Watch};
-pub use entourage_llm::Model;
-pub use entourage_store::Store;
-pub use entourage_tools::Tool;
+pub use entourage_engine::{
+    self as engine, Client, Clock, Entry, House, Kinds, NewAgent, Page, Role, Signal, SystemClock, Watch,
+};
+pub use entourage_llm::{self as models, Model};
+pub use entourage_store::{self as store, MemoryStore, Store};
+pub use entourage_store_sqlite as sqlite;
+pub use entourage_tools::{self as tools, Tool};
 pub use entourage_types::{self as types, Owner};
 pub use error::Error;
 pub use runtime::runtime;
 pub use schemars;
+pub use serde;
+pub use serde_json;
 pub use settings::Settings;
 
 /// What every call returns.

@@ -50,6 +50,12 @@ impl RunStream {
         self
     }
 
+    /// What happens next; none once it is over. The future may be dropped before it is ready: nothing is
+    /// lost.
+    pub async fn next(&mut self) -> Option<Result<StreamEvent>> {
+        self.events.next().await
+    }
+
     /// Waits for what came of it, and tells nothing else.
     ///
     /// # Errors
