@@ -2,7 +2,6 @@
 #![allow(clippy::print_stdout, reason = "it is an example")]
 
 use entourage::agency::{Agency, Agent, RunItem, StreamEvent};
-use futures::StreamExt;
 
 #[tokio::main]
 async fn main() -> entourage::Result<()> {
