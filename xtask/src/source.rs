@@ -58,7 +58,7 @@ fn line_of(code: &str, offset: usize) -> usize {
 }
 
 /// Where the item that begins at `from` ends: with its block or its semicolon.
-fn item_end(code: &str, from: usize) -> usize {
+pub(crate) fn item_end(code: &str, from: usize) -> usize {
     let mut depth = 0_i32;
     for (at, byte) in code.bytes().enumerate().skip(from) {
         match byte {

@@ -1,4 +1,5 @@
-//! `cargo xtask spec`: every requirement is there once, and every test it names exists.
+//! `cargo xtask spec`: every requirement is there once, every test it names exists, runs and says that
+//! it shows it, and every test that says so is named.
 
 mod requirement;
 mod tests_of;
@@ -9,7 +10,11 @@ use crate::{
     finding::{Finding, Report},
     modules::{Modules, Reach},
     repo::Repo,
-    spec::requirement::{Requirement, Status},
+    source::Source,
+    spec::{
+        requirement::{Requirement, Status},
+        tests_of::Test,
+    },
 };
 
 /// One document of requirements: its file, and the ids that stand in it.
@@ -40,13 +45,15 @@ impl Document {
 
 /// Checks every document and counts what is met.
 pub(crate) fn check(repo: &Repo) -> Report {
-    let mut tests = Tests { modules: Modules::of(repo), known: BTreeMap::new() };
+    let modules = Modules::of(repo);
+    let mut tests = Tests::of(repo, &modules);
     let mut report = Report::default();
     let mut rows = Vec::new();
     for document in DOCUMENTS {
         let text = repo.get(document.path).unwrap_or_default();
         rows.push((document.name, document.count, read(document, text, &mut tests, &mut report)));
     }
+    report.findings.extend(tests.unnamed());
     report.notes = table(&rows);
     report
 }
@@ -76,7 +83,7 @@ fn read(document: &Document, text: &str, tests: &mut Tests<'_>, report: &mut Rep
             continue;
         }
         let Status::Met(named) = status else { continue };
-        let wrong: Vec<_> = named.iter().filter_map(|test| Some((test, tests.problem(test)?))).collect();
+        let wrong: Vec<_> = named.iter().filter_map(|test| Some((test, tests.problem(test, id)?))).collect();
         met += usize::from(wrong.is_empty());
         for (test, problem) in wrong {
             found(format!("{id} names `{test}`: {problem}"), "write the test, or mark the line [open]");
@@ -89,24 +96,61 @@ fn read(document: &Document, text: &str, tests: &mut Tests<'_>, report: &mut Rep
     met
 }
 
-/// The tests of the repository, by file, found as they are asked for.
+/// The tests of the repository that run, by file.
 struct Tests<'a> {
-    modules: Modules<'a>,
-    known: BTreeMap<String, BTreeSet<String>>,
+    modules: &'a Modules<'a>,
+    known: BTreeMap<&'a str, BTreeMap<String, Test>>,
+    /// What a test says it shows and no requirement has named yet: file, test, id.
+    unnamed: BTreeSet<(&'a str, String, String)>,
 }
 
-impl Tests<'_> {
-    /// Why a test named as `file#function` does not count, if so.
-    fn problem(&mut self, named: &str) -> Option<&'static str> {
+impl<'a> Tests<'a> {
+    fn of(repo: &'a Repo, modules: &'a Modules<'a>) -> Self {
+        let read = |(path, source, reach): (&'a str, &Source, Reach)| {
+            (reach != Reach::Nothing)
+                .then(|| (path, tests_of::tests_of(source, repo.get(path).unwrap_or_default())))
+        };
+        let known: BTreeMap<_, _> = modules.iter().filter_map(read).collect();
+        let mut unnamed = BTreeSet::new();
+        for (path, tests) in &known {
+            for (name, test) in tests {
+                unnamed.extend(test.shows.iter().map(|id| (*path, name.clone(), id.clone())));
+            }
+        }
+        Self { modules, known, unnamed }
+    }
+
+    /// Why a test named as `file#function` does not count for this requirement, if so.
+    fn problem(&mut self, named: &str, id: &str) -> Option<&'static str> {
         let Some((path, function)) = named.split_once('#') else {
             return Some("not of the form `file#function`");
         };
-        let Some(source) = self.modules.get(path) else { return Some("there is no such file") };
-        if self.modules.reach(path) == Reach::Nothing {
-            return Some("no module declares that file, so it never runs");
+        if self.modules.get(path).is_none() {
+            return Some("there is no such file");
         }
-        let tests = self.known.entry(path.to_owned()).or_insert_with(|| tests_of::tests_of(source));
-        (!tests.contains(function)).then_some("there is no such test in that file")
+        let Some((path, tests)) = self.known.get_key_value(path) else {
+            return Some("no module declares that file, so it never runs");
+        };
+        let Some(test) = tests.get(function) else { return Some("there is no such test in that file") };
+        if test.idle.is_some() {
+            return test.idle;
+        }
+        let says_so = self.unnamed.remove(&(*path, function.to_owned(), id.to_owned()));
+        (!says_so).then_some("it does not say so; write `/// Shows: ` and the id above it")
+    }
+
+    /// Tests that say they show what no requirement names them for.
+    fn unnamed(&self) -> impl Iterator<Item = Finding> {
+        self.unnamed.iter().map(|(path, function, id)| {
+            let line = self.known[path][function].line;
+            let remedy = "name the test in the requirement's line, or take the id away";
+            Finding::new(
+                path,
+                line,
+                format!("`{function}` says that it shows {id}, which does not name it"),
+                remedy,
+            )
+        })
     }
 }
 

@@ -2,10 +2,15 @@
 
 use super::*;
 
-const TESTS: &str = "#[test]\nfn shows_it() {}\nfn helps() {}\n";
+const TESTS: &str = "#[test]\nfn shows_it() { helps() }\nfn helps() {}\n#[test]\nfn is_empty() {}\n";
+
+/// These tests, the first of which says that it shows a requirement.
+fn showing(id: &str) -> String {
+    format!("/// Shows: {id}.\n{TESTS}")
+}
 
 /// The whole specification, all open, with one line for another.
-fn report(id: &str, line: &str) -> Report {
+fn report(id: &str, line: &str, tests: &str) -> Report {
     let texts: Vec<(&str, String)> = DOCUMENTS
         .iter()
         .map(|document| {
@@ -14,7 +19,7 @@ fn report(id: &str, line: &str) -> Report {
         })
         .collect();
     let mut files: Vec<(&str, &str)> = texts.iter().map(|(path, text)| (*path, text.as_str())).collect();
-    files.extend([("tests/Cargo.toml", ""), ("tests/tests/a.rs", TESTS), ("tests/tests/lost/b.rs", TESTS)]);
+    files.extend([("tests/Cargo.toml", ""), ("tests/tests/a.rs", tests), ("tests/tests/lost/b.rs", tests)]);
     check(&Repo::of(&files))
 }
 
@@ -23,12 +28,17 @@ fn open(id: &str) -> String {
 }
 
 fn found(id: &str, line: &str) -> Vec<String> {
-    report(id, line).findings.iter().map(|finding| format!("{}: {}", finding.line, finding.what)).collect()
+    report(id, line, TESTS)
+        .findings
+        .iter()
+        .map(|finding| format!("{}: {}", finding.line, finding.what))
+        .collect()
 }
 
 #[test]
 fn a_specification_in_order_is_counted() {
-    let report = report("S2-R003", "- **S2-R003** It happens. [met: tests/tests/a.rs#shows_it]");
+    let line = "- **S2-R003** It happens. [met: tests/tests/a.rs#shows_it]";
+    let report = report("S2-R003", line, &showing("S2-R003"));
     assert_eq!(report.findings, []);
     let expected = [
         "         all   met  open covered",
@@ -66,13 +76,25 @@ fn a_test_that_does_not_run_shows_nothing() {
         ("tests/tests/c.rs#shows_it", "there is no such file"),
         ("tests/tests/a.rs#shows_nothing", "there is no such test in that file"),
         ("tests/tests/a.rs#helps", "there is no such test in that file"),
+        ("tests/tests/a.rs#is_empty", "its body is empty"),
         ("tests/tests/lost/b.rs#shows_it", "no module declares that file, so it never runs"),
     ] {
         let line = format!("- **S5-R007** It happens. [met: tests/tests/a.rs#shows_it, {named}]");
-        let report = report("S5-R007", &line);
+        let report = report("S5-R007", &line, &showing("S5-R007"));
         assert_eq!(report.findings.len(), 1, "{report}");
         assert_eq!(report.findings[0].what, format!("S5-R007 names `{named}`: {problem}"));
         assert_eq!(report.findings[0].line, 7);
         assert!(report.notes.iter().any(|row| row.starts_with("S5 ") && row.ends_with(" 0 %")), "{report}");
     }
+}
+
+#[test]
+fn a_test_and_its_requirement_name_each_other() {
+    let line = "- **S5-R007** It happens. [met: tests/tests/a.rs#shows_it]";
+    let silent = "S5-R007 names `tests/tests/a.rs#shows_it`: it does not say so; write `/// Shows: ` and the id above it";
+    assert_eq!(report("S5-R007", line, TESTS).findings[0].what, silent);
+    let both = report("S5-R007", line, &showing("S5-R007, S1-R001")).findings;
+    let unnamed = "`shows_it` says that it shows S1-R001, which does not name it";
+    assert_eq!(both.iter().map(|finding| finding.what.as_str()).collect::<Vec<_>>(), [unnamed]);
+    assert_eq!((both[0].path.as_str(), both[0].line), ("tests/tests/a.rs", 3));
 }

@@ -1,37 +1,101 @@
-//! Finding the test functions of a file.
+//! Finding the test functions of a file, with the requirements that each says it shows.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use crate::source::Source;
+use crate::source::{Source, item_end};
 
-/// The names of the functions that a test runner runs: those with `#[test]`, `#[tokio::test]` or
-/// the like. Inside `proptest!` it is the same attribute that makes a property a test.
-pub(crate) fn tests_of(source: &Source) -> BTreeSet<String> {
-    let code = source.code();
-    let part = |c: char| c.is_alphanumeric() || c == '_';
-    code.match_indices("fn ")
-        .filter(|(at, _)| !code[..*at].ends_with(part) && is_test(&code[..*at]))
-        .map(|(at, word)| code[at + word.len()..].trim_start().chars().take_while(|c| part(*c)).collect())
-        .collect()
+/// What a line above a test begins with that says which requirements it shows.
+const SHOWS: &str = "/// Shows: ";
+
+/// A test function.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Test {
+    /// The line of its `fn`, from 1.
+    pub line: usize,
+    /// The ids of the requirements that it says it shows.
+    pub shows: Vec<String>,
+    /// Why it proves nothing whatever it says, if so.
+    pub idle: Option<&'static str>,
 }
 
-/// Whether one of the attributes at the end of this code, before a function, makes it a test.
-fn is_test(before: &str) -> bool {
+/// The functions that a test runner runs, by name: those with `#[test]`, `#[tokio::test]` or the like.
+/// Inside `proptest!` it is the same attribute that makes a property a test. `text` is the file's own
+/// text, which the source has without its comments.
+pub(crate) fn tests_of(source: &Source, text: &str) -> BTreeMap<String, Test> {
+    let code = source.code();
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut tests = BTreeMap::new();
+    for (at, word) in code.match_indices("fn ").filter(|(at, _)| !code[..*at].ends_with(part)) {
+        let Some(attributes) = test_attributes(&code[..at]) else { continue };
+        let name = code[at + word.len()..].trim_start().chars().take_while(|c| part(*c)).collect();
+        let line = source.line(at).number;
+        tests.insert(name, Test { line, shows: shown(text, line), idle: idle(code, at, &attributes) });
+    }
+    tests
+}
+
+/// The ids in the lines directly above a function that say what it shows.
+fn shown(text: &str, line: usize) -> Vec<String> {
+    let above: Vec<&str> = text.lines().take(line - 1).collect();
+    let heading = |line: &&&str| line.starts_with("#[") || line.starts_with("//");
+    let lines: Vec<&str> = above.iter().map(|line| line.trim()).collect();
+    let lists = lines.iter().rev().take_while(heading).filter_map(|line| line.strip_prefix(SHOWS));
+    lists.flat_map(|ids| ids.trim_end_matches('.').split(", ").map(str::to_owned)).collect()
+}
+
+/// Why a test proves nothing, if so: it never runs, or it does nothing.
+fn idle(code: &str, at: usize, attributes: &[&str]) -> Option<&'static str> {
+    let off = |attribute: &str| {
+        let name = attribute.split(['(', ' ']).next().unwrap_or_default();
+        matches!(name, "ignore" | "cfg_attr") || (name == "cfg" && !is_everywhere(attribute))
+    };
+    let switched_off = attributes.iter().any(|attribute| off(attribute)) || is_under_condition(code, at);
+    let end = item_end(code, at);
+    let body = code[at..end].split_once('{').map_or("", |(_, body)| body);
+    switched_off
+        .then_some("it is switched off, or runs only under a condition")
+        .or_else(|| body.trim().is_empty().then_some("its body is empty"))
+}
+
+/// Whether a condition holds wherever the tests are run: those of systems, and of tests themselves.
+fn is_everywhere(attribute: &str) -> bool {
+    ["cfg(test)", "cfg(unix)", "cfg(target_os"].iter().any(|known| attribute.starts_with(known))
+}
+
+/// Whether the file, or something that the function at this offset stands in, is compiled only under a
+/// condition.
+fn is_under_condition(code: &str, at: usize) -> bool {
+    let conditional = |open: &str| {
+        code.match_indices(open)
+            .map(|(start, found)| (start, start + found.len() - "cfg(".len()))
+            .collect::<Vec<_>>()
+    };
+    let whole = conditional("#![cfg(").into_iter().any(|(_, name)| !is_everywhere(&code[name..]));
+    let around = conditional("#[cfg(").into_iter().any(|(start, name)| {
+        let after = code[start..].find(']').map_or(code.len(), |close| start + close + 1);
+        start < at && at < item_end(code, after) && !is_everywhere(&code[name..])
+    });
+    whole || around
+}
+
+/// The attributes at the end of this code, before a function, where one of them makes it a test.
+fn test_attributes(before: &str) -> Option<Vec<&str>> {
     let mut rest = before.trim_end();
+    let mut attributes = Vec::new();
     loop {
         // The words between the attributes and `fn`.
         if let Some(less) = ["async", "pub", "pub(crate)"].iter().find_map(|word| rest.strip_suffix(word)) {
             rest = less.trim_end();
             continue;
         }
-        let Some(open) = rest.ends_with(']').then(|| opening(rest)).flatten() else { return false };
-        let name = rest[open + 1..rest.len() - 1].split('(').next().unwrap_or_default().trim();
-        if name == "test" || name.ends_with("::test") {
-            return true;
-        }
-        let Some(less) = rest[..open].strip_suffix('#') else { return false };
+        let Some(open) = rest.ends_with(']').then(|| opening(rest)).flatten() else { break };
+        let Some(less) = rest[..open].strip_suffix('#') else { break };
+        attributes.push(rest[open + 1..rest.len() - 1].trim());
         rest = less.trim_end();
     }
+    let name = |attribute: &str| attribute.split('(').next().unwrap_or_default().trim().to_owned();
+    let is_test = |attribute: &&str| name(attribute) == "test" || name(attribute).ends_with("::test");
+    attributes.iter().any(is_test).then_some(attributes)
 }
 
 /// Where the bracket opens that closes at the end.
@@ -50,6 +114,10 @@ fn opening(code: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn of(text: &str) -> BTreeMap<String, Test> {
+        tests_of(&Source::new(text), text)
+    }
 
     #[test]
     fn a_test_is_a_function_with_a_test_attribute() {
@@ -75,7 +143,38 @@ mod tests {
             #[cfg(test)]
             fn for_tests() {}
         "##;
-        let found = tests_of(&Source::new(text));
-        assert_eq!(found.into_iter().collect::<Vec<_>>(), ["on_a_runtime", "plain", "property"]);
+        assert_eq!(of(text).into_keys().collect::<Vec<_>>(), ["on_a_runtime", "plain", "property"]);
+    }
+
+    #[test]
+    fn a_test_says_which_requirements_it_shows() {
+        let text = "/// Shows: S9-R009.\nfn other() {}\n\n/// What it is for.\n/// Shows: S1-R001, INV-02.\n\
+                    /// Shows: S2-R003.\n#[tokio::test]\nasync fn a() { b(); }\n#[test]\nfn c() { b(); }\n";
+        let tests = of(text);
+        let mut shows = tests["a"].shows.clone();
+        shows.sort();
+        assert_eq!(shows, ["INV-02", "S1-R001", "S2-R003"]);
+        assert_eq!((tests["a"].line, tests["a"].idle), (8, None));
+        assert_eq!(tests["c"].shows, [""; 0]);
+    }
+
+    #[test]
+    fn a_test_that_never_runs_or_does_nothing_is_idle() {
+        for (text, idle) in [
+            ("#[test]\nfn a() { b(); }", false),
+            ("#[test]\nfn a() {}", true),
+            ("#[test]\nfn a() {\n    // Later.\n}", true),
+            ("#[test]\n#[ignore]\nfn a() { b(); }", true),
+            ("#[test]\n#[ignore = \"slow\"]\nfn a() { b(); }", true),
+            ("#[cfg(any())]\n#[test]\nfn a() { b(); }", true),
+            ("#[cfg(feature = \"x\")]\nmod m {\n#[test]\nfn a() { b(); }\n}", true),
+            ("#[cfg(test)]\nmod m {\n#[test]\nfn a() { b(); }\n}", false),
+            ("#[cfg(unix)]\n#[test]\nfn a() { b(); }", false),
+            ("#![cfg(feature = \"x\")]\n#[test]\nfn a() { b(); }", true),
+            ("#[cfg_attr(unix, ignore)]\n#[test]\nfn a() { b(); }", true),
+            ("#[cfg(feature = \"x\")]\nfn c() {}\n#[test]\nfn a() { b(); }", false),
+        ] {
+            assert_eq!(of(text)["a"].idle.is_some(), idle, "{text}");
+        }
     }
 }
