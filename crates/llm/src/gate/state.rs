@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_breaker_that_once_was_open_takes_as_many_failures_as_before_after_a_success() {
-        let (mut state, mut now) = (State::new(4, None), Instant::now());
+        let (mut state, mut now) = (State::new(4, None, false), Instant::now());
         for opened in 0..3 {
             for failure in 0..BREAKS_AFTER {
                 assert!(call(&mut state, now, Sort::Down), "failure {failure}, opened {opened} times");
