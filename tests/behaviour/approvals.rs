@@ -275,6 +275,27 @@ async fn a_grant_stands_for_one_agent_and_one_rule_until_it_is_revoked() {
 }
 
 #[tokio::test]
+async fn a_grant_for_one_tool_of_a_rule_leaves_the_other_asking() {
+    let calls = Script::call("pay", json!({"n": 8})).and_call("read", json!({"n": 1}));
+    let model = ScriptedModel::new([Script::call("pay", json!({"n": 7})), calls, Script::text("Done.")]);
+    let (world, happened) = world("approval:\n  - tools: [pay, read]", &model).await;
+    let root = world.ask("Pay.").await;
+    answer(&world, &asked(&world, &root, 1).await, Verdict::ApproveAlways.into()).await;
+    let other = asked(&world, &root, 2).await;
+    assert_eq!(other.proposal.as_ref().map(|proposal| &*proposal.tool), Some("read"));
+    world.asleep(&root).await;
+    let open = world.client().questions(Some(root.id), Some(QuestionStatus::Open), Page::default()).await;
+    assert_eq!(
+        (open.unwrap(), happened.per_call().len()),
+        (vec![other.clone()], 2),
+        "both payments are made"
+    );
+    answer(&world, &other, approve()).await;
+    lines(&world, &root).await;
+    assert_eq!(happened.per_call().len(), 3);
+}
+
+#[tokio::test]
 async fn a_grant_lets_go_what_waits_for_it_and_nothing_else() {
     let front = "approval:\n  - tools: pay\n    when: n > 1\n  - tools: pay\n    when: n > 1000";
     let model = ScriptedModel::deciding(|request: &Request| {

@@ -222,6 +222,7 @@ async fn a_check_that_refuses_whatever_the_user_would_be_told_ends_the_run() {
 
 #[tokio::test]
 async fn a_check_that_always_refuses_ends_the_run_with_what_it_said() {
+    assert_eq!(Checks::default().attempts, 1, "one more try, unless the kind says otherwise");
     for attempts in [0, 1, 3] {
         let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("No."))));
         let kinds = kinds(Checks { output: polite(), attempts, ..Checks::default() });

@@ -2,11 +2,12 @@
 //! twice, and nothing that always holds is broken.
 
 use entourage_engine::{Kinds, kinds::parse};
-use entourage_llm::{Message, Request, Script};
-use entourage_testkit::{Act, Effects, Story, TestTool};
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_store::Page;
+use entourage_testkit::{Act, Effects, Fault, Faults, Story, TestTool, World};
 use entourage_tests::{first_tools, one_kind};
 use entourage_tools::{Effect, Outcome, Toolbox};
-use entourage_types::{About, Answer, Sessions, Verdict};
+use entourage_types::{About, Answer, ItemBody, Sessions, Status, StepState, Verdict};
 use serde_json::json;
 
 /// Calls of tools of every class, two of them side by side; whoever is asked whether an interrupted
@@ -248,4 +249,37 @@ async fn a_session_is_closed_once_whatever_dies_at_whatever_commit() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_story_of_approvals_survives_a_death_at_every_commit() {
     println!("{} crash points", approvals().survives(1..=3, sampled()).await);
+}
+
+#[tokio::test]
+async fn after_a_death_at_any_commit_there_are_as_many_notes_as_finished_calls() {
+    for (at, fault) in (1..).flat_map(|at| [(at, Fault::DieBefore), (at, Fault::DieAfter)]) {
+        let note = |title: &str| json!({"title": title, "content": "c"});
+        let turn = Script::call("create_note", note("one")).and_call("create_note", note("two"));
+        let model =
+            ScriptedModel::new([turn, Script::call("create_note", note("three")), Script::text("Kept.")]);
+        let faults = Faults::at(at, fault);
+        let world = World::builder(model).tools(first_tools()).in_memory().start_with(faults.clone()).await;
+        let root = world.ask_kind(Some("researcher"), "Keep it.").await;
+        tokio::select! {
+            biased;
+            () = world.died() => {}
+            ended = world.ended(root.id) => {
+                assert_eq!((ended.status, at > 3), (Status::Succeeded, true), "commits were tried");
+                return;
+            }
+        }
+        faults.settled().await;
+        let client = world.client();
+        let items = client.items(root.id, 0, 100).await.unwrap();
+        let outputs = items.iter().filter(|item| matches!(item.body, ItemBody::Output(_))).count();
+        let mut finished = outputs;
+        for run in client.runs(root.id, Page::default()).await.unwrap() {
+            let steps = client.steps(run.id).await.unwrap();
+            finished +=
+                steps.iter().filter(|step| step.state == StepState::Done && !step.value.is_null()).count();
+        }
+        let notes = client.notes(Some(root.id), Page::default()).await.unwrap().len();
+        assert_eq!(notes, finished, "{fault:?} at commit {at}");
+    }
 }

@@ -1,9 +1,12 @@
 //! What a person does to an agent of a live tree, at work or asleep.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use entourage_engine::Error;
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
-use entourage_store::{Commit, Page};
-use entourage_testkit::{Effects, Fault, Faults, HeldModel, TestTool, World};
+use entourage_store::{Commit, Committed, Page, Store, Write};
+use entourage_testkit::{Between, Effects, Fault, Faults, HeldModel, TestTool, World};
 use entourage_tests::{first_tools, one_kind, plain, well_formed};
 use entourage_tools::{Effect, Toolbox};
 use entourage_types::{
@@ -11,6 +14,7 @@ use entourage_types::{
     PostBody, PostId, QuestionStatus, Status, Time, WaitingOn, WakeupId,
 };
 use serde_json::json;
+use tokio::sync::Semaphore;
 
 /// A person who speaks to the very process that works.
 fn person(world: &World) -> entourage_engine::Client {
@@ -275,8 +279,6 @@ async fn a_failed_run_is_begun_again_and_a_waiting_attempt_is_made_at_once() {
     model.push(Ok(Script::text("Here.")));
     let world = World::scripted(&model, first_tools()).await;
     let root = world.ask("Hello?").await;
-    let early = person(&world).intervene(root.id, Action::Retry, None).await;
-    assert!(early.is_ok() || matches!(early, Err(Error::NotNow { .. })), "{early:?}");
     assert_eq!(world.ended(root.id).await.status, Status::Failed);
     person(&world).intervene(root.id, Action::Retry, None).await.unwrap();
     world
@@ -427,5 +429,46 @@ async fn what_is_written_while_an_agent_is_deleted_is_read_and_nothing_is_left()
         .await;
     assert_eq!(lines(&world, root.id).await.last().unwrap(), "message: and then?");
     assert_eq!(world.store().due(Time::from_micros(i64::MAX), None, 10).await.unwrap(), []);
+    assert_eq!(world.audit().await, []);
+}
+
+/// Holds the commit that makes a child until it may land.
+struct HoldsSpawn {
+    has_come: Arc<Semaphore>,
+    may_land: Arc<Semaphore>,
+}
+
+#[async_trait]
+impl Between for HoldsSpawn {
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> entourage_store::Result<Committed> {
+        let spawns = |write: &Write| matches!(write, Write::NewAgent(agent) if agent.parent.is_some());
+        if commit.writes.iter().any(spawns) {
+            self.has_come.add_permits(1);
+            self.may_land.acquire().await.unwrap().forget();
+        }
+        store.commit(commit).await
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_is_made_while_its_maker_is_being_deleted_is_deleted_too() {
+    let (has_come, may_land) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let holds = HoldsSpawn { has_come: Arc::clone(&has_come), may_land: Arc::clone(&may_land) };
+    let spawns = Script::call("spawn_agent", json!({"kind": "researcher", "task": "Find it."}));
+    let model = ScriptedModel::deciding(move |_| Some(Ok(spawns.clone())));
+    let world = World::builder(model).tools(first_tools()).in_memory().between(holds).start().await;
+    let root = world.ask("Find it.").await;
+    has_come.acquire().await.unwrap().forget();
+    let (client, id) = (person(&world), root.id);
+    let deletion = tokio::spawn(async move { client.intervene(id, Action::Delete, None).await });
+    // On one thread, with all rows in memory, the deletion goes as far as it can before the commit lands.
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
+    may_land.add_permits(1);
+    deletion.await.unwrap().unwrap();
+    let tree = world.client().tree(root.id).await.unwrap();
+    let statuses: Vec<Status> = tree.iter().map(|agent| agent.status).collect();
+    assert_eq!(statuses, [Status::Cancelled; 2], "the child has landed, and is deleted with its maker");
     assert_eq!(world.audit().await, []);
 }

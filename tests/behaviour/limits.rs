@@ -1,16 +1,22 @@
 //! Every limit ends a run gracefully, with its own reason.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
-use entourage_llm::{Request, Script, ScriptedModel};
+use entourage_engine::Speech;
+use entourage_llm::{Message, Request, Script, ScriptedModel, ToolChoice};
 use entourage_store::Page;
 use entourage_testkit::{Effects, FakeClock, TestTool, World};
 use entourage_tests::{one_kind, plain, well_formed};
 use entourage_tools::{Effect, Outcome, Toolbox, Wait};
-use entourage_types::{Limits, Status, StopReason, Usage};
+use entourage_types::{Agent, Limits, Run, Status, StopReason, Terms, Usage};
 use serde_json::json;
 
 /// Runs a model that never stops calling, under these limits; returns the reason and the calls made.
+///
+/// It has tools in its last call, too: one that calls all the same fails, and nothing is called.
 async fn stopped_by(limits: Limits, tools: &'static [&'static str]) -> (Option<StopReason>, usize) {
     let turn = std::sync::atomic::AtomicUsize::new(0);
     let model = ScriptedModel::deciding(move |_: &Request| {
@@ -49,9 +55,88 @@ async fn model_calls_are_bounded() {
 #[tokio::test]
 async fn the_fifth_call_of_one_tool_in_a_row_runs_and_is_the_last() {
     let limits = Limits { max_same_tool: 5, ..Limits::default() };
-    assert_eq!(stopped_by(limits.clone(), &["a"]).await, (Some(StopReason::SameTool), 5));
+    // The sixth model call is the last word, and has no tools.
+    assert_eq!(stopped_by(limits.clone(), &["a"]).await, (Some(StopReason::SameTool), 6));
     let limits = Limits { max_steps: 12, ..limits };
     assert_eq!(stopped_by(limits, &["a", "b"]).await, (Some(StopReason::MaxSteps), 12));
+}
+
+/// Runs a model that looks for another thing each time, `at_once` of them in a turn, until it may not.
+async fn searches(limits: Limits, at_once: usize, turns: usize) -> (World, Agent, Run, ScriptedModel) {
+    let turn = AtomicUsize::new(0);
+    let model = ScriptedModel::deciding(move |request: &Request| {
+        let turn = turn.fetch_add(1, Ordering::SeqCst);
+        if request.tool_choice == ToolChoice::None || turn == turns {
+            return Some(Ok(Script::text("This is what I found.")));
+        }
+        let searches = (turn * at_once..).take(at_once);
+        Some(Ok(searches.fold(Script::text(""), |script, n| script.and_call("a", json!({"n": n})))))
+    });
+    let toolbox = Toolbox::new().with(TestTool::new("a", Effect::Pure, &Effects::default()));
+    let kinds = one_kind(|kind| kind.limits = limits);
+    let world = World::builder(model.clone()).tools(toolbox).kinds(kinds).start().await;
+    let root = world.ask("Search.").await;
+    let root = world.ended(root.id).await;
+    let run = world.client().runs(root.id, Page::default()).await.unwrap().remove(0);
+    well_formed(&world.client().items(root.id, 0, 500).await.unwrap()).unwrap();
+    assert_eq!(world.audit().await, []);
+    (world, root, run, model)
+}
+
+#[tokio::test]
+async fn many_calls_of_one_tool_with_other_arguments_are_no_limit() {
+    for (at_once, turns) in [(12, 1), (1, 12)] {
+        let (_, _, run, model) = searches(Limits::default(), at_once, turns).await;
+        assert_eq!((run.status, run.stop_reason), (Status::Succeeded, Some(StopReason::Completed)));
+        assert_eq!(model.requests().len(), turns + 1, "it answers by itself");
+    }
+}
+
+#[tokio::test]
+async fn the_last_call_that_a_limit_allows_has_no_tools_and_its_answer_ends_the_run_well() {
+    let limits = Limits::default();
+    let met = [
+        (Limits { max_steps: 3, ..limits.clone() }, StopReason::MaxSteps, 3, "2 of 3 model calls were made"),
+        (Limits { max_same_tool: 2, ..limits }, StopReason::SameTool, 3, "`a` was called 2 times in a row"),
+    ];
+    for (limits, reason, calls, said) in met {
+        let (world, root, run, model) = searches(limits, 2, 100).await;
+        assert_eq!((run.status, run.stop_reason, run.error), (Status::Succeeded, Some(reason), None));
+        let requests = model.requests();
+        assert_eq!(requests.len(), calls);
+        let choices: Vec<_> = requests.iter().map(|request| request.tool_choice).collect();
+        assert_eq!(choices, [ToolChoice::Auto, ToolChoice::Auto, ToolChoice::None]);
+        assert_eq!(requests[0].tools, requests[2].tools, "what comes first of a request stays the same");
+        let told = format!("<limit_met>{said}. No more calls: answer now with what there is.</limit_met>");
+        assert_eq!(requests[2].messages.last(), Some(&Message::User(told)));
+        let shown = world.client().transcript(root.id).await.unwrap();
+        let shown: Vec<_> = shown.iter().map(|entry| entry.text.as_str()).collect();
+        assert_eq!(shown, ["Search.", "This is what I found."]);
+    }
+}
+
+#[tokio::test]
+async fn a_caller_may_allow_fewer_model_calls_than_the_kind_and_no_more() {
+    for (of_kind, of_caller) in [(3, 2), (2, 3)] {
+        let turn = AtomicUsize::new(0);
+        let model = ScriptedModel::deciding(move |_: &Request| {
+            Some(Ok(Script::call("a", json!({"n": turn.fetch_add(1, Ordering::SeqCst)}))))
+        });
+        let toolbox = Toolbox::new().with(TestTool::new("a", Effect::Pure, &Effects::default()));
+        let kinds = one_kind(|kind| kind.limits.max_steps = of_kind);
+        let world = World::builder(model.clone()).tools(toolbox).kinds(kinds).start().await;
+        let terms = Terms { max_steps: Some(of_caller), ..Terms::default() };
+        let speech = Speech {
+            chat: "c".into(),
+            to: "assistant".into(),
+            text: "Go.".into(),
+            terms,
+            ..Speech::default()
+        };
+        let spoken = world.client().speak(speech, None).await.unwrap();
+        assert_eq!(world.ended(spoken.root).await.status, Status::Failed);
+        assert_eq!(model.requests().len(), 2, "the smaller limit wins");
+    }
 }
 
 #[tokio::test]
@@ -73,7 +158,7 @@ async fn time_at_work_is_bounded_and_time_asleep_is_not() {
         Script::call("slow", json!({})),
         Script::call("wait", json!({"seconds": 3600})),
         Script::call("slow", json!({})),
-        Script::text("never said"),
+        Script::text("So far I have this."),
     ]);
     let limits = Limits { max_seconds: 120, ..Limits::default() };
     let world = World::builder(model.clone())
@@ -85,9 +170,11 @@ async fn time_at_work_is_bounded_and_time_asleep_is_not() {
     let root = world.ask("Work, rest, work.").await;
     world.asleep(&root).await;
     world.clock().advance(Duration::from_secs(3601));
-    assert_eq!(world.ended(root.id).await.status, Status::Failed);
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     let runs = world.client().runs(root.id, Page::default()).await.unwrap();
     assert_eq!(runs[0].stop_reason, Some(StopReason::MaxTime));
-    assert_eq!(model.requests().len(), 3, "the hour asleep did not count, both stretches of work did");
+    let requests = model.requests();
+    assert_eq!(requests.len(), 4, "the hour asleep did not count, both stretches of work did");
+    assert_eq!(requests[3].tool_choice, ToolChoice::None);
     assert!((140_000..200_000).contains(&runs[0].worked_ms), "{}", runs[0].worked_ms);
 }

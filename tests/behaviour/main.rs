@@ -24,6 +24,7 @@ mod limits;
 mod one_at_a_time;
 mod orchestrator;
 mod outages;
+mod output_effects;
 mod prefix;
 mod proofs;
 mod questions;

@@ -8,7 +8,7 @@ use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel
 use entourage_testkit::{HeldModel, World};
 use entourage_tests::{first_tools, plain, well_formed};
 use entourage_types::{
-    Action, AgentId, EventBody, ItemBody, Owner, QuestionStatus, Status, TaskResult, WaitingOn,
+    Action, AgentId, EventBody, ItemBody, Owner, Question, QuestionStatus, Status, TaskResult, WaitingOn,
 };
 use serde_json::json;
 
@@ -17,6 +17,8 @@ use crate::chat::{
 };
 
 const ORCHESTRATOR: Option<&str> = Some("orchestrator");
+/// What people read where a model fails for good.
+const FAILED: &str = "the model could not be reached, or failed; try again later";
 
 fn said(role: Role, text: &str) -> (Role, String) {
     (role, text.to_owned())
@@ -263,7 +265,8 @@ async fn a_question_is_answered_in_plain_words() {
     assert_eq!((answered.status, answered.answer.as_deref()), (QuestionStatus::Answered, Some("red")));
     let tail = decisions(&model)[1].tail.clone().unwrap();
     assert!(
-        tail.contains("status=\"waiting\"") && tail.contains("<question>Which &lt;colour&gt;?</question>"),
+        tail.contains("status=\"waiting\"")
+            && tail.contains(&format!("<question id=\"{}\">Which &lt;colour&gt;?</question>", question.id)),
         "{tail}"
     );
     let asked = "The Researcher needs more information: Which <colour>?";
@@ -278,6 +281,85 @@ async fn a_question_is_answered_in_plain_words() {
     chat_now.sort_by_key(|entry| seen.iter().position(|other| other == entry));
     assert_eq!(chat_now, seen);
     assert_eq!(tasks(&world, chat.id).await.len(), 1);
+    assert_eq!(world.audit().await, []);
+}
+
+#[tokio::test]
+async fn it_sees_the_ids_of_all_its_agents_however_many_there_are() {
+    const AGENTS: usize = 23;
+    let model = ScriptedModel::deciding(|request| {
+        Some(match (is_orchestrator(request), told(request)) {
+            (true, text) if text.starts_with("dig") => Ok(start(text)),
+            (true, _) => Ok(Script::text("Well.")),
+            (false, _) => obeys(request),
+        })
+    });
+    let world = World::scripted(&model, first_tools()).await;
+    let chat = world.ask_kind(ORCHESTRATOR, "dig 0").await;
+    for n in 1..AGENTS {
+        world.client().send(chat.id, &format!("dig {n}"), None).await.unwrap();
+    }
+    ended_runs(&world, &chat, 2 * AGENTS).await;
+    world.client().send(chat.id, "Who is there?", None).await.unwrap();
+    ended_runs(&world, &chat, 2 * AGENTS + 1).await;
+    let tail = decisions(&model).pop().unwrap().tail.unwrap();
+    let workers = workers(&world, chat.id).await;
+    assert_eq!(workers.len(), AGENTS);
+    let lists = |id: AgentId| {
+        tail.contains(&format!("<sub_agent id=\"{id}\" role=\"researcher\" status=\"succeeded\""))
+    };
+    assert!(workers.iter().all(|worker| lists(worker.id)), "{tail}");
+    assert_eq!(tail.matches("<instruction>").count(), 20, "the latest with all they came to");
+}
+
+#[tokio::test]
+async fn of_two_questions_the_one_that_is_named_is_answered() {
+    let script = ScriptedModel::new([start("paint")]);
+    let model = cast(&script, |request| {
+        Ok(match request.messages.last() {
+            Some(Message::Output { .. }) => Script::text(format!("painted {}", whole(request))),
+            _ => Script::call("ask_user", json!({"question": "Which wall?"}))
+                .and_call("ask_user", json!({"question": "Which colour?"})),
+        })
+    });
+    let world = World::scripted(&model, first_tools()).await;
+    let chat = world.ask_kind(ORCHESTRATOR, "Paint it.").await;
+    let worker = world.client().agent(world.question(chat.id).await.agent).await.unwrap();
+    world.asleep(&worker).await;
+    let questions = world.client().questions(Some(chat.id), None, Default::default()).await.unwrap();
+    let texts: Vec<_> = questions.iter().map(|question| question.text.as_str()).collect();
+    assert_eq!(texts, ["Which wall?", "Which colour?"], "in the order of the calls");
+    let [wall, colour] = &*questions else { panic!("{questions:?}") };
+
+    // Without a name it is refused: the model is told which there are.
+    script.push(Ok(reactivate(worker.id, "red")));
+    world.client().send(chat.id, "Red.", None).await.unwrap();
+    ended_runs(&world, &chat, 2).await;
+    let told = main_chat(&world, chat.id).await;
+    let refusal = format!(
+        "I could not do that: the agent has 2 open questions; say which as `question`:\n{}: Which wall?\n{}: Which \
+         colour?",
+        wall.id, colour.id
+    );
+    assert!(told.contains(&said(Role::Assistant, &refusal)), "{told:?}");
+
+    let names = |question: &Question, answer: &str| {
+        let (agent, question) = (worker.id.to_string(), question.id.to_string());
+        Ok(Script::call("reactivate_agent", json!({"agent": agent, "message": answer, "question": question})))
+    };
+    script.push(names(colour, "red"));
+    world.client().send(chat.id, "The colour is red.", None).await.unwrap();
+    ended_runs(&world, &chat, 3).await;
+    let status = |question: &Question| (question.status, question.answer.clone());
+    let now = world.client().questions(Some(chat.id), None, Default::default()).await.unwrap();
+    let expected = [(QuestionStatus::Open, None), (QuestionStatus::Answered, Some("red".to_owned()))];
+    assert_eq!(now.iter().map(status).collect::<Vec<_>>(), expected);
+    script.push(names(wall, "the left one"));
+    script.push(Ok(Script::text("It is painted.")));
+    world.client().send(chat.id, "The left one.", None).await.unwrap();
+    ended_runs(&world, &chat, 5).await;
+    let items = world.client().items(worker.id, 0, 10).await.unwrap();
+    assert_eq!(plain(&items)[2..4], ["output: the left one", "output: red"]);
     assert_eq!(world.audit().await, []);
 }
 
@@ -316,10 +398,12 @@ async fn a_failed_task_is_told_without_a_model_and_can_be_taken_up_again() {
     ended_runs(&world, &chat, 2).await;
     let (worker, task) = (workers(&world, chat.id).await.remove(0), tasks(&world, chat.id).await.remove(0));
     assert_eq!((worker.status, task.status), (Status::Failed, Status::Failed));
-    assert_eq!(task.result, Some(TaskResult::Error("m refuses the request: 401 bad key".into())));
+    assert_eq!(task.result, Some(TaskResult::Error(FAILED.into())));
     let items = world.client().items(worker.id, 0, 10).await.unwrap();
-    assert!(plain(&items)[1].starts_with("notice model_failed: m refuses"), "{:?}", plain(&items));
-    let failure = "The Researcher could not finish its task: m refuses the request: 401 bad key";
+    let ItemBody::Notice(notice) = &items[1].body else { panic!("{items:?}") };
+    assert_eq!((&*notice.code, &*notice.text), ("model_failed", FAILED));
+    assert_eq!(notice.cause.as_deref(), Some("m refuses the request: 401 bad key"), "for logs and programs");
+    let failure = &format!("The Researcher could not finish its task: {FAILED}");
     assert_eq!(main_chat(&world, chat.id).await, [said(Role::User, "Try."), said(Role::Assistant, failure)]);
     assert_eq!(decisions(&model).len(), 1, "a model may be what is down");
 
@@ -333,6 +417,25 @@ async fn a_failed_task_is_told_without_a_model_and_can_be_taken_up_again() {
 }
 
 #[tokio::test]
+async fn a_result_is_told_as_it_is_where_no_model_can_put_it_into_words() {
+    let script = ScriptedModel::new([start("dig")]);
+    script.push(Err(refused()));
+    let world = World::scripted(&cast(&script, obeys), first_tools()).await;
+    let chat = world.ask_kind(ORCHESTRATOR, "Dig.").await;
+    ended_runs(&world, &chat, 2).await;
+    let told = "did dig\n\n(This is the result as it came: putting it into words failed.)";
+    assert_eq!(main_chat(&world, chat.id).await[1..], [said(Role::Assistant, told)]);
+    let items = world.client().items(chat.id, 0, 20).await.unwrap();
+    let remark = items.iter().find_map(|item| match &item.body {
+        ItemBody::Notice(notice) => Some((notice.code.as_str(), notice.cause.as_deref())),
+        _ => None,
+    });
+    assert_eq!(remark, Some(("told_as_it_is", Some("m refuses the request: 401 bad key"))));
+    assert_eq!(world.client().agent(chat.id).await.unwrap().status, Status::Succeeded);
+    assert_eq!(world.audit().await, []);
+}
+
+#[tokio::test]
 async fn a_decision_that_fails_for_good_is_told_and_the_chat_goes_on() {
     let script = ScriptedModel::new([]);
     script.push(Err(refused()));
@@ -341,7 +444,7 @@ async fn a_decision_that_fails_for_good_is_told_and_the_chat_goes_on() {
     let chat = world.ask_kind(ORCHESTRATOR, "Hello?").await;
     ended_runs(&world, &chat, 1).await;
     let seen = main_chat(&world, chat.id).await;
-    assert_eq!(seen[1..], [said(Role::Notice, "m refuses the request: 401 bad key")]);
+    assert_eq!(seen[1..], [said(Role::Notice, FAILED)]);
     world.client().send(chat.id, "Hello again.", None).await.unwrap();
     ended_runs(&world, &chat, 2).await;
     assert_eq!(main_chat(&world, chat.id).await.pop(), Some(said(Role::Assistant, "Here I am.")));
@@ -359,10 +462,13 @@ async fn three_attempts_are_made_before_a_call_has_failed() {
     });
     let world = World::scripted(&model, first_tools()).await;
     let chat = world.ask_kind(ORCHESTRATOR, "Try.").await;
-    while workers(&world, chat.id).await.first().is_none_or(|worker| worker.status != Status::Failed) {
-        world.clock().advance(Duration::from_secs(1));
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    let failed = async {
+        while workers(&world, chat.id).await.first().is_none_or(|worker| worker.status != Status::Failed) {
+            world.clock().advance(Duration::from_secs(1));
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), failed).await.expect("three attempts are made");
     ended_runs(&world, &chat, 2).await;
     assert_eq!(model.requests().iter().filter(|request| !is_orchestrator(request)).count(), 3);
     let (_, last) = main_chat(&world, chat.id).await.pop().unwrap();

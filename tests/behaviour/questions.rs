@@ -90,6 +90,21 @@ async fn a_question_from_below_reaches_the_roots_user_and_survives_a_restart() {
 }
 
 #[tokio::test]
+async fn a_question_from_below_names_the_role_that_asks() {
+    let start = Script::call("spawn_agent", json!({"kind": "general", "task": "Paint it."}));
+    let ask = Script::call("ask_user", json!({"question": "Which colour?"}));
+    let model = ScriptedModel::deciding(move |request: &Request| {
+        Some(Ok(if request.system.contains("You are the General") { ask.clone() } else { start.clone() }))
+    });
+    let world = World::scripted(&model, first_tools()).await;
+    let chat = world.ask_kind(Some("orchestrator"), "Paint it.").await;
+    world.question(chat.id).await;
+    let entries = world.client().transcript(chat.id).await.unwrap();
+    let asked = entries.iter().find(|entry| entry.role == Role::Question).expect("the user is asked");
+    assert_eq!(asked.text, "The General needs more information: Which colour?");
+}
+
+#[tokio::test]
 async fn two_answers_at_once_are_one_answer() {
     let model = asks();
     let world = World::scripted(&model, first_tools()).await;

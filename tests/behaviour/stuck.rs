@@ -171,10 +171,10 @@ async fn stopped(turns: fn(usize) -> Script, tool: TestTool) -> (Run, Vec<String
 async fn the_same_calls_with_the_same_outputs_end_a_run() {
     let look = || TestTool::new("look", Effect::Pure, &Effects::default());
     let (run, items) = stopped(|_| Script::call("look", json!({"n": 1})), look()).await;
-    assert_eq!((run.stop_reason, run.model_calls), (Some(StopReason::Stalled), 4));
+    assert_eq!((run.stop_reason, run.model_calls), (Some(StopReason::Stalled), 5), "the last word included");
     assert!(items.last().unwrap().starts_with("notice stalled: calling `look` in the same way"), "{items:?}");
     let (run, _) = stopped(|n| Script::call("look", json!({"n": n % 2})), look()).await;
-    assert_eq!((run.stop_reason, run.model_calls), (Some(StopReason::Stalled), 8), "in a larger circle");
+    assert_eq!((run.stop_reason, run.model_calls), (Some(StopReason::Stalled), 9), "in a larger circle");
     let (run, _) = stopped(
         |n| match n {
             0..=5 => Script::call("look", json!({"n": n})),
@@ -192,7 +192,7 @@ async fn the_same_error_again_and_again_ends_a_run() {
         Err(Error::Failed("the disk is on fire".into()))
     });
     let (run, items) = stopped(|n| Script::call("look", json!({"n": n})), broken).await;
-    assert_eq!((run.stop_reason, run.model_calls), (Some(StopReason::Stalled), 4));
+    assert_eq!((run.stop_reason, run.model_calls), (Some(StopReason::Stalled), 5));
     assert!(items.last().unwrap().contains("the same error: the disk is on fire"), "{items:?}");
 }
 

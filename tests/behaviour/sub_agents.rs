@@ -79,7 +79,8 @@ async fn each_call_reads_all_there_is_in_its_order_with_the_tools() {
     let last = &requests[2].messages;
     assert!(matches!(&last[2..4], [Message::Output { .. }, Message::Output { .. }]), "{last:?}");
     assert!(matches!(&last[5], Message::Output { text, .. } if text.contains("there is no tool")));
-    assert!(requests[0].system.contains("You are the Researcher") && requests[0].system.contains("CRITICAL"));
+    let rule = "every turn ends in a tool call or in the final answer. Never just chat.";
+    assert!(requests[0].system.contains("You are the Researcher") && requests[0].system.contains(rule));
 }
 
 /// The commits that wrote a task in this status.

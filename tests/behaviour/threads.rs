@@ -297,13 +297,13 @@ async fn a_run_makes_as_many_model_calls_as_the_speaker_allows() {
         Some(Ok(write("b", &format!("message {}", request.messages.len()))))
     });
     let world = world_of(&model, chart(&[("a", &["b"]), ("b", &[])])).start().await;
-    let terms = Terms { max_steps: Some(1), ..Terms::default() };
+    let terms = Terms { max_steps: Some(2), ..Terms::default() };
     let spoken = world.client().speak(Speech { terms, ..speech("a", "Go.") }, None).await.unwrap();
     let run = answered(&world, &spoken).await;
-    assert_eq!((run.model_calls, run.stop_reason), (1, Some(StopReason::MaxSteps)));
+    assert_eq!((run.model_calls, run.stop_reason), (2, Some(StopReason::MaxSteps)));
     let peer = world.client().thread("c", "b", Some("a")).await.unwrap().unwrap();
     let below = world.client().runs(peer.id, Page::default()).await.unwrap();
-    assert!(below[0].model_calls > 1, "the speaker's word is for the run that answers, {below:?}");
+    assert!(below[0].model_calls > 2, "the speaker's word is for the run that answers, {below:?}");
 }
 
 #[tokio::test]
@@ -411,11 +411,14 @@ async fn an_answer_that_says_nothing_is_an_error_and_never_an_end() {
     kind.limits = Limits { max_attempts: 2, ..Limits::default() };
     let world = world_of(&model, Kinds::none().with(kind)).start().await;
     let spoken = world.client().speak(speech("a", "hi"), None).await.unwrap();
-    while *asked.lock().unwrap() < 2 {
-        world.clock().advance(std::time::Duration::from_millis(500));
-        // Not so fast that whoever reads from the disk seems to be stuck.
-        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-    }
+    let asked_twice = async {
+        while *asked.lock().unwrap() < 2 {
+            world.clock().advance(std::time::Duration::from_millis(500));
+            // Not so fast that reads from the disk seem to be stuck.
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(30), asked_twice).await.expect("it is asked again");
     let run = answered(&world, &spoken).await;
     assert_eq!((run.status, run.stop_reason), (Status::Failed, Some(StopReason::EmptyResponse)));
     assert_eq!(*asked.lock().unwrap(), 2, "it was asked again before");

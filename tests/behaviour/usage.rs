@@ -289,14 +289,18 @@ async fn last_words(world: &World, agent: AgentId) -> String {
 
 #[tokio::test]
 async fn money_is_bounded_before_the_call_that_would_pass_the_limit() {
-    // Two calls cost $0.00021; a third takes in 15 tokens at least, which makes $0.000255.
-    let (reason, tally, asked, said) = spends("$0.000254").await;
-    assert_eq!((reason, asked), (Some(StopReason::MaxCost), 2));
-    assert_eq!(tally.cost.nanos(), 210_000);
-    assert!(said.starts_with("notice max_cost: $0.000210 was spent"), "{said}");
-    assert!(said.contains("the next call costs $0.000045 or more; the limit is $0.000254"), "{said}");
-    let (_, _, asked, _) = spends("$0.000255").await;
-    assert_eq!(asked, 3, "what reaches the limit and does not pass it is made");
+    // A second call takes in 15 tokens at least, which makes $0.00015.
+    let (reason, tally, asked, said) = spends("$0.000149").await;
+    assert_eq!((reason, asked), (Some(StopReason::MaxCost), 1));
+    assert_eq!(tally.cost.nanos(), 105_000);
+    assert!(said.starts_with("notice max_cost: $0.000105 was spent"), "{said}");
+    assert!(said.contains("the next call costs $0.000045 or more; the limit is $0.000149"), "{said}");
+    // With as much said as before, it makes $0.000225 with one more call, and $0.000345 with two.
+    for (limit, calls) in [("$0.000150", 2), ("$0.000344", 2), ("$0.000345", 3)] {
+        let (reason, _, asked, said) = spends(limit).await;
+        assert_eq!((reason, asked), (Some(StopReason::MaxCost), calls), "{limit}");
+        assert!(said.contains(&format!("the limit of {limit} leaves one more call")), "{said}");
+    }
 }
 
 #[tokio::test]

@@ -158,3 +158,28 @@ async fn whatever_dies_around_a_reload_a_run_stays_with_the_version_it_started_w
         }
     }
 }
+
+#[tokio::test]
+async fn the_new_description_of_a_peer_is_in_the_next_request_after_a_reload() {
+    let directory = tempfile::tempdir().unwrap();
+    let peer = |description: &str| {
+        let text = format!("---\nname: helper\ndescription: {description}\n---\nHelp.\n");
+        fs::write(directory.path().join("helper.md"), text).unwrap();
+    };
+    let lead = "---\nname: lead\ntools: [send_message]\npeers: [helper]\n---\nLead.\n";
+    fs::write(directory.path().join("lead.md"), lead).unwrap();
+    peer("Knows birds.");
+    let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("Yes."))));
+    let world = World::builder(model.clone()).tools(first_tools()).kinds_in(directory.path()).start().await;
+    let agent = world.ask_kind(Some("lead"), "Go.").await;
+    world.ended(agent.id).await;
+    peer("Knows fish.");
+    world.house().reload().await.unwrap();
+    let other = world.ask_kind(Some("lead"), "Go.").await;
+    world.ended(other.id).await;
+    let described: Vec<String> =
+        model.requests().iter().map(|request| request.tools[0].description.clone()).collect();
+    let [before, after] = &*described else { panic!("{described:?}") };
+    assert!(before.contains("Knows birds.") && !before.contains("Knows fish."), "{before}");
+    assert!(after.contains("Knows fish.") && !after.contains("Knows birds."), "{after}");
+}

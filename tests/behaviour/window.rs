@@ -107,6 +107,50 @@ async fn three_hundred_steps_of_bulky_outputs_never_pass_the_window() {
 }
 
 #[tokio::test]
+async fn no_digest_comes_between_the_calls_of_a_turn_and_their_outputs() {
+    const TURNS: u64 = 30;
+    const CALLS: u64 = 4;
+    let made = Mutex::new(0);
+    let model = ScriptedModel::deciding(move |request| {
+        let usage = Usage { input: tokens(request) as u64, output: 5, ..Usage::default() };
+        if is_summary(request) {
+            return Some(Ok(Script::text("Many were fetched.").using(usage)));
+        }
+        let mut made = made.lock().unwrap();
+        if *made == TURNS * CALLS {
+            return Some(Ok(Script::text("Done.").using(usage)));
+        }
+        let turn =
+            (*made..*made + CALLS).fold(Script::text(""), |turn, n| turn.and_call("bulk", json!({"n": n})));
+        *made += CALLS;
+        Some(Ok(turn.using(usage)))
+    });
+    let model = model.with_window(WINDOW);
+    let world = World::builder(model.clone()).tools(bulky(700)).kinds(long_lived()).start().await;
+    let agent = world.ask("Fetch all of them.").await;
+    assert_eq!(world.ended(agent.id).await.status, Status::Succeeded);
+    let requests = model.requests();
+    let digests = requests.iter().filter(|request| is_summary(request)).count();
+    assert!((5..30).contains(&digests), "{digests} digests in {TURNS} turns");
+    for request in requests.iter().filter(|request| !is_summary(request)) {
+        let mut messages = request.messages.iter();
+        while let Some(message) = messages.next() {
+            match message {
+                Message::Assistant { calls, .. } => {
+                    for call in calls {
+                        let output = messages.next();
+                        let is_its = matches!(output, Some(Message::Output { call: id, .. }) if *id == call.id.to_string());
+                        assert!(is_its, "{} is followed by {output:?}", call.id);
+                    }
+                }
+                Message::Output { .. } => panic!("an output without its turn: {message:?}"),
+                Message::User(_) => {}
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_output_too_long_for_the_window_is_kept_whole_and_read_in_parts() {
     let model = ScriptedModel::deciding(|request| {
         let size = tokens(request);

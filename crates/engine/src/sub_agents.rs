@@ -1,7 +1,7 @@
 //! The agents that an agent has made, as it sees them: their tasks, results and open questions, and
 //! nothing of what they said and did for it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use entourage_store::{AgentQuery, EntityQuery, Page, Result, Store};
 use entourage_types::{
@@ -10,10 +10,8 @@ use entourage_types::{
 
 use crate::run::is_below;
 
-/// How many are seen, those with the latest tasks.
-const SEEN: usize = 20;
-/// How many of the latest tasks are looked through for them.
-const TASKS: u32 = 100;
+/// How many of the latest tasks are looked through.
+const TASKS: u32 = 1_000;
 
 /// An agent as its maker sees it.
 #[derive(Debug)]
@@ -43,16 +41,12 @@ pub(crate) async fn of(
     let query =
         EntityQuery { root: Some(root), status, page: Page::all(), ..EntityQuery::of(EntityKind::Question) };
     let open = records::<Question>(store, &scope, query).await?;
-    // Who asks stands right below, or somewhere in the tree.
-    let is_near = |question: &Question| tasks.iter().any(|task| task.to == question.agent);
     let query = AgentQuery { root: Some(root), page: Page::all(), ..AgentQuery::default() };
-    let tree = if open.iter().all(is_near) { Vec::new() } else { store.agents(&scope, query).await? };
+    let tree = store.agents(&scope, query).await?;
+    let agents: HashMap<AgentId, &Agent> = tree.iter().map(|agent| (agent.id, agent)).collect();
     let (mut seen, mut known) = (HashSet::new(), Vec::new());
-    for task in tasks {
-        if known.len() == SEEN || !seen.insert(task.to) {
-            continue;
-        }
-        let Some(agent) = store.agent(&scope, task.to).await? else { continue };
+    for task in tasks.into_iter().filter(|task| seen.insert(task.to)) {
+        let Some(agent) = agents.get(&task.to).copied().cloned() else { continue };
         if agent.status != Status::Cancelled {
             let asks = |question: &&Question| is_below(&tree, question.agent, agent.id);
             known.push(SubAgent { questions: open.iter().filter(asks).cloned().collect(), agent, task });

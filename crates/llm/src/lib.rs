@@ -33,7 +33,7 @@ pub use profile::{KnownFrom, Profile, ProfileSettings};
 pub use provider::Provider;
 pub use rehearsal::Rehearsal;
 pub use remote::ProviderModel;
-pub use request::{Message, Priority, Reply, Request};
+pub use request::{Message, Priority, Reply, Request, ToolChoice};
 pub use router::Router;
 pub use scripted::{Script, ScriptedModel};
 pub use settings::{Connection, Local, Settings};

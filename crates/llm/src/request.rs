@@ -19,6 +19,8 @@ pub struct Request {
     pub tail: Option<String>,
     /// The tools on offer, in a stable order.
     pub tools: Arc<[ToolSpec]>,
+    /// Whether it may call them.
+    pub tool_choice: ToolChoice,
     /// The schema that the answer's text must meet as JSON, when it must.
     pub output_schema: Option<Arc<Value>>,
     /// The sampling temperature; the provider's default otherwise.
@@ -27,6 +29,25 @@ pub struct Request {
     pub max_tokens: Option<u32>,
     /// Who goes first where several wait for the same model.
     pub priority: Priority,
+}
+
+impl Request {
+    /// Whether there are tools, and the model may not call them.
+    #[must_use]
+    pub fn forbids_calls(&self) -> bool {
+        self.tool_choice == ToolChoice::None && !self.tools.is_empty()
+    }
+}
+
+/// Whether a model may call the tools on offer. They stay in the request either way: what comes first of
+/// a request stays the same, and some providers refuse calls in a conversation whose tools they do not know.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ToolChoice {
+    /// As it likes.
+    #[default]
+    Auto,
+    /// No: it answers in words.
+    None,
 }
 
 /// Who goes first where several wait for the same model.

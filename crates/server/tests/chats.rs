@@ -253,14 +253,16 @@ async fn a_failure_is_told_where_the_user_looks_and_where_it_happened() {
     let (task, agent, _) = standing(&site, &chat).await;
     assert_eq!((&*task, &*agent), ("failed", "failed"));
     let tasks = list(&site, &format!("/api/chats/{chat}/tasks")).await;
-    assert_eq!(tasks[0]["error"], "m refuses the request: 500");
+    let failed = "the model could not be reached, or failed; try again later";
+    assert_eq!(tasks[0]["error"], failed, "what a provider says is not for the user");
     assert!(tasks[0].get("result").is_none());
     let last = list(&site, &format!("/api/sub-agents/{id}/messages")).await.pop().unwrap();
-    assert_eq!((&last["role"], &last["content"]), (&json!("system"), &json!("m refuses the request: 500")));
+    assert_eq!((&last["role"], &last["content"]), (&json!("system"), &json!(failed)));
     advance(&site, &chat).await;
     let messages = list(&site, &format!("/api/chats/{chat}/messages")).await;
-    let told = "The Researcher could not finish its task: m refuses the request: 500";
-    assert_eq!(said(&messages), [says("user", "do break it"), says("assistant", told)]);
+    let told = format!("The Researcher could not finish its task: {failed}");
+    assert_eq!(said(&messages), [says("user", "do break it"), says("assistant", &told)]);
+    assert_eq!(messages[1]["metadata"]["type"], "error");
     assert_eq!(messages[1]["metadata"]["taskId"], tasks[0]["id"]);
 
     // Tried again, it is under way until it has failed again.

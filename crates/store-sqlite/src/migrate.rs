@@ -15,6 +15,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0006_threads.sql"),
     include_str!("../migrations/0007_threads_of_people.sql"),
     include_str!("../migrations/0008_open.sql"),
+    include_str!("../migrations/0009_output_effects.sql"),
 ];
 
 /// What marks a database as one of this program: `Ento`.

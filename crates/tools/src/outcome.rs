@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use entourage_types::{AgentId, Learning, Note};
+use entourage_types::{AgentId, Learning, Note, QuestionId};
 use serde_json::Value;
 
 /// What a tool returned.
@@ -70,7 +70,12 @@ pub enum Target {
     },
     /// An agent that the caller made before: it takes its task up again, or reads this as an answer
     /// to its question.
-    Child(AgentId),
+    Child {
+        /// Which.
+        agent: AgentId,
+        /// The question that this answers, of the agent or of one below it: needed where several are open.
+        question: Option<QuestionId>,
+    },
 }
 
 impl Outcome {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AgentId, CallId, ModelUse, PostId, RunId, TaskId, Terms, Time};
+use crate::{AgentId, CallId, ModelUse, PostId, QuestionId, RunId, StopReason, TaskId, Terms, Time};
 
 /// One entry of an agent's transcript.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -123,9 +123,81 @@ pub struct Output {
     /// Whether the call failed.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub error: bool,
-    /// What a screen may show beside the text; the model never sees it.
+    /// What it means for the run. Only the engine says so, never the data of a tool.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub effect: Option<OutputEffect>,
+    /// What a screen may show beside the text. It is the tool's own and may be anything: neither the model
+    /// nor the engine reads it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub details: Option<Value>,
+}
+
+/// What an output means for the run of its call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputEffect {
+    /// The run's answer, which ends it.
+    Answer(String),
+    /// Words for the user.
+    Said(String),
+    /// An output guardrail refused what it was to say.
+    Refused {
+        /// Which one.
+        by: String,
+    },
+    /// Another agent works, or worked, on this task.
+    Delegated(TaskId),
+    /// The user was asked, and the text is what came of it: the model is to read it before the run ends.
+    Asked(QuestionId),
+}
+
+impl OutputEffect {
+    /// Whether it is of words alone, and names no row of its database.
+    #[must_use]
+    pub const fn is_of_words(&self) -> bool {
+        matches!(self, Self::Answer(_) | Self::Said(_) | Self::Refused { .. })
+    }
+}
+
+impl Output {
+    /// The run's answer, if the call gave it.
+    #[must_use]
+    pub fn answer(&self) -> Option<&str> {
+        match &self.effect {
+            Some(OutputEffect::Answer(words)) => Some(words),
+            _ => None,
+        }
+    }
+
+    /// What the call told the user, if it told them something.
+    #[must_use]
+    pub fn said(&self) -> Option<&str> {
+        match &self.effect {
+            Some(OutputEffect::Said(words)) => Some(words),
+            _ => None,
+        }
+    }
+
+    /// Whether an output guardrail refused what the call was to say.
+    #[must_use]
+    pub const fn is_refused(&self) -> bool {
+        matches!(self.effect, Some(OutputEffect::Refused { .. }))
+    }
+
+    /// Whether the call asked the user something.
+    #[must_use]
+    pub const fn has_asked(&self) -> bool {
+        matches!(self.effect, Some(OutputEffect::Asked(_)))
+    }
+
+    /// The task that the call assigned, if it assigned one.
+    #[must_use]
+    pub const fn task(&self) -> Option<TaskId> {
+        match self.effect {
+            Some(OutputEffect::Delegated(task)) => Some(task),
+            _ => None,
+        }
+    }
 }
 
 /// A structured answer of the model to a named decision.
@@ -146,6 +218,24 @@ pub struct Notice {
     pub code: String,
     /// A sentence for people: the cause, and what can be done.
     pub text: String,
+    /// The cause in the words of whoever failed, such as a provider, where people read another text.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cause: Option<String>,
+}
+
+impl Notice {
+    /// A remark whose text says all.
+    #[must_use]
+    pub fn new(level: Level, code: &str, text: impl Into<String>) -> Self {
+        Self { level, code: code.to_owned(), text: text.into(), cause: None }
+    }
+
+    /// The limit that leaves the run one more call of the model, to answer with what there is, if this
+    /// says so.
+    #[must_use]
+    pub fn last_call(&self) -> Option<StopReason> {
+        self.code.parse().ok().filter(|reason: &StopReason| self.level == Level::Info && reason.is_limit())
+    }
 }
 
 /// What the model sees from here on instead of the beginning of the session, which had become too

@@ -52,7 +52,9 @@ pub use id::{
     QuestionId, RunId, SessionId, TaskId, WakeupId, seeded_ids,
 };
 pub use intervention::{Action, Intervention, InterventionStatus};
-pub use item::{Author, Decision, Digest, Item, ItemBody, Level, Message, Notice, Output, ToolCall, Turn};
+pub use item::{
+    Author, Decision, Digest, Item, ItemBody, Level, Message, Notice, Output, OutputEffect, ToolCall, Turn,
+};
 pub use kind::{InDoubt, Input, Kind, Program, Reply};
 pub use learning::{Learning, LearningStatus};
 pub use limits::Limits;

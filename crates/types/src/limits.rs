@@ -8,9 +8,10 @@ use crate::Cost;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Model calls in one run.
+    /// Model calls in one run. The last one is made without tools, so that it answers.
     pub max_steps: u32,
-    /// Calls of one tool in a row, counted by name; the last one still runs.
+    /// Turns in a row that call one tool and no other, whatever the arguments; the last one still runs.
+    /// 0 for any number.
     pub max_same_tool: u32,
     /// Times in a row that the same may happen (the same calls with the same outputs, the same error,
     /// the same exchange with another agent) before the run is stopped; 0 for any number.
@@ -47,7 +48,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             max_steps: 25,
-            max_same_tool: 10,
+            max_same_tool: 0,
             max_repeats: 4,
             max_seconds: 600,
             max_tokens: 2_000_000,

@@ -13,7 +13,7 @@ pub struct Terms {
     /// How deep work may be handed on, here and below; as deep as each kind says when not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_depth: Option<u16>,
-    /// Model calls in this run; as many as its kind says when not given.
+    /// Model calls in this run, where its kind does not allow fewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u32>,
     /// The check that its answer must pass beside those of its kind.

@@ -42,7 +42,7 @@ pub use webhooks::{FailedAttempt, ReceiverRecord};
 pub(crate) use answer::closing;
 pub(crate) use create::title_of;
 pub(crate) use intervene::post_of;
-pub(crate) use transcript::{capitalised, said};
+pub(crate) use transcript::capitalised;
 
 /// A house as one owner sees it.
 #[derive(Clone)]

@@ -98,7 +98,7 @@ impl Client {
 /// The task that a call assigned, as its output says.
 fn task_of(item: &Item) -> Option<TaskId> {
     let ItemBody::Output(output) = &item.body else { return None };
-    output.details.as_ref()?.get("task")?.as_str()?.parse().ok()
+    output.task()
 }
 
 fn calls_of(item: &Item) -> Vec<CallId> {

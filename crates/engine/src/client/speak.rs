@@ -70,6 +70,11 @@ impl Client {
         let kind = self.house.kinds().named(&speech.to)?;
         self.house.check_budget(&kind).map_err(Error::Invalid)?;
         checked_text(&speech.text)?;
+        // The threads of a kind are between agents: a person writes in none of them.
+        if let Some(name) = speech.from.as_ref().filter(|name| self.house.kinds().get(name).is_some()) {
+            let why = format!("`{name}` is the name of an agent: the sender needs a name of their own");
+            return Err(Error::Invalid(why));
+        }
         for _ in 0..RIVALS {
             match self.try_to_speak(&speech, kind.limits.max_tree, key).await {
                 // The same chat, thread or key came up at the same moment, or the chat was deleted.

@@ -5,13 +5,13 @@ use std::collections::HashSet;
 
 use entourage_store::{ItemQuery, Page};
 use entourage_types::{
-    About, Agent, AgentId, Author, Item, ItemBody, Level, Output, Post, PostBody, PostId, Question,
-    QuestionId, Reply, StopReason, TaskId, Time,
+    About, Agent, AgentId, Author, Item, ItemBody, Level, Post, PostBody, PostId, Question, QuestionId,
+    Reply, StopReason, TaskId, Time,
 };
 use serde::Serialize;
 
 use super::Client;
-use crate::{Result, prompt::REFUSED, run::answered, thread};
+use crate::{Result, prompt::REFUSED, thread};
 
 /// How many items are read to know what an item is about that goes on with them.
 const LEAD: u32 = 64;
@@ -68,6 +68,8 @@ pub struct Telling {
     reply: Reply,
     /// The task whose result the agent has before it, and who worked on it.
     about: Option<(TaskId, AgentId)>,
+    /// Whether that task failed.
+    failed: bool,
 }
 
 impl Client {
@@ -175,8 +177,12 @@ impl Client {
     /// Tells what the conversation with an agent consists of.
     #[must_use]
     pub fn telling(&self, agent: &Agent) -> Telling {
-        let reply = self.house.kinds().get(&agent.kind).map_or(Reply::FinalText, |kind| kind.reply);
-        Telling { reply, about: None }
+        Telling { reply: self.reply_of(&agent.kind), about: None, failed: false }
+    }
+
+    /// Which of its words are the answer of a kind.
+    pub(crate) fn reply_of(&self, kind: &str) -> Reply {
+        self.house.kinds().get(kind).map_or(Reply::FinalText, |kind| kind.reply)
     }
 }
 
@@ -203,6 +209,7 @@ impl Telling {
                     (Author::Agent { id, .. }, Some(_)) => message.task.map(|task| (task, *id)),
                     _ => None,
                 };
+                self.failed = message.failed == Some(true);
                 (Role::User, (message.from == Author::User).then(|| message.text.clone())?)
             }
             ItemBody::Turn(turn)
@@ -211,7 +218,7 @@ impl Telling {
                 (Role::Assistant, turn.text.clone())
             }
             ItemBody::Output(output) => {
-                (Role::Assistant, said(output).or_else(|| answered(output))?.to_owned())
+                (Role::Assistant, output.said().or_else(|| output.answer())?.to_owned())
             }
             ItemBody::Notice(notice) if notice.level != Level::Info => (Role::Notice, notice.text.clone()),
             _ => return None,
@@ -219,6 +226,8 @@ impl Telling {
         let (post, failed) = match &item.body {
             ItemBody::Message(message) => (message.post, false),
             ItemBody::Notice(notice) => (None, notice.level == Level::Error),
+            // What the program says of a failed task; a model's words are an answer.
+            ItemBody::Turn(turn) => (None, self.failed && turn.used.is_none()),
             _ => (None, false),
         };
         Some(Entry {
@@ -274,11 +283,6 @@ impl Entry {
             retryable: None,
         }
     }
-}
-
-/// What a call told the user, if it told them something.
-pub(crate) fn said(output: &Output) -> Option<&str> {
-    output.details.as_ref()?.get("said")?.as_str()
 }
 
 /// A kind's name as a person's title.

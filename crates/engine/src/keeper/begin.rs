@@ -4,7 +4,9 @@
 use std::collections::{HashSet, VecDeque};
 
 use entourage_store::{Error as StoreError, Write};
-use entourage_types::{Agent, Item, ItemBody, KeptThread, Output, Record, RunId, ThreadKey, ToolCall};
+use entourage_types::{
+    Agent, Item, ItemBody, KeptThread, Output, OutputEffect, Record, RunId, ThreadKey, ToolCall,
+};
 
 use super::{KeeperError, in_time, kept, unsaved};
 use crate::{House, thread};
@@ -87,6 +89,8 @@ fn whole(loaded: Vec<ItemBody>) -> Result<(Vec<ItemBody>, u64), String> {
                 if open.pop_front().map(|call| call.id) != Some(output.call) {
                     return Err(format!("entry {at} is an output, and not of the next call without one"));
                 }
+                // Tasks and questions of another database; words stay words.
+                output.effect = output.effect.take().filter(OutputEffect::is_of_words);
             }
             ItemBody::Message(message) => {
                 (message.post, message.terms) = (None, None);
@@ -122,7 +126,14 @@ fn whole(loaded: Vec<ItemBody>) -> Result<(Vec<ItemBody>, u64), String> {
 /// The output of a call that was under way when the thread was saved for the last time.
 fn unanswered(call: ToolCall) -> ItemBody {
     let text = "not answered: what came of it was not kept; it may have taken effect".to_owned();
-    ItemBody::Output(Output { call: call.id, tool: call.tool, text, error: true, details: None })
+    ItemBody::Output(Output {
+        call: call.id,
+        tool: call.tool,
+        text,
+        error: true,
+        effect: None,
+        details: None,
+    })
 }
 
 #[cfg(test)]
@@ -146,7 +157,8 @@ mod tests {
 
     fn output(call: &ToolCall) -> ItemBody {
         let (call, tool) = (call.id, call.tool.clone());
-        ItemBody::Output(Output { call, tool, text: "found".into(), error: false, details: None })
+        let text = "found".to_owned();
+        ItemBody::Output(Output { call, tool, text, error: false, effect: None, details: None })
     }
 
     #[test]

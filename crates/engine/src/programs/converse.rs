@@ -1,5 +1,7 @@
 //! The loop.
 
+use entourage_types::Reply;
+
 use crate::run::{Interrupt, Run, Told};
 
 /// Model, tools, results, until the model asks for no more tools, or has told the user what a
@@ -12,6 +14,11 @@ pub async fn converse(run: &mut Run<'_>) -> Result<String, Interrupt> {
         run.receive().await?;
         let turn = run.call_model().await?;
         if turn.calls.is_empty() {
+            // What it wrote by a call is its answer, and nobody reads what it says beside.
+            let sent = run.last_said().filter(|_| run.kind().reply == Reply::SendMessage);
+            if let Some(words) = sent {
+                return Ok(words.to_owned());
+            }
             if run.may_answer(&turn.text).await? {
                 return Ok(turn.text);
             }

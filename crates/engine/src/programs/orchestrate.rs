@@ -1,4 +1,7 @@
-//! One thing at a time: a message gets one decision, a finished task one reply.
+//! One thing at a time: a message gets one decision, a finished task one reply. A result is told even where
+//! no model can put it into words.
+
+use entourage_types::Output;
 
 use crate::{
     client::capitalised,
@@ -9,6 +12,8 @@ use crate::{
 const ONE: &str = "Not done: one call for each message, and the first one was made.";
 /// What calls are answered with where only words are wanted.
 const WORDS: &str = "Not done: the task has ended. Write what the user shall read of its result.";
+/// The remark on a result that is told as it is.
+const AS_IT_IS: &str = "This is the result as it came: putting it into words failed.";
 
 /// Takes one thing from the inbox and deals with it. What else lies there gets a run of its own.
 ///
@@ -27,7 +32,7 @@ pub async fn orchestrate(run: &mut Run<'_>) -> Result<String, Interrupt> {
 /// One decision: an answer, or one call. Work that was handed on says nothing yet; its result
 /// arrives by itself.
 async fn decide(run: &mut Run<'_>) -> Result<String, Interrupt> {
-    let call = loop {
+    loop {
         let turn = run.call_model().await?;
         match turn.calls.first() {
             None if run.may_answer(&turn.text).await? => return Ok(turn.text),
@@ -37,21 +42,53 @@ async fn decide(run: &mut Run<'_>) -> Result<String, Interrupt> {
                 match run.call_tools(&turn.calls).await? {
                     Some(Told::Answer(words) | Told::User(words)) => return Ok(words),
                     Some(Told::Refused) => {}
-                    None => break first.id,
+                    None => match words_of(run.output_of(first.id)) {
+                        Words::Later => return Ok(String::new()),
+                        Words::Now(words) if run.may_answer(&words).await? => return Ok(run.say(words)),
+                        Words::Now(_) | Words::ForModel => {}
+                    },
                 }
             }
         }
         run.receive_one().await?;
-    };
-    Ok(match run.output_of(call).cloned() {
-        Some(output) if output.error => run.say(format!("I could not do that: {}", output.text)),
-        Some(output) if output.details.is_none() => run.say(output.text),
-        _ => String::new(),
-    })
+    }
 }
 
-/// What the user reads of a result: words, and no calls.
+/// What the user reads of a call that was made on their message.
+enum Words {
+    /// These.
+    Now(String),
+    /// Nothing before the work is done that was handed on.
+    Later,
+    /// Nothing: it brought the model an answer of theirs.
+    ForModel,
+}
+
+fn words_of(output: Option<&Output>) -> Words {
+    match output {
+        Some(output) if output.has_asked() => Words::ForModel,
+        Some(output) if output.error => Words::Now(format!("I could not do that: {}", output.text)),
+        Some(output) if output.task().is_none() => Words::Now(output.text.clone()),
+        _ => Words::Later,
+    }
+}
+
+/// What the user reads of a result: words of the model, or the result itself where there are none.
 async fn reply(run: &mut Run<'_>) -> Result<String, Interrupt> {
+    let (reason, cause) = match put_into_words(run).await {
+        Err(Interrupt::Stopped(reason, cause)) => (reason, cause),
+        done => return done,
+    };
+    let Some(result) = run.result_told() else { return Err(Interrupt::Stopped(reason, cause)) };
+    let words = format!("{result}\n\n({AS_IT_IS})");
+    if !run.passes_output(&words).await? {
+        return Err(Interrupt::Stopped(reason, cause));
+    }
+    run.remark(reason, &cause);
+    Ok(run.say(words))
+}
+
+async fn put_into_words(run: &mut Run<'_>) -> Result<String, Interrupt> {
     loop {
         let turn = run.call_model().await?;
         match turn.calls.is_empty() {

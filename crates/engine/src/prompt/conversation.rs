@@ -155,12 +155,15 @@ impl<'a> View<'a> {
     }
 }
 
-/// A notice of the house that is for the model: its answer was refused.
+/// A notice for the model: its answer was refused.
 pub(crate) const REFUSED: &str = "output_rejected";
 
 /// What the model reads of a notice, if it is for the model.
 fn guidance(notice: &Notice) -> Option<String> {
     let text = escaped(&notice.text);
+    if notice.last_call().is_some() {
+        return Some(format!("<limit_met>{text}. No more calls: answer now with what there is.</limit_met>"));
+    }
     (notice.code == REFUSED).then(|| format!("<answer_refused>{text}</answer_refused>"))
 }
 

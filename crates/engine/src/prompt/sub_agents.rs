@@ -7,20 +7,41 @@ use crate::sub_agents::SubAgent;
 
 /// How much is shown of an instruction, a result or a question, in characters.
 const INSTRUCTION: usize = 300;
+const BRIEF: usize = 40;
 const RESULT: usize = 1_000;
 const QUESTION: usize = 1_000;
 
+/// How many are shown with their tasks, the latest; of the others, which there are.
+const WHOLE: usize = 20;
+
 pub(super) fn list(known: &[SubAgent]) -> Option<String> {
-    section("sub_agents", known.iter().map(line))
+    let (latest, older) = known.split_at(known.len().min(WHOLE));
+    section("sub_agents", latest.iter().map(line).chain(older.iter().map(brief)))
+}
+
+/// The status of an agent as its maker sees it.
+fn status(SubAgent { task, questions, .. }: &SubAgent) -> &'static str {
+    match (questions.is_empty(), task.status.is_terminal()) {
+        (_, true) => task.status.as_str(),
+        (false, false) => "waiting",
+        (true, false) => "running",
+    }
+}
+
+fn brief(known: &SubAgent) -> String {
+    let SubAgent { agent, task, .. } = known;
+    format!(
+        "<sub_agent id=\"{}\" role=\"{}\" status=\"{}\">{}</sub_agent>",
+        agent.id,
+        escaped(&agent.kind),
+        status(known),
+        escaped(&cut(&task.instruction, BRIEF, None)),
+    )
 }
 
 fn line(known: &SubAgent) -> String {
     let SubAgent { agent, task, questions } = known;
-    let status = match (questions.is_empty(), task.status.is_terminal()) {
-        (_, true) => task.status.as_str(),
-        (false, false) => "waiting",
-        (true, false) => "running",
-    };
+    let status = status(known);
     let mut out = format!(
         "<sub_agent id=\"{}\" role=\"{}\" status=\"{status}\" task=\"{}\">\n<instruction>{}</instruction>",
         agent.id,
@@ -38,7 +59,9 @@ fn line(known: &SubAgent) -> String {
     for question in questions {
         let text = cut(&question.text, QUESTION, None);
         out.push_str(&match question.about {
-            About::Information => format!("\n<question>{}</question>", escaped(&text)),
+            About::Information => {
+                format!("\n<question id=\"{}\">{}</question>", question.id, escaped(&text))
+            }
             // Nobody but the user gives leave, and not through an agent.
             About::Approval | About::Doubt => {
                 format!("\n<waits_for_leave>{}</waits_for_leave>", escaped(&text))

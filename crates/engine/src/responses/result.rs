@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use entourage_types::{Item, ItemBody, Run, RunId, Status, StopReason, Tally};
+use entourage_types::{Item, ItemBody, Output, Reply, Run, RunId, Status, StopReason, Tally};
 use serde::Serialize;
 
 use super::{Origin, RunItem};
-use crate::{Client, Result, client::said, run::answered};
+use crate::{Client, Result};
 
 /// What came of a run.
 #[derive(Debug, Clone, Serialize)]
@@ -69,9 +69,9 @@ impl RunResult {
             let origin = Origin { run: below.run.id, ..origin };
             origins.insert(below.run.id, origin.clone());
             usage += below.run.tally();
-            nested.push(NestedRun::of(&below.run, &below.items, origin));
+            nested.push(NestedRun::of(client, &below.run, &below.items, origin));
         }
-        let (final_output, error) = outcome(&run, &items);
+        let (final_output, error) = outcome(client, &origin.agent, &run, &items);
         let agent = origin.agent.clone();
         Ok(Self {
             final_output,
@@ -87,8 +87,8 @@ impl RunResult {
 }
 
 impl NestedRun {
-    fn of(run: &Run, items: &[Item], origin: Origin) -> Self {
-        let (final_output, error) = outcome(run, items);
+    fn of(client: &Client, run: &Run, items: &[Item], origin: Origin) -> Self {
+        let (final_output, error) = outcome(client, &origin.agent, run, items);
         let generated_items = generated(items, &origin);
         Self { generated_items, origin, usage: run.tally(), final_output, error }
     }
@@ -99,28 +99,30 @@ fn generated(items: &[Item], origin: &Origin) -> Vec<RunItem> {
 }
 
 /// The answer of a run, or why there is none.
-fn outcome(run: &Run, items: &[Item]) -> (Option<String>, Option<RunError>) {
+fn outcome(client: &Client, kind: &str, run: &Run, items: &[Item]) -> (Option<String>, Option<RunError>) {
     if run.status == Status::Succeeded {
-        return (Some(last_words(items)), None);
+        return (Some(last_words(items, client.reply_of(kind))), None);
     }
     let code = run.stop_reason.unwrap_or(StopReason::Error);
     let text = run.error.clone().unwrap_or_else(|| format!("the run is {}", run.status));
     (None, Some(RunError { code, text }))
 }
 
-/// What the last turn answered: by a call of it, or else by its text.
-fn last_words(items: &[Item]) -> String {
-    let Some(at) = items.iter().rposition(|item| matches!(item.body, ItemBody::Turn(_))) else {
-        return String::new();
-    };
-    let outputs = || {
-        items[at..].iter().rev().filter_map(|item| match &item.body {
+/// What the run answered: what it sent, where only that is an answer; or else what its last turn
+/// answered, by a call of it or by its text.
+fn last_words(items: &[Item], reply: Reply) -> String {
+    let outputs = |from: usize| {
+        items[from..].iter().rev().filter_map(|item| match &item.body {
             ItemBody::Output(output) => Some(output),
             _ => None,
         })
     };
-    let called = outputs().find_map(answered).or_else(|| outputs().find_map(said));
-    match (called, &items[at].body) {
+    let Some(at) = items.iter().rposition(|item| matches!(item.body, ItemBody::Turn(_))) else {
+        return String::new();
+    };
+    let sent = || outputs(0).find_map(Output::said).filter(|_| reply == Reply::SendMessage);
+    let called = outputs(at).find_map(Output::answer).or_else(|| outputs(at).find_map(Output::said));
+    match (called.or_else(sent), &items[at].body) {
         (Some(words), _) => words.to_owned(),
         (None, ItemBody::Turn(turn)) => turn.text.clone(),
         (None, _) => String::new(),

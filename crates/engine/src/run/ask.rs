@@ -5,13 +5,17 @@ use std::time::Duration;
 
 use entourage_store::Write;
 use entourage_types::{
-    About, Proposal, Question, QuestionId, QuestionStatus, Step, StepState, Time, ToolCall, Verdict, Wakeup,
-    WakeupId,
+    About, Output, Proposal, Question, QuestionId, QuestionStatus, Step, StepState, Time, ToolCall, Verdict,
+    Wakeup, WakeupId,
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Result, Run};
+use super::{Result, Run, call_tools::key};
 use crate::digest::digest;
+
+/// What the model reads of an answer that was given in the turn that asks the user.
+pub(super) const ASKED_BESIDE: &str =
+    "Not taken: the same turn asks the user. Read what they say, then answer.";
 
 /// What to ask.
 pub(super) struct Wanted {
@@ -55,6 +59,16 @@ impl Wanted {
 }
 
 impl Run<'_> {
+    /// Whether another call of the turn asks the user something: what they say is read before any answer.
+    pub(super) fn asks_beside(&self, calls: &[ToolCall], index: usize) -> bool {
+        let others = calls.iter().enumerate().filter(|(other, _)| *other != index);
+        others.filter_map(|(_, call)| self.steps.get(&key(call))).any(|step| match step.state {
+            StepState::Open => Asked::of(step).is_some_and(|asked| asked.about == About::Information),
+            StepState::Done => Output::deserialize(&step.value).is_ok_and(|output| output.has_asked()),
+            StepState::Started | StepState::Retry => false,
+        })
+    }
+
     /// Opens a question for a call, in one commit with these writes.
     pub(super) async fn ask(
         &mut self,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use entourage_llm::{Delta, Deltas, Error as ModelError, Priority, Reply, Request};
+use entourage_llm::{Delta, Deltas, Error as ModelError, Priority, Reply, Request, ToolChoice};
 use entourage_store::Write;
 use entourage_types::{
     ItemBody, ModelUse, Status, Step, StepState, StopReason, Time, Turn, WaitingOn, Wakeup, WakeupId,
@@ -145,7 +145,8 @@ impl Run<'_> {
         let priority = if self.record.tasks.is_empty() { Priority::Person } else { Priority::Background };
         let (system, tail) = (self.system().await?, self.tail().await?);
         let request = prompt::request(self.kind(), &self.offer, system, &self.items, tail);
-        let request = Request { model, priority, ..request };
+        let tool_choice = if self.last_call().is_some() { ToolChoice::None } else { ToolChoice::Auto };
+        let request = Request { model, priority, tool_choice, ..request };
         let model = request.model.clone().unwrap_or_else(|| "the model".into());
         self.pulse.beat(self.house.now());
         let silent = Duration::from_secs(self.kind.limits.model_seconds);

@@ -6,8 +6,8 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use entourage_store::Write;
 use entourage_tools::{Context, Effect, Error as ToolError, Outcome, Tool};
 use entourage_types::{
-    CallId, ItemBody, Output, Post, Record, Status, Step, StepState, Time, ToolCall, WaitingOn, Wakeup,
-    WakeupId,
+    CallId, ItemBody, Output, OutputEffect, Post, Record, Status, Step, StepState, TaskId, Time, ToolCall,
+    WaitingOn, Wakeup, WakeupId,
 };
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use serde_json::{Value, json};
@@ -17,10 +17,10 @@ use tracing::Instrument;
 use super::{
     Interrupt, Result, Run,
     approve::EDITED,
-    ask::{Asked, Wanted},
+    ask::{ASKED_BESIDE, Asked, Wanted},
     order::Order,
     reply::Reply,
-    speak::{self, Told},
+    speak::{Told, effect_of},
 };
 use crate::{Clock, measure};
 
@@ -35,6 +35,7 @@ impl Run<'_> {
     /// [`Interrupt::Suspended`] while a call waits for a person, an agent or a moment.
     pub async fn call_tools(&mut self, calls: &[ToolCall]) -> Result<Option<Told>> {
         if !self.all_answered(calls) {
+            self.refuse_after_last_call(calls).await?;
             // No commit has said yet whether anything came while the model was asked.
             self.inbox_grew |= !self.riding.is_empty();
             self.refresh().await?;
@@ -92,8 +93,9 @@ impl Run<'_> {
                 continue;
             };
             let step = step.clone();
-            if let Some(worker) = step.value["handed_to"].as_str() {
-                let output = handed_over(call, step.value["task"].as_str().unwrap_or_default(), worker);
+            let task = step.value["task"].as_str().and_then(|task| task.parse().ok());
+            if let (Some(worker), Some(task)) = (step.value["handed_to"].as_str(), task) {
+                let output = handed_over(call, task, worker);
                 self.finish(calls, index, output, vec![]).await?;
                 continue;
             }
@@ -199,7 +201,11 @@ impl Run<'_> {
         let call = &calls[index];
         match outcome {
             Ok(Outcome::Done(done)) => {
-                if let Some(refused) = self.refused(call, &done).await? {
+                let effect = effect_of(done.said, done.answer);
+                if matches!(effect, Some(OutputEffect::Answer(_))) && self.asks_beside(calls, index) {
+                    return self.finish(calls, index, output(call, ASKED_BESIDE, true), vec![]).await;
+                }
+                if let Some(refused) = self.refused(call, effect.as_ref()).await? {
                     return self.finish(calls, index, refused, vec![]).await;
                 }
                 let mut kept = Vec::with_capacity(done.notes.len() + done.learnings.len());
@@ -209,8 +215,8 @@ impl Run<'_> {
                 for learning in &done.learnings {
                     kept.push(Write::Entity(learning.entity()?));
                 }
-                let details = speak::kept(done.said, done.answer).or(done.details);
-                self.finish(calls, index, Output { details, ..output(call, done.text, false) }, kept).await
+                let output = Output { effect, details: done.details, ..output(call, done.text, false) };
+                self.finish(calls, index, output, kept).await
             }
             Ok(Outcome::Ask(ask)) => self.ask(call, Wanted::information(ask.text, ask.options), vec![]).await,
             Ok(Outcome::Delegate(delegate)) => self.delegate(calls, index, delegate).await,
@@ -365,9 +371,9 @@ async fn beside_others(index: usize, call: impl Future<Output = Ran> + Send + 's
 }
 
 /// What a call reads whose work goes on without it.
-pub(super) fn handed_over(call: &ToolCall, task: &str, worker: &str) -> Output {
+pub(super) fn handed_over(call: &ToolCall, task: TaskId, worker: &str) -> Output {
     let text = format!("Task {task} was given to {worker}. Its result will come as a message.");
-    Output { details: Some(json!({ "task": task })), ..output(call, text, false) }
+    Output { effect: Some(OutputEffect::Delegated(task)), ..output(call, text, false) }
 }
 
 /// The key of a call's step.
@@ -386,5 +392,5 @@ pub(crate) fn call_of(key: &str) -> Option<CallId> {
 }
 
 pub(super) fn output(call: &ToolCall, text: impl Into<String>, error: bool) -> Output {
-    Output { call: call.id, tool: call.tool.clone(), text: text.into(), error, details: None }
+    Output { call: call.id, tool: call.tool.clone(), text: text.into(), error, effect: None, details: None }
 }

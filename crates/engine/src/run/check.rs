@@ -4,16 +4,12 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use entourage_llm::Reply;
-use entourage_tools::Done;
-use entourage_types::{Author, Item, ItemBody, Level, Message, Notice, Output, Status, StopReason, ToolCall};
-use futures::{FutureExt, future::BoxFuture};
-use serde_json::json;
-
-use super::{
-    Interrupt, Result, Run,
-    call_tools::output,
-    speak::{REFUSED_BY, refused_by},
+use entourage_types::{
+    Author, Item, ItemBody, Level, Message, Notice, Output, OutputEffect, Status, StopReason, ToolCall,
 };
+use futures::{FutureExt, future::BoxFuture};
+
+use super::{Interrupt, Result, Run, call_tools::output};
 use crate::{
     Clock,
     check::{Check, Checked, Side},
@@ -56,7 +52,7 @@ impl Run<'_> {
         }
         self.pass(&names, &texts).await?;
         let text = format!("{} let pass what it was told", names.join(", "));
-        let notice = Notice { level: Level::Info, code: PASSED.into(), text };
+        let notice = Notice::new(Level::Info, PASSED, text);
         let at = self.house.now();
         let kept = self.item(ItemBody::Notice(notice), at);
         self.riding.push(kept);
@@ -97,7 +93,7 @@ impl Run<'_> {
         }
         let Some((name, why)) = self.refusal(words).await? else { return Ok(true) };
         let text = format!("`{name}` refused the answer: {why}. Answer again, with that mended.");
-        let notice = Notice { level: Level::Info, code: REFUSED.into(), text };
+        let notice = Notice::new(Level::Info, REFUSED, text);
         let at = self.house.now();
         let mut writes = vec![self.item(ItemBody::Notice(notice), at)];
         writes.push(self.run_row(Status::Running, None));
@@ -106,14 +102,31 @@ impl Run<'_> {
         Ok(false)
     }
 
-    /// The output of a call whose words nobody is told, because a check refuses them; none where it
-    /// tells nothing or they pass.
-    pub(super) async fn refused(&self, call: &ToolCall, done: &Done) -> Result<Option<Output>> {
-        let Some(words) = done.answer.as_ref().or(done.said.as_ref()) else { return Ok(None) };
-        let Some((name, why)) = self.refusal(words).await? else { return Ok(None) };
+    /// Whether the output guardrails let these words pass, which no model wrote and none can better.
+    ///
+    /// # Errors
+    /// An [`Interrupt`] when one of them cannot be asked.
+    pub async fn passes_output(&self, words: &str) -> Result<bool> {
+        let names = self.output_guardrails();
+        Ok(names.is_empty() || self.judged(&names, &[words.to_owned()], Side::Output).await?.is_ok())
+    }
+
+    fn output_guardrails(&self) -> Vec<String> {
+        let validator = self.terms.as_ref().and_then(|terms| terms.validator.clone());
+        self.kind.checks.output.iter().cloned().chain(validator).collect()
+    }
+
+    /// Returns a refusal if an output guardrail rejects what the call is to say.
+    pub(super) async fn refused(
+        &self,
+        call: &ToolCall,
+        effect: Option<&OutputEffect>,
+    ) -> Result<Option<Output>> {
+        let Some(OutputEffect::Answer(words) | OutputEffect::Said(words)) = effect else { return Ok(None) };
+        let Some((by, why)) = self.refusal(words).await? else { return Ok(None) };
         let text =
-            format!("`{name}` refused this, and nobody was told it: {why}. Try again, with that mended.");
-        Ok(Some(Output { details: Some(json!({ REFUSED_BY: name })), ..output(call, text, true) }))
+            format!("`{by}` refused this, and nobody was told it: {why}. Try again, with that mended.");
+        Ok(Some(Output { effect: Some(OutputEffect::Refused { by }), ..output(call, text, true) }))
     }
 
     /// Which check refuses these words, and why; none where they pass.
@@ -121,8 +134,7 @@ impl Run<'_> {
     /// # Errors
     /// [`Interrupt::Stopped`] when words were refused as often as the kind allows.
     async fn refusal(&self, words: &str) -> Result<Option<Refusal>> {
-        let validator = self.terms.as_ref().and_then(|terms| terms.validator.clone());
-        let names: Vec<String> = self.kind.checks.output.iter().cloned().chain(validator).collect();
+        let names = self.output_guardrails();
         let refused = match self.unfounded() {
             Some(why) => Err((MIN_CALLS.to_owned(), why)),
             None if names.is_empty() => Ok(()),
@@ -285,7 +297,7 @@ fn is_request(message: &Message) -> bool {
 fn is_refusal(item: &Item) -> bool {
     match &item.body {
         ItemBody::Notice(notice) => notice.code == REFUSED,
-        ItemBody::Output(output) => refused_by(output).is_some(),
+        ItemBody::Output(output) => output.is_refused(),
         _ => false,
     }
 }

@@ -7,7 +7,8 @@ use std::collections::HashSet;
 
 use entourage_store::{EntityQuery, Page};
 use entourage_types::{
-    Action, Agent, AgentId, CallId, EntityKind, Output, Record, Scope, Status, StepState, Task, ToolCall,
+    Action, Agent, AgentId, CallId, EntityKind, Output, OutputEffect, Record, Scope, Status, StepState, Task,
+    ToolCall,
 };
 use serde_json::{Value, json};
 
@@ -51,8 +52,8 @@ impl Run<'_> {
             let Some((task, why)) = self.closed_by(call).await? else { continue };
             let mut writes = Vec::new();
             self.drop_task(task.clone(), Action::Stop, &mut writes);
-            let details = Some(json!({ "task": task.id }));
-            let refused = Output { details, ..output(call, why, true) };
+            let effect = Some(OutputEffect::Delegated(task.id));
+            let refused = Output { effect, ..output(call, why, true) };
             self.finish(calls, index, refused, writes).await?;
             self.cut_dropped(&task, Action::Stop);
         }

@@ -3,10 +3,11 @@
 
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
-    EntityKind, ItemBody, Level, Notice, Output, Post, PostBody, PostId, Question, QuestionStatus, Record,
-    Scope, Status, StepState, StopReason, Task, TaskResult, Time, ToolCall, WaitingOn, Wakeup, WakeupId,
+    EntityKind, ItemBody, Level, Notice, Output, OutputEffect, Post, PostBody, PostId, Question,
+    QuestionStatus, Record, Scope, Status, StepState, StopReason, Task, TaskResult, Time, ToolCall,
+    WaitingOn, Wakeup, WakeupId,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     Interrupt, Run,
@@ -20,9 +21,13 @@ impl Run<'_> {
     /// Commits how the activation ended.
     pub(crate) async fn close(&mut self, ended: Result<String, Interrupt>) -> Result<()> {
         match ended {
-            Ok(text) => self.end(Status::Succeeded, StopReason::Completed, TaskResult::Text(text)).await,
+            Ok(text) => {
+                let reason = self.last_call().and_then(Notice::last_call).unwrap_or(StopReason::Completed);
+                self.end(Status::Succeeded, reason, TaskResult::Text(text), None).await
+            }
             Err(Interrupt::Stopped(reason, cause)) => {
-                self.end(Status::Failed, reason, TaskResult::Error(cause)).await
+                let result = TaskResult::Error(reason.for_people(&cause));
+                self.end(Status::Failed, reason, result, Some(cause)).await
             }
             Err(Interrupt::Suspended(on)) => self.sleep(on).await,
             // The wake-ups stand: the next start goes on from here.
@@ -48,7 +53,13 @@ impl Run<'_> {
         self.record.worked_ms = u64::try_from(self.worked().as_millis()).unwrap_or(u64::MAX);
     }
 
-    async fn end(&mut self, status: Status, reason: StopReason, result: TaskResult) -> Result<()> {
+    async fn end(
+        &mut self,
+        status: Status,
+        reason: StopReason,
+        result: TaskResult,
+        cause: Option<String>,
+    ) -> Result<()> {
         let at = self.house.now();
         let mut writes = std::mem::take(&mut self.riding);
         if !self.opened {
@@ -59,12 +70,12 @@ impl Run<'_> {
             let (agent, owner) = (self.agent.id, self.agent.owner.clone());
             writes.push(Write::Wake(Wakeup { id: WakeupId::new(), agent, owner, due: at }));
         }
-        if let TaskResult::Error(cause) = &result {
-            self.answer_for_open_calls(&format!("the run ended ({cause})"), &mut writes).await?;
-            let notice =
-                Notice { level: Level::Error, code: reason.as_str().to_owned(), text: cause.clone() };
+        if let (TaskResult::Error(text), Some(cause)) = (&result, cause) {
+            self.answer_for_open_calls(&format!("the run ended ({text})"), &mut writes).await?;
+            let notice = Notice::new(Level::Error, reason.as_str(), text);
+            let notice = Notice { cause: Some(cause.clone()).filter(|cause| cause != text), ..notice };
             writes.push(self.item(ItemBody::Notice(notice), at));
-            self.record.error = Some(cause.clone());
+            self.record.error = Some(cause);
         }
         self.count_work();
         self.record.stop_reason = Some(reason);
@@ -149,14 +160,14 @@ impl Run<'_> {
             }
             let begun = step.as_ref().is_some_and(|step| step.state == StepState::Started);
             let in_doubt = if begun { "; it may have taken effect" } else { "" };
-            let task = step.as_ref().and_then(|step| step.value.get("task"));
-            let given_away = task.map(|task| json!({ "task": task }));
+            let task = step.as_ref().and_then(|step| step.value["task"].as_str()?.parse().ok());
+            let given_away = task.map(OutputEffect::Delegated);
             let kept = step
                 .filter(|step| step.state == StepState::Done)
                 .and_then(|step| serde_json::from_value(step.value).ok());
             let body = kept.unwrap_or_else(|| {
                 let unanswered = output(&call, format!("not answered: {cause}{in_doubt}"), true);
-                let unanswered = Output { details: given_away, ..unanswered };
+                let unanswered = Output { effect: given_away, ..unanswered };
                 self.trace_call(&call, &unanswered);
                 unanswered
             });

@@ -21,7 +21,9 @@ impl Run<'_> {
     pub(super) async fn delegate(&mut self, calls: &[ToolCall], index: usize, work: Delegate) -> Result<()> {
         let call = &calls[index];
         let (kind, title, thread) = match work.to {
-            Target::Child(id) => return self.reactivate(calls, index, id, work.text).await,
+            Target::Child { agent, question } => {
+                return self.reactivate(calls, index, (agent, question), work.text).await;
+            }
             Target::Peer(kind) => {
                 let thread = thread::key(&kind, &thread::name_of(&self.agent));
                 (kind, title_of(&work.text), Some(thread))
@@ -102,7 +104,7 @@ impl Run<'_> {
                 self.finish(calls, index, output(call, full.to_string(), true), vec![]).await
             }
             Ok(()) if !work.wait => {
-                let given = handed_over(call, &task.id.to_string(), &worker);
+                let given = handed_over(call, task.id, &worker);
                 self.finish(calls, index, given, vec![]).await
             }
             done => done,

@@ -54,7 +54,6 @@ pub(crate) use call_tools::{call_key, call_of};
 
 pub(crate) use compact::{BYTES, density};
 pub(crate) use reactivate::is_below;
-pub(crate) use speak::answered;
 
 use crate::{
     House,

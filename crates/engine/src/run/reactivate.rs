@@ -3,10 +3,9 @@
 
 use entourage_store::{AgentQuery, Commit, EntityQuery, Expect, Page, Write};
 use entourage_types::{
-    About, Agent, AgentId, Answer, Author, EntityKind, Post, PostBody, PostId, Question, QuestionStatus,
-    Record, Scope, Status, Task, ToolCall, WakeupId,
+    About, Agent, AgentId, Answer, Author, EntityKind, Output, OutputEffect, Post, PostBody, PostId,
+    Question, QuestionId, QuestionStatus, Record, Scope, Status, Task, ToolCall, WakeupId,
 };
-use serde_json::json;
 
 use super::{Result, Run, call_tools::output};
 use crate::client::closing;
@@ -18,7 +17,7 @@ impl Run<'_> {
         &mut self,
         calls: &[ToolCall],
         index: usize,
-        id: AgentId,
+        (id, named): (AgentId, Option<QuestionId>),
         text: String,
     ) -> Result<()> {
         let call = &calls[index];
@@ -26,7 +25,10 @@ impl Run<'_> {
             Ok(found) => found,
             Err(refusal) => return self.finish(calls, index, output(call, refusal, true), vec![]).await,
         };
-        let question = self.asked_below(&child).await?;
+        let question = match which(self.asked_below(&child).await?, named) {
+            Ok(question) => question,
+            Err(refusal) => return self.finish(calls, index, output(call, refusal, true), vec![]).await,
+        };
         // What follows may be refused, so nothing may ride along with it.
         self.flush().await?;
         let at = self.house.now();
@@ -61,8 +63,8 @@ impl Run<'_> {
             }
         };
         self.expecting.append(&mut commit.expect);
-        let details = Some(json!({ "task": task.id }));
-        let output = entourage_types::Output { details, ..output(call, said, false) };
+        let effect = Some(OutputEffect::Delegated(task.id));
+        let output = Output { effect, ..output(call, said, false) };
         self.finish(calls, index, output, commit.writes).await
     }
 
@@ -89,9 +91,9 @@ impl Run<'_> {
         Ok(Err(format!("agent {id} has no task of yours; start another one")))
     }
 
-    /// The oldest question that waits for the user's words, of this agent or of one below it. Leave
-    /// for a call is the user's alone to give: nobody passes that on.
-    async fn asked_below(&self, child: &Agent) -> Result<Option<Question>> {
+    /// The questions that wait for the user's words, of this agent and of those below it, the oldest
+    /// first. Approvals are the user's alone to give: no agent passes them on.
+    async fn asked_below(&self, child: &Agent) -> Result<Vec<Question>> {
         let (scope, store) = (Scope::from(&self.agent.owner), &self.house.inner.store);
         let query = EntityQuery {
             root: Some(self.agent.root),
@@ -104,11 +106,31 @@ impl Run<'_> {
             found.iter().map(Question::from_entity).collect::<serde_json::Result<_>>()?;
         let mut open = open.into_iter().filter(|question| question.about == About::Information).peekable();
         if open.peek().is_none() {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         let tree = AgentQuery { root: Some(self.agent.root), page: Page::all(), ..AgentQuery::default() };
         let tree = store.agents(&scope, tree).await?;
-        Ok(open.find(|question| is_below(&tree, question.agent, child.id)))
+        Ok(open.filter(|question| is_below(&tree, question.agent, child.id)).collect())
+    }
+}
+
+/// Which of the open questions is answered: the one that was named, or else the only one. The error is a
+/// refusal for the model to read.
+fn which(open: Vec<Question>, named: Option<QuestionId>) -> Result<Option<Question>, String> {
+    let choice = || {
+        let lines = open.iter().map(|question| format!("{}: {}", question.id, question.text));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    match (named, open.len()) {
+        (None, 0 | 1) => Ok(open.into_iter().next()),
+        (None, several) => {
+            Err(format!("the agent has {several} open questions; say which as `question`:\n{}", choice()))
+        }
+        (Some(id), 0) => Err(format!("question {id} is not open, and the agent has no other that is")),
+        (Some(id), _) => match open.iter().position(|question| question.id == id) {
+            Some(at) => Ok(open.into_iter().nth(at)),
+            None => Err(format!("question {id} is not open; of this agent these are:\n{}", choice())),
+        },
     }
 }
 

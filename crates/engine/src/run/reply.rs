@@ -1,7 +1,9 @@
 //! What an answer, or a result, means for the call that waited for it.
 
-use entourage_types::{About, Answer, Output, Post, PostBody, Step, TaskResult, ToolCall, Verdict};
-use serde_json::{Value, json};
+use entourage_types::{
+    About, Answer, Output, OutputEffect, Post, PostBody, Step, TaskResult, ToolCall, Verdict,
+};
+use serde_json::Value;
 
 use super::{Run, ask::Asked, call_tools::output};
 
@@ -24,8 +26,8 @@ impl Run<'_> {
                     TaskResult::Error(text) => (text, true),
                 };
                 // By it, whoever reads the transcript finds the work that was done for the call.
-                let details = Some(json!({ "task": task }));
-                return Reply::Output(Output { details, ..output(call, text, error) });
+                let effect = Some(OutputEffect::Delegated(*task));
+                return Reply::Output(Output { effect, ..output(call, text, error) });
             }
             // Neither is for a call.
             PostBody::Message { .. } | PostBody::Intervention { .. } => ("not answered", true),
@@ -36,6 +38,7 @@ impl Run<'_> {
 
 fn answered(call: &ToolCall, asked: Option<Asked>, answer: &Answer) -> Reply {
     let about = asked.as_ref().map_or(About::Information, |asked| asked.about);
+    let question = asked.as_ref().map(|asked| asked.question);
     let otherwise = asked.and_then(|asked| asked.otherwise).filter(|_| *answer == Answer::Expired);
     match (about, answer.verdict().or(otherwise)) {
         (About::Approval, Some(Verdict::Approve | Verdict::ApproveAlways)) => Reply::Begin(match answer {
@@ -45,7 +48,10 @@ fn answered(call: &ToolCall, asked: Option<Asked>, answer: &Answer) -> Reply {
         (About::Doubt, Some(Verdict::Retry)) => Reply::Begin(None),
         _ => {
             let (text, error) = read(about, answer);
-            Reply::Output(output(call, text, error))
+            // Words of the user are for the model to read, also instead of a verdict.
+            let is_said = about == About::Information || matches!(answer, Answer::Text(_));
+            let effect = question.filter(|_| is_said).map(OutputEffect::Asked);
+            Reply::Output(Output { effect, ..output(call, text, error) })
         }
     }
 }

@@ -1,13 +1,13 @@
 //! What a run has said, by the model or by itself, and the calls that it answers without making them.
 
-use entourage_types::{CallId, ItemBody, Output, StepState, ToolCall, Turn};
-use serde_json::{Value, json};
+use entourage_types::{
+    CallId, Item, ItemBody, Level, Notice, Output, OutputEffect, StepState, StopReason, ToolCall, Turn,
+};
 
 use super::{
     Result, Run,
     call_tools::{key, output},
 };
-use crate::client::said;
 
 /// What the outputs of a turn say beside their texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,25 @@ impl Run<'_> {
         text
     }
 
+    /// Notes why words of the model were done without, for logs and programs: it goes with the next commit.
+    pub fn remark(&mut self, reason: StopReason, cause: &str) {
+        tracing::warn!(%reason, cause, "a result is told as it is");
+        let notice = Notice::new(Level::Info, "told_as_it_is", reason.for_people(cause));
+        let notice = Notice { cause: Some(cause.to_owned()), ..notice };
+        let item = self.item(ItemBody::Notice(notice), self.house.now());
+        self.riding.push(item);
+    }
+
+    /// The result of a task that this run was opened by.
+    #[must_use]
+    pub fn result_told(&self) -> Option<String> {
+        let messages = self.items.iter().rev().filter_map(|item| match &item.body {
+            ItemBody::Message(message) if item.run == self.record.id => Some(message),
+            _ => None,
+        });
+        messages.last().filter(|message| message.failed == Some(false)).map(|message| message.text.clone())
+    }
+
     /// Answers the calls from `from` on without making them.
     ///
     /// # Errors
@@ -49,40 +68,39 @@ impl Run<'_> {
     /// What a call returned, once it has.
     #[must_use]
     pub fn output_of(&self, call: CallId) -> Option<&Output> {
-        self.items.iter().rev().find_map(|item| match &item.body {
-            ItemBody::Output(output) if output.call == call => Some(output),
-            _ => None,
-        })
+        self.items.iter().rev().filter_map(output_in).find(|output| output.call == call)
     }
 
     /// What the outputs of these calls told: an answer before what is to be tried again, and that before
-    /// words for the user.
+    /// words for the user. Where the user was asked, nothing ends before the model has read what they said.
     pub(super) fn told(&self, calls: &[ToolCall]) -> Option<Told> {
         let outputs = || calls.iter().rev().filter_map(|call| self.output_of(call.id));
-        let answer = outputs().find_map(answered).map(|text| Told::Answer(text.to_owned()));
-        let refused = || outputs().find_map(refused_by).map(|_| Told::Refused);
-        answer.or_else(refused).or_else(|| outputs().find_map(said).map(|text| Told::User(text.to_owned())))
+        if outputs().any(Output::has_asked) {
+            return None;
+        }
+        let answer = outputs().find_map(Output::answer).map(|text| Told::Answer(text.to_owned()));
+        let refused = || outputs().any(Output::is_refused).then_some(Told::Refused);
+        answer
+            .or_else(refused)
+            .or_else(|| outputs().find_map(Output::said).map(|text| Told::User(text.to_owned())))
+    }
+
+    /// What the run told the user last, by a call.
+    #[must_use]
+    pub fn last_said(&self) -> Option<&str> {
+        let of_run = self.items.iter().rev().take_while(|item| item.run == self.record.id);
+        of_run.filter_map(output_in).find_map(Output::said)
     }
 }
 
-/// What an output keeps beside the text for words that a call told: to the user, or as the answer.
-pub(super) fn kept(said: Option<String>, answer: Option<String>) -> Option<Value> {
-    match (said, answer) {
-        (_, Some(words)) => Some(json!({ "answer": words })),
-        (Some(words), None) => Some(json!({ "said": words })),
-        (None, None) => None,
+fn output_in(item: &Item) -> Option<&Output> {
+    match &item.body {
+        ItemBody::Output(output) => Some(output),
+        _ => None,
     }
 }
 
-/// What an output keeps for words that a check refused: the check's name.
-pub(super) const REFUSED_BY: &str = "refused_by";
-
-/// The check that refused what a call was to tell, if one did.
-pub(super) fn refused_by(output: &Output) -> Option<&str> {
-    output.details.as_ref()?.get(REFUSED_BY)?.as_str()
-}
-
-/// The answer that a call gave, if it gave one.
-pub(crate) fn answered(output: &Output) -> Option<&str> {
-    output.details.as_ref()?.get("answer")?.as_str()
+/// What a call that is done means for its run, beside what the model reads: an answer before words.
+pub(super) fn effect_of(said: Option<String>, answer: Option<String>) -> Option<OutputEffect> {
+    answer.map(OutputEffect::Answer).or_else(|| said.map(OutputEffect::Said))
 }

@@ -65,14 +65,41 @@ impl Run<'_> {
         Some((StopReason::MaxCost, format!("{spent} was spent{next}; the limit is {limit}")))
     }
 
+    /// The limit of tokens or money that one more call fits under, of the size of the last one, and not a
+    /// second; and what is said of it.
+    pub(super) fn nearly_spent(&self) -> Option<(StopReason, String)> {
+        let limits = &self.kind.limits;
+        let (next, last) = (self.next_input(), self.last_used()?);
+        let tokens = self.record.usage.tokens();
+        let one = next.input + last.usage.output;
+        if tokens + 2 * one > limits.max_tokens {
+            let limit = limits.max_tokens;
+            let said = format!("{tokens} tokens were used, and the limit of {limit} leaves one more call");
+            return Some((StopReason::MaxTokens, said));
+        }
+        let limit = limits.max_cost?;
+        let model = self.house.models_of(&self.kind).into_iter().next().flatten();
+        let one = Usage { output: last.usage.output, ..next };
+        let one = self.house.model().price(model.as_deref(), &one).unwrap_or_default();
+        let mut after = self.record.cost;
+        after += one;
+        after += one;
+        let said = format!("{} was spent, and the limit of {limit} leaves one more call", self.record.cost);
+        (after > limit).then_some((StopReason::MaxCost, said))
+    }
+
+    /// What the last model call of the session used.
+    fn last_used(&self) -> Option<&ModelUse> {
+        self.items.iter().rev().find_map(|item| match &item.body {
+            ItemBody::Turn(turn) => turn.used.as_ref(),
+            _ => None,
+        })
+    }
+
     /// What the next call takes in at least: all that the last one took in and said, read from the
     /// cache as far as it was then. Nothing is known before the session's first one.
     fn next_input(&self) -> Usage {
-        let last = self.items.iter().rev().find_map(|item| match &item.body {
-            ItemBody::Turn(turn) => turn.used.as_ref(),
-            _ => None,
-        });
-        last.map_or_else(Usage::default, |used| {
+        self.last_used().map_or_else(Usage::default, |used| {
             let Usage { input, output, reasoning, cached, .. } = used.usage;
             Usage { input: input + output.saturating_sub(reasoning), cached, ..Usage::default() }
         })

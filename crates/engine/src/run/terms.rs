@@ -53,10 +53,10 @@ impl Run<'_> {
         given.unwrap_or(self.kind.limits.max_depth)
     }
 
-    /// How many model calls this run may make.
+    /// How many model calls this run may make: the smaller of what its kind and its caller allow.
     pub(super) fn max_steps(&self) -> u32 {
         let given = self.terms.as_ref().and_then(|terms| terms.max_steps);
-        given.unwrap_or(self.kind.limits.max_steps)
+        given.unwrap_or(u32::MAX).min(self.kind.limits.max_steps)
     }
 
     /// What holds for the run of whoever gets work from this one.

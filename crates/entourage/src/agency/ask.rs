@@ -51,9 +51,16 @@ impl<As> Ask<As> {
         self
     }
 
-    /// Model calls of this run; as many as the agent may make unless given.
+    /// Model calls of this run, where the agent may not make fewer.
     pub fn max_steps(mut self, steps: u32) -> Self {
         self.speech.terms.max_steps = Some(steps);
+        self
+    }
+
+    /// How many agents stand between this run and the person who began it all, where the caller is an
+    /// agent itself; none unless given.
+    pub fn current_depth(mut self, depth: u16) -> Self {
+        self.speech.terms.depth = depth;
         self
     }
 

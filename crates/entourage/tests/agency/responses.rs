@@ -64,6 +64,13 @@ async fn a_message_is_handed_down_and_the_answer_comes_back_with_all_that_was_us
     );
     assert_eq!(thread.get_history_for_model().await.unwrap().len(), 4);
     assert!(threads.get_thread("d", "Developer", Some("Ceo")).await.unwrap().is_none());
+
+    // What a later run produced in the same thread is its own alone.
+    let later = agency.get_response("More.").chat_id("c").await.unwrap();
+    assert_eq!(
+        lines(&later.generated_items),
+        ["Ceo calls send_message More.", "Ceo gets <<More.>>", "Ceo says <<<More.>>>"]
+    );
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -242,20 +249,25 @@ async fn a_run_that_fails_is_a_result_with_an_error_and_keeps_what_was_done() {
     let result = agency.get_response("Go.").chat_id("c").max_steps(2).await.unwrap();
     let error = result.error.unwrap();
     assert_eq!((error.code, result.final_output), (StopReason::MaxSteps, None));
-    assert!(error.text.contains("2 model calls"), "{}", error.text);
-    assert_eq!(result.usage.calls, 4, "those below are counted");
+    assert!(error.text.starts_with("1 of 2 model calls were made"), "{}", error.text);
+    assert_eq!(result.usage.calls, 3, "those below are counted, and the last call hands nothing on");
     let log =
         agency.threads().get_thread("c", "Ceo", None).await.unwrap().unwrap().get_full_log().await.unwrap();
     assert_eq!(lines(&log).last().unwrap(), "Ceo notice max_steps");
-    assert_eq!(log.len(), 6);
+    assert_eq!(log.len(), 7);
     let text = agency.get_response("Go.").chat_id("d").max_steps(1).text_only().await;
     assert!(matches!(text, Err(Error::Run { code: StopReason::MaxSteps, .. })), "{text:?}");
 
-    let failing = Arc::new(ScriptedModel::new([]));
+    let failing = Arc::new(ScriptedModel::new([Script::text("I begin.").and_call("nothing", json!({}))]));
     let a = agent("A");
     let agency = Agency::new([&a], []).model(failing).in_memory().open().await.unwrap();
-    let result = agency.get_response("Go.").await.unwrap();
+    let result = agency.get_response("Go.").chat_id("e").await.unwrap();
     assert_eq!(result.error.map(|error| error.code), Some(StopReason::ModelFailed));
+    let thread = agency.threads().get_thread("e", "A", None).await.unwrap().unwrap();
+    let log = lines(&thread.get_full_log().await.unwrap());
+    let begins =
+        ["A is told Go.", "A says I begin.", "A calls nothing ", "A gets! ", "A notice model_failed"];
+    assert!(log.len() == 5 && log.iter().zip(begins).all(|(line, begin)| line.starts_with(begin)), "{log:?}");
 }
 
 #[tokio::test]
@@ -319,4 +331,16 @@ async fn the_depth_of_a_call_is_the_callers_to_say() {
     let result = agency.get_response("Go.").max_recursion_depth(1).await.unwrap();
     assert!(result.final_output.clone().unwrap().contains("you stand 1 levels deep"));
     assert_eq!(result.nested.len(), 1);
+}
+
+#[tokio::test]
+async fn a_caller_that_is_an_agent_says_how_deep_it_stands() {
+    let (builder, _) = chain();
+    let agency = builder.model(scripted(hands_on)).in_memory().open().await.unwrap();
+    let result = agency.get_response("Go.").current_depth(4).await.unwrap();
+    assert!(result.final_output.clone().unwrap().contains("you stand 5 levels deep"));
+    let depths: Vec<u16> = result.nested().iter().map(|run| run.origin.depth).collect();
+    assert_eq!(depths.len(), 1, "five levels are the most");
+    let refused = agency.get_response("Go.").sender_name("Developer").await.unwrap_err().to_string();
+    assert!(refused.contains("`Developer` is the name of an agent"), "{refused}");
 }

@@ -102,6 +102,13 @@ async fn a_failed_run_ends_its_stream_with_an_error_and_then_the_end() {
     let Some(StreamEvent::Error(result)) = events.last() else { panic!("{events:?}") };
     assert_eq!(result.error.as_ref().map(|error| error.code), Some(StopReason::ModelFailed));
     assert_eq!(lines(&items(&events)), ["A is told Go.", "A notice model_failed"]);
+    let mut stream = std::pin::pin!(a.get_response_stream("Go on.").await.unwrap());
+    while let Some(event) = stream.next().await {
+        if matches!(event.unwrap(), StreamEvent::Error(_)) {
+            break;
+        }
+    }
+    assert!(stream.next().await.is_none(), "the end follows the error, and nothing else");
     drop(agency);
 }
 

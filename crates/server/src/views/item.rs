@@ -1,8 +1,8 @@
 //! An entry of a transcript, as the API shows it.
 
 use entourage_types::{
-    AgentId, Author, CallId, Decision, Digest, Item, ItemBody, Level, Message, Notice, Output, PostId, RunId,
-    TaskId, Terms, Time, ToolCall, Turn,
+    AgentId, Author, CallId, Decision, Digest, Item, ItemBody, Level, Message, Notice, Output, OutputEffect,
+    PostId, RunId, TaskId, Terms, Time, ToolCall, Turn,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -86,7 +86,11 @@ enum ItemBodyView {
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         #[schema(required = false)]
         error: bool,
-        /// What a screen may show beside the text; the model never sees it.
+        /// What it means for the run; left out when it means nothing beyond its text.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        effect: Option<OutputEffectView>,
+        /// What a screen may show beside the text; the tool's own, and neither the model nor the house
+        /// reads it.
         #[serde(skip_serializing_if = "Option::is_none")]
         details: Option<Value>,
     },
@@ -118,6 +122,9 @@ enum ItemBodyView {
         code: String,
         /// A sentence for people.
         text: String,
+        /// The cause in the words of whoever failed, where people read another text.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cause: Option<String>,
         /// Of a failure: `false`, for the house does not try again by itself.
         #[serde(skip_serializing_if = "Option::is_none")]
         retryable: Option<bool>,
@@ -152,6 +159,38 @@ struct ToolCallView {
     tool: String,
     /// The arguments as the model gave them.
     arguments: Value,
+}
+
+/// What an output means for the run of its call.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = OutputEffect)]
+#[serde(rename_all = "snake_case")]
+enum OutputEffectView {
+    /// The run's answer, which ends it.
+    Answer(String),
+    /// Words for the user.
+    Said(String),
+    /// An output guardrail refused what it was to say.
+    Refused {
+        /// Which one.
+        by: String,
+    },
+    /// The id of the task that another agent works on, or did.
+    Delegated(String),
+    /// The id of the question that the user was asked; the text is what came of it.
+    Asked(String),
+}
+
+impl From<OutputEffect> for OutputEffectView {
+    fn from(effect: OutputEffect) -> Self {
+        match effect {
+            OutputEffect::Answer(words) => Self::Answer(words),
+            OutputEffect::Said(words) => Self::Said(words),
+            OutputEffect::Refused { by } => Self::Refused { by },
+            OutputEffect::Delegated(task) => Self::Delegated(task.to_string()),
+            OutputEffect::Asked(question) => Self::Asked(question.to_string()),
+        }
+    }
 }
 
 /// How serious a notice is.
@@ -209,16 +248,17 @@ impl From<ItemBody> for ItemBodyView {
                 calls: calls.into_iter().map(ToolCallView::from).collect(),
                 used: used.map(ModelUseView::from),
             },
-            ItemBody::Output(Output { call, tool, text, error, details }) => {
-                Self::Output { call, tool, text, error, details }
+            ItemBody::Output(Output { call, tool, text, error, effect, details }) => {
+                let effect = effect.map(OutputEffectView::from);
+                Self::Output { call, tool, text, error, effect, details }
             }
             ItemBody::Decision(Decision { name, value }) => Self::Decision { name, value },
             ItemBody::Digest(Digest { from, text, max_chars, used }) => {
                 Self::Digest { from, text, max_chars, used: used.map(ModelUseView::from) }
             }
-            ItemBody::Notice(Notice { level, code, text }) => {
+            ItemBody::Notice(Notice { level, code, text, cause }) => {
                 let retryable = (level == Level::Error).then_some(false);
-                Self::Notice { level: level.into(), code, text, retryable }
+                Self::Notice { level: level.into(), code, text, cause, retryable }
             }
         }
     }

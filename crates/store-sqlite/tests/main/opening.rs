@@ -2,9 +2,11 @@
 
 use std::{fs, path::Path};
 
-use entourage_store::{Error, Store};
+use entourage_store::{Error, ItemQuery, Store};
 use entourage_store_sqlite::{Settings, SqliteStore, VERSION};
+use entourage_types::{AgentId, CallId, ItemBody, OutputEffect, RunId, Scope, TaskId};
 use rusqlite::Connection;
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::author::{Author, assert_whole};
@@ -74,6 +76,77 @@ fn an_older_database_is_left_alone_where_it_shall_not_be_migrated() {
     drop(open(&path).unwrap());
     assert_eq!(SqliteStore::version_of(&path).unwrap(), Some(VERSION));
     SqliteStore::open(&path, Settings { migrate: false, ..Settings::default() }).unwrap();
+}
+
+/// An item or a step of version 6: an output of a tool with details.
+fn of_version_6(tool: &str, details: &serde_json::Value) -> String {
+    let call = CallId::new();
+    json!({"call": call, "tool": tool, "text": "t", "details": details}).to_string()
+}
+
+#[tokio::test]
+async fn what_the_details_of_outputs_meant_before_is_taken_over_where_the_engine_wrote_it() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("house.db");
+    let old = Connection::open(&path).unwrap();
+    for migration in [
+        include_str!("../../migrations/0001_first.sql"),
+        include_str!("../../migrations/0002_less_written.sql"),
+        include_str!("../../migrations/0003_usage.sql"),
+        include_str!("../../migrations/0004_memory.sql"),
+        include_str!("../../migrations/0005_clustered_items.sql"),
+        include_str!("../../migrations/0006_threads.sql"),
+    ] {
+        old.execute_batch(migration).unwrap();
+    }
+    old.pragma_update(None, "application_id", 0x456e_746f).unwrap();
+    old.pragma_update(None, "user_version", 6).unwrap();
+    let (agent, run) = (AgentId::new(), RunId::new());
+    let [given, other] = [(agent, TaskId::new()), (AgentId::new(), TaskId::new())];
+    for (giver, task) in [given, other] {
+        old.execute(
+            "INSERT INTO entities (kind, id, owner, parent, status, created, updated, body) \
+             VALUES ('task', ?1, 'local', ?2, 'succeeded', 0, 0, '{}')",
+            [task.to_string(), giver.to_string()],
+        )
+        .unwrap();
+    }
+    let (own, theirs) = (Some(OutputEffect::Delegated(given.1)), other.1);
+    let rows = [
+        ("final_answer", json!({"answer": "a"}), Some(OutputEffect::Answer("a".into()))),
+        ("send_message", json!({"said": "b"}), Some(OutputEffect::Said("b".into()))),
+        ("send_message", json!({"refused_by": "c"}), Some(OutputEffect::Refused { by: "c".into() })),
+        ("spawn_agent", json!({"task": given.1}), own),
+        ("spawn_agent", json!({"task": theirs}), None),
+        ("mcp__bank__pay", json!({"answer": "d"}), None),
+        ("query", json!({"answer": "e", "rows": 3}), None),
+        ("query", json!({"answer": 4}), None),
+        ("query", json!(["answer"]), None),
+    ];
+    for (seq, (tool, details, _)) in rows.iter().enumerate() {
+        let body = of_version_6(tool, details);
+        old.execute(
+            "INSERT INTO items (agent, seq, run, session, at, type, body) VALUES (?1, ?2, ?3, 1, 0, 'output', ?4)",
+            rusqlite::params![agent.to_string(), seq as i64, run.to_string(), body],
+        )
+        .unwrap();
+    }
+    old.execute(
+        "INSERT INTO steps (run, key, state, value, attempt, started, updated) VALUES (?1, 'tool/x', 'done', ?2, 1, 0, 0)",
+        [run.to_string(), of_version_6("final_answer", &json!({"answer": "f"}))],
+    )
+    .unwrap();
+    drop(old);
+    let store = open(&path).unwrap();
+    let items = store.items(&Scope::House, ItemQuery::of(agent, 0, 100)).await.unwrap();
+    for (item, (tool, before, expected)) in items.iter().zip(&rows) {
+        let ItemBody::Output(output) = &item.body else { panic!("{item:?}") };
+        assert_eq!(&output.effect, expected, "{tool} {before}");
+        let kept = expected.is_none().then_some(before);
+        assert_eq!(output.details.as_ref(), kept, "{tool} {before}");
+    }
+    let steps = store.steps(&Scope::House, run).await.unwrap();
+    assert_eq!(steps[0].value["effect"], json!({"answer": "f"}));
 }
 
 #[test]

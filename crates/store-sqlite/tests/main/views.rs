@@ -77,6 +77,7 @@ async fn every_view_reads_as_people_do() {
             tool: "spade".to_owned(),
             text: "a hole".to_owned(),
             error: false,
+            effect: None,
             details: None,
         }),
     ];

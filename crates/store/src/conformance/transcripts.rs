@@ -1,8 +1,9 @@
 //! Transcripts, runs and steps: in order, complete, and as they were written.
 
 use entourage_types::{
-    Agent, Author, CallId, Cost, Decision, ItemBody, Level, Message, ModelUse, Notice, Output, PostId, Run,
-    RunId, Scope, Status, StepState, StopReason, TaskId, Terms, ToolCall, Turn, Usage, WaitingOn,
+    Agent, Author, CallId, Cost, Decision, ItemBody, Level, Message, ModelUse, Notice, Output, OutputEffect,
+    PostId, Run, RunId, Scope, Status, StepState, StopReason, TaskId, Terms, ToolCall, Turn, Usage,
+    WaitingOn,
 };
 use serde_json::json;
 
@@ -89,6 +90,7 @@ pub async fn every_item_reads_back(place: impl Place) -> Result<()> {
             tool: "dig".to_owned(),
             text: "earth ".repeat(200_000),
             error: true,
+            effect: Some(OutputEffect::Refused { by: "fence".to_owned() }),
             details: Some(json!([null, { "deep": [1, 2] }])),
         }),
         ItemBody::Decision(Decision { name: "clarify".to_owned(), value: json!("no") }),
@@ -96,6 +98,7 @@ pub async fn every_item_reads_back(place: impl Place) -> Result<()> {
             level: Level::Warning,
             code: "max_steps".to_owned(),
             text: "that was long".to_owned(),
+            cause: Some("a clock".to_owned()),
         }),
     ];
     let run = RunId::new();

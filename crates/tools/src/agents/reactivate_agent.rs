@@ -1,7 +1,9 @@
 //! `reactivate_agent`: more work, or an answer, for an agent made before.
 
+use std::str::FromStr;
+
 use async_trait::async_trait;
-use entourage_types::{AgentId, ToolSpec};
+use entourage_types::ToolSpec;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -25,6 +27,9 @@ struct Arguments {
     /// What it shall do now, or the user's answer to its question. It remembers its own work, and
     /// nothing of this conversation.
     message: String,
+    /// The id of the question that the message answers, where several of the agent's are open.
+    #[serde(default)]
+    question: Option<String>,
 }
 
 #[async_trait]
@@ -48,12 +53,17 @@ impl Tool for ReactivateAgent {
     }
 
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {
-        let Arguments { agent, message } = parse(NAME, arguments)?;
-        let id: AgentId = agent.trim().parse().map_err(|_| Error::Arguments {
-            tool: NAME.to_owned(),
-            why: format!("`{agent}` is not the id of an agent"),
-        })?;
+        let Arguments { agent, message, question } = parse(NAME, arguments)?;
+        let agent = id(&agent, "an agent")?;
+        let question = question.filter(|id| !id.trim().is_empty());
+        let question = question.map(|question| id(&question, "a question")).transpose()?;
         let text = filled(NAME, "message", message)?;
-        Ok(Outcome::Delegate(Delegate { to: Target::Child(id), text, wait: false }))
+        Ok(Outcome::Delegate(Delegate { to: Target::Child { agent, question }, text, wait: false }))
     }
+}
+
+/// The id that an argument gives.
+fn id<Id: FromStr>(given: &str, of: &str) -> Result<Id> {
+    let why = || format!("`{given}` is not the id of {of}");
+    given.trim().parse().map_err(|_| Error::Arguments { tool: NAME.to_owned(), why: why() })
 }

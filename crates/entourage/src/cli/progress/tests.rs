@@ -139,7 +139,14 @@ fn what_an_agent_is_doing_is_said_in_words() {
     story.tell_task(&task);
     story.stands(story.root, Status::Waiting);
     assert_eq!(doing(&story), "waits for worker");
-    let output = Output { call: call.id, tool: call.tool, text: "12".into(), error: false, details: None };
+    let output = Output {
+        call: call.id,
+        tool: call.tool,
+        text: "12".into(),
+        error: false,
+        effect: None,
+        details: None,
+    };
     story.item(story.root, ItemBody::Output(output));
     story.stands(story.root, Status::Running);
     assert_eq!(doing(&story), "thinks");

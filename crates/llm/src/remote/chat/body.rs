@@ -26,6 +26,8 @@ pub(super) struct Body<'a> {
     response_format: Option<Format<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Typed<Function<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<&'static str>,
     messages: Messages<'a>,
 }
 
@@ -95,6 +97,7 @@ impl<'a> Body<'a> {
             max_completion_tokens: request.max_tokens.filter(|_| new_word),
             response_format: request.output_schema.as_deref().map(|schema| format(provider, schema)),
             tools: request.tools.iter().map(function).collect(),
+            tool_choice: request.forbids_calls().then_some("none"),
             messages: Messages(request),
         }
     }

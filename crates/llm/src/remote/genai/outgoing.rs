@@ -20,6 +20,7 @@ pub(super) fn options(kind: AdapterKind, connection: &Connection, request: &Requ
         stream_header_timeout: Some(connection.header_timeout()),
         stream_read_timeout: Some(connection.silence_timeout()),
         response_format: schema.map(|schema| JsonSpec::new("answer", schema.clone()).into()),
+        tool_choice: request.forbids_calls().then_some(genai::chat::ToolChoice::None),
         ..ChatOptions::default()
     };
     match kind {

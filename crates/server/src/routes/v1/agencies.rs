@@ -76,9 +76,13 @@ struct Respond {
     #[serde(default)]
     #[schema(min_length = 1, max_length = 200, pattern = r"^[^<#\n]*[^<#\s][^<#\n]*$")]
     sender_name: Option<String>,
-    /// Model calls of this run; as many as the agent may make unless given.
+    /// Model calls of this run, where the agent may not make fewer.
     #[serde(default)]
     max_steps: Option<u32>,
+    /// How many agents stand between this run and the person who began it all, where the caller is an agent
+    /// itself; none unless given.
+    #[serde(default)]
+    current_depth: u16,
     /// How deep it may be handed on from agent to agent; as deep as each agent may unless given.
     #[serde(default)]
     max_recursion_depth: Option<u16>,
@@ -136,10 +140,10 @@ async fn respond(
         from: said.sender_name,
         text: said.message,
         terms: Terms {
+            depth: said.current_depth,
             max_steps: said.max_steps,
             max_depth: said.max_recursion_depth,
             validator: said.response_validator,
-            ..Terms::default()
         },
     };
     let stays = served.shutdown.child_token();

@@ -87,6 +87,7 @@ impl ChatMessageView {
         let sort = match entry.role {
             Role::Question => Some(MessageSort::Question),
             Role::Notice => Some(MessageSort::Error),
+            Role::Assistant if entry.retryable.is_some() => Some(MessageSort::Error),
             Role::User | Role::Assistant => None,
         };
         let metadata =

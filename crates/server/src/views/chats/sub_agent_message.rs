@@ -151,8 +151,7 @@ fn turned(turn: &Turn, asked: &HashMap<CallId, &Question>) -> Vec<Draft> {
 }
 
 fn returned(output: &Output, asked: &HashMap<CallId, &Question>) -> Vec<Draft> {
-    let answer = output.details.as_ref().and_then(|details| details.get("answer")).and_then(|it| it.as_str());
-    vec![match (output.tool.as_str(), answer, asked.get(&output.call)) {
+    vec![match (output.tool.as_str(), output.answer(), asked.get(&output.call)) {
         (ANSWERS, Some(answer), _) => Draft::new(SubAgentRole::Assistant, answer),
         (ASKS, _, Some(question)) if question.status == QuestionStatus::Answered => {
             Draft::new(SubAgentRole::User, question.answer.as_deref().unwrap_or(&output.text))
