@@ -16,6 +16,8 @@ use entourage_llm::{Delta, Deltas, Error, Model, Reply, Request, Result};
 use entourage_testkit::World;
 use entourage_tests::{first_tools, one_kind};
 use entourage_types::{AgentId, EventBody, ItemBody, Usage};
+use futures::FutureExt;
+use tokio::sync::Notify;
 
 /// Attempts at each answer that break off; they are quick retries.
 const BROKEN: u32 = 2;
@@ -50,6 +52,31 @@ impl Model for Stammering {
 
     fn describe(&self) -> String {
         "stammering".into()
+    }
+}
+
+/// Says the beginning of its answer, and the end once it may.
+#[derive(Clone, Default)]
+struct Pausing {
+    began: Arc<Notify>,
+    may_end: Arc<Notify>,
+}
+
+#[async_trait]
+impl Model for Pausing {
+    async fn call(&self, _: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
+        for word in ["The größte ", "beginning"] {
+            deltas.delta(Delta::Text(word.into()));
+        }
+        self.began.notify_one();
+        self.may_end.notified().await;
+        deltas.delta(Delta::Text(" and the end".into()));
+        let (text, model) = ("The größte beginning and the end".into(), "pausing".into());
+        Ok(Reply { text, calls: Vec::new(), model, usage: Usage::default(), cost: None })
+    }
+
+    fn describe(&self) -> String {
+        "pausing".into()
     }
 }
 
@@ -144,4 +171,32 @@ async fn pieces_come_to_the_beginning_of_the_committed_text() {
         (part, whole) = (part + heard.0, whole + heard.1);
     }
     assert!(whole >= ANSWERS, "those who stay hear all of it: {whole} of {part}");
+}
+
+/// Whoever comes while an answer is under way gets all that was said of it, and then what comes.
+#[tokio::test]
+async fn whoever_comes_later_hears_the_beginning() {
+    let model = Pausing::default();
+    let world = World::builder(model.clone()).tools(first_tools()).kinds(one_kind(|_| {})).start().await;
+    let root = world.ask("Begin.").await.id;
+    model.began.notified().await;
+    let follower = world.house().client(entourage_types::Owner::local());
+    let mut watch = follower.watch(root, 0).await.unwrap();
+    let mut pieces = Vec::new();
+    loop {
+        match watch.next().await.unwrap() {
+            Signal::Delta(delta) => {
+                pieces.push((delta.offset, delta.piece.clone()));
+                model.may_end.notify_one();
+            }
+            Signal::Event(event) if matches!(event.body, EventBody::Item { item_seq: 1, .. }) => break,
+            Signal::Event(_) | Signal::CaughtUp(_) => {}
+        }
+    }
+    let text = |text: &str| Piece::Text(text.into());
+    assert_eq!(pieces, [(0, text("The größte beginning")), (20, text(" and the end"))]);
+    // What has come whole is not told again.
+    let mut watch = follower.watch(root, 0).await.unwrap();
+    while !matches!(watch.next().await.unwrap(), Signal::CaughtUp(_)) {}
+    assert!(watch.next().now_or_never().is_none(), "nothing is under way");
 }

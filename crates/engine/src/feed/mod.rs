@@ -30,8 +30,8 @@ const BACKLOG: usize = 1024;
 pub enum Signal {
     /// A committed fact.
     Event(Arc<Event>),
-    /// A piece of an answer under way; gone for whoever was not there. The text it belongs to
-    /// arrives whole as an item event.
+    /// A piece of an answer under way. Whoever comes later gets all that was said of it before as one
+    /// piece. The text it belongs to arrives whole as an item event.
     Delta(Arc<AgentDelta>),
     /// All that was has been told, up to the event with this number; from here on it is news.
     CaughtUp(u64),
@@ -82,7 +82,42 @@ enum Live {
     Behind,
 }
 
-type Channels = Arc<Mutex<HashMap<AgentId, broadcast::Sender<Live>>>>;
+type Channels = Arc<Mutex<Open>>;
+
+/// What is under way.
+#[derive(Default)]
+struct Open {
+    /// The trees that somebody follows.
+    trees: HashMap<AgentId, broadcast::Sender<Live>>,
+    /// What each agent has said of an answer, by the tops of their trees: for whoever comes later.
+    said: HashMap<AgentId, HashMap<AgentId, AgentDelta>>,
+}
+
+impl Open {
+    /// Keeps what was said so far.
+    fn keep(&mut self, root: AgentId, delta: &AgentDelta) {
+        match &delta.piece {
+            Piece::Text(text) => {
+                let said = self.said.entry(root).or_default();
+                match said.get_mut(&delta.agent).map(|said| &mut said.piece) {
+                    Some(Piece::Text(before)) => before.push_str(text),
+                    _ => drop(said.insert(delta.agent, delta.clone())),
+                }
+            }
+            Piece::Reset => self.forget(root, delta.agent),
+            Piece::Reasoning(_) | Piece::Call(_) => {}
+        }
+    }
+
+    fn forget(&mut self, root: AgentId, agent: AgentId) {
+        if let Some(said) = self.said.get_mut(&root) {
+            said.remove(&agent);
+            if said.is_empty() {
+                self.said.remove(&root);
+            }
+        }
+    }
+}
 
 /// Where the pieces of one answer go: to whoever follows its tree at that moment.
 pub(crate) struct Pieces {
@@ -97,13 +132,19 @@ impl Pieces {
         self.attempts.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Hands a piece on; where nobody follows, it is not even made. The text arrives whole with
-    /// its item in any case.
-    pub(crate) fn send(&self, make: impl FnOnce() -> AgentDelta) {
-        let channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(sender) = channels.get(&self.root) {
-            let _ = sender.send(Live::Signal(Signal::Delta(Arc::new(make()))));
+    /// Hands a piece on to whoever follows, and keeps it for whoever comes while the answer is under way.
+    pub(crate) fn send(&self, delta: AgentDelta) {
+        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        channels.keep(self.root, &delta);
+        if let Some(sender) = channels.trees.get(&self.root) {
+            let _ = sender.send(Live::Signal(Signal::Delta(Arc::new(delta))));
         }
+    }
+
+    /// No attempt of this agent is under way any more.
+    pub(crate) fn over(&self, agent: AgentId) {
+        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        channels.forget(self.root, agent);
     }
 }
 
@@ -135,11 +176,14 @@ impl Feed {
     /// Follows a tree from after an event, or from the first that is kept.
     pub(crate) async fn watch(&self, scope: Scope, root: AgentId, after: Option<u64>) -> Result<Watch> {
         self.pump.0.get_or_init(|| pump(self.store.changed(), Arc::clone(&self.channels)));
-        let live = {
+        let (live, said) = {
             let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-            channels.entry(root).or_insert_with(|| broadcast::channel(BACKLOG).0).subscribe()
+            // In one moment, so that no piece is missing and none comes twice.
+            let said = channels.said.get(&root).map(|said| said.values().cloned().collect());
+            let tree = channels.trees.entry(root).or_insert_with(|| broadcast::channel(BACKLOG).0);
+            (tree.subscribe(), said.unwrap_or_default())
         };
-        Watch::begin(self, scope, root, after, live).await
+        Watch::begin(self, scope, root, after, (live, said)).await
     }
 
     /// Where the pieces of one answer in this tree go.
@@ -158,14 +202,14 @@ fn pump(
                 Ok(change) => {
                     let channels = channels.lock().unwrap_or_else(PoisonError::into_inner);
                     for event in &change.events {
-                        if let Some(sender) = channels.get(&event.root) {
+                        if let Some(sender) = channels.trees.get(&event.root) {
                             let _ = sender.send(Live::Signal(Signal::Event(Arc::new(event.clone()))));
                         }
                     }
                 }
                 Err(RecvError::Lagged(_)) => {
                     let channels = channels.lock().unwrap_or_else(PoisonError::into_inner);
-                    for sender in channels.values() {
+                    for sender in channels.trees.values() {
                         let _ = sender.send(Live::Behind);
                     }
                 }

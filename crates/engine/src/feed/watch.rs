@@ -4,13 +4,13 @@
 use std::sync::{Arc, PoisonError};
 
 use entourage_store::{Error as StoreError, Result as StoreResult, Store};
-use entourage_types::{AgentId, Event, Scope};
+use entourage_types::{AgentId, Event, EventBody, Scope};
 use tokio::{
     sync::broadcast::{self, error::RecvError},
     task::JoinHandle,
 };
 
-use super::{Channels, Feed, Live, Pump, Signal};
+use super::{AgentDelta, Channels, Feed, Live, Pump, Signal};
 use crate::{Error, Result};
 
 /// How many events are read from the store at once.
@@ -30,6 +30,8 @@ pub struct Watch {
     behind: bool,
     /// Whether it was told that it has caught up.
     told: bool,
+    /// What was said of answers under way before it came, still to be told.
+    said: Vec<AgentDelta>,
     channels: Channels,
     _pump: Arc<Pump>,
 }
@@ -38,8 +40,8 @@ impl Drop for Watch {
     /// The last one out closes the tree's channel.
     fn drop(&mut self) {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        if channels.get(&self.root).is_some_and(|sender| sender.receiver_count() <= 1) {
-            channels.remove(&self.root);
+        if channels.trees.get(&self.root).is_some_and(|sender| sender.receiver_count() <= 1) {
+            channels.trees.remove(&self.root);
         }
     }
 }
@@ -51,7 +53,7 @@ impl Watch {
         scope: Scope,
         root: AgentId,
         after: Option<u64>,
-        live: broadcast::Receiver<Live>,
+        (live, said): (broadcast::Receiver<Live>, Vec<AgentDelta>),
     ) -> Result<Self> {
         let mut watch = Self {
             store: Arc::clone(&feed.store),
@@ -64,6 +66,7 @@ impl Watch {
             ahead: None,
             behind: true,
             told: false,
+            said,
             channels: Arc::clone(&feed.channels),
             _pump: Arc::clone(&feed.pump),
         };
@@ -116,6 +119,10 @@ impl Watch {
                 }
                 if event.seq == self.last + 1 {
                     self.last = event.seq;
+                    if let EventBody::Item { item_seq, .. } = event.body {
+                        // It has come whole.
+                        self.said.retain(|said| said.agent != event.agent || said.item_seq > item_seq);
+                    }
                     return Ok(Signal::Event(Arc::new(event)));
                 }
                 continue;
@@ -126,6 +133,9 @@ impl Watch {
             }
             if !std::mem::replace(&mut self.told, true) {
                 return Ok(Signal::CaughtUp(self.last));
+            }
+            if let Some(said) = self.said.pop() {
+                return Ok(Signal::Delta(Arc::new(said)));
             }
             match self.live.recv().await {
                 Ok(Live::Signal(Signal::Event(event))) if event.seq <= self.last => {}

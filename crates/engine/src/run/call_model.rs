@@ -183,7 +183,8 @@ impl Run<'_> {
             deltas.send(Piece::Reset);
         }
         let answer = answer.ok_or_else(|| refused.unwrap_or(Interrupt::Stopping))?;
-        Ok((said_something(answer, &mut deltas.wasted), deltas.wasted))
+        let mut wasted = std::mem::take(&mut deltas.wasted);
+        Ok((said_something(answer, &mut wasted), wasted))
     }
 
     /// Keeps a turn and what it used. It rides with the commit that follows at once: of its calls'
@@ -253,7 +254,13 @@ struct Streamed<'a> {
 
 impl Streamed<'_> {
     fn send(&self, piece: Piece) {
-        self.pieces.send(|| AgentDelta { offset: self.offset, piece, ..self.blank.clone() });
+        self.pieces.send(AgentDelta { offset: self.offset, piece, ..self.blank.clone() });
+    }
+}
+
+impl Drop for Streamed<'_> {
+    fn drop(&mut self) {
+        self.pieces.over(self.blank.agent);
     }
 }
 

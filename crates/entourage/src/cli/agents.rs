@@ -1,9 +1,12 @@
 //! `entourage agents`: those that people made.
 
 use clap::Args;
+use entourage::settings::time;
+use entourage_types::{Agent, Status, Time};
+use jiff::{civil::Date, tz::TimeZone};
 
 use super::{
-    backend::{self, Purpose, Result},
+    backend::{self, Listed, Purpose, Result},
     failure::Exit,
     globals::Globals,
     out,
@@ -13,9 +16,11 @@ use super::{
 
 const AFTER_HELP: &str = "\
 Examples:
-  entourage agents                the newest twenty
-  entourage agents --limit 200
-  entourage agents --json         one JSON object a line";
+  entourage agents                            the newest twenty
+  entourage agents --status waiting           those that wait, for an answer or for something else
+  entourage agents --search \"train berlin\"    whose task has these words
+  entourage agents --kind researcher --since 7d
+  entourage agents --json                     one JSON object a line";
 
 /// List the agents that people made, newest first
 #[derive(Debug, Args)]
@@ -24,27 +29,83 @@ pub(crate) struct Agents {
     /// At most this many
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
+    /// Only those in this status: idle, queued, running, waiting, succeeded, failed, cancelled
+    #[arg(long, value_name = "STATUS")]
+    status: Option<Status>,
+    /// Only those of this kind
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
+    /// Only those whose task has all of these words
+    #[arg(long, value_name = "WORDS")]
+    search: Option<String>,
+    /// Only those made since then: so long ago (90m, 7d), or on a day (2026-11-22) or later
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    since: Option<Time>,
+}
+
+/// A moment as a person says it.
+fn since(text: &str) -> Result<Time, String> {
+    if let Ok(day) = text.parse::<Date>() {
+        let began = day.to_zoned(TimeZone::system()).map_err(|error| error.to_string())?;
+        return Ok(Time::from_micros(began.timestamp().as_microsecond()));
+    }
+    let ago = time(text).map_err(|why| format!("{why}; or a day, such as 2026-11-22"))?;
+    let ago =
+        i64::try_from(ago.as_micros()).map_err(|_| "that is longer ago than there is time".to_owned())?;
+    Ok(Time::from_micros(Time::now().micros().saturating_sub(ago)))
 }
 
 impl Agents {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
-        let agents = backend.agents(self.limit).await?;
-        let paint = out::stdout();
+        let agents = self.found(&*backend).await?;
         for agent in &agents {
-            if globals.json {
-                out::json(agent)?;
-                continue;
-            }
-            let status = words::status(agent.status, agent.waiting_on);
-            let (sign, status) = (words::sign(agent.status), paint.status(agent.status, status));
-            let (id, kind) = (paint.dim(agent.id), paint.bold(&agent.kind));
-            let sign = paint.status(agent.status, sign);
-            out::result(text![sign, " ", id, " ", kind, " ", status, " ", words::cut(&agent.title, 60)])?;
+            if globals.json { out::json(agent)? } else { write(agent)? }
         }
         if agents.is_empty() && !globals.json && !globals.quiet {
-            out::note("no agents yet; `entourage run \"…\"` makes one");
+            let filtered =
+                self.status.is_some() || self.kind.is_some() || self.search.is_some() || self.since.is_some();
+            out::note(match filtered {
+                true => "no agent is like that",
+                false => "no agents yet; `entourage run \"…\"` makes one",
+            });
         }
         Ok(Exit::Done)
     }
+
+    async fn found(&self, backend: &dyn backend::Backend) -> Result<Vec<Agent>> {
+        let most = self.limit as usize;
+        let narrow = self.kind.is_some() || self.search.is_some();
+        let limit = Some(self.limit).filter(|_| !narrow);
+        let mut page = Listed { roots: true, status: self.status, limit, after: None };
+        let mut found = Vec::new();
+        loop {
+            let (agents, next) = backend.agents(&page).await?;
+            let old = |agent: &Agent| self.since.is_some_and(|since| agent.created < since);
+            // The newest come first.
+            let is_over = agents.last().is_none_or(old);
+            found.extend(agents.into_iter().filter(|agent| !old(agent) && self.wants(agent)));
+            if is_over || next.is_none() || found.len() >= most {
+                found.truncate(most);
+                return Ok(found);
+            }
+            page.after = next;
+        }
+    }
+
+    fn wants(&self, agent: &Agent) -> bool {
+        let title = agent.title.to_lowercase();
+        let words = self.search.as_deref().unwrap_or_default().to_lowercase();
+        self.kind.as_ref().is_none_or(|kind| *kind == agent.kind)
+            && words.split_whitespace().all(|word| title.contains(word))
+    }
+}
+
+fn write(agent: &Agent) -> Result<()> {
+    let paint = out::stdout();
+    let status = words::status(agent.status, agent.waiting_on);
+    let (sign, status) = (words::sign(agent.status), paint.status(agent.status, status));
+    let (id, kind) = (paint.dim(agent.id), paint.bold(&agent.kind));
+    let sign = paint.status(agent.status, sign);
+    out::result(text![sign, " ", id, " ", kind, " ", status, " ", words::cut(&agent.title, 60)])
 }

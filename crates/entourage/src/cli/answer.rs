@@ -9,12 +9,13 @@ use super::{
     failure::Exit,
     globals::Globals,
     out,
+    which::Which,
 };
 
 const AFTER_HELP: &str = "\
 Examples:
   entourage answer qst_0199… \"The one in Lisbon\"
-  entourage answer qst_0199… --decline            the agent goes on without
+  entourage answer @last --decline                the newest question; the agent goes on without
   entourage answer qst_0199… --approve            a call that waits for leave is made
   entourage answer qst_0199… --approve --arguments '{\"amount\": 50}'
   entourage answer qst_0199… --always             and the rule asks this agent no more about this tool
@@ -30,7 +31,7 @@ once, by whoever is first.";
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Answer {
     /// The question
-    question: QuestionId,
+    question: Which<QuestionId>,
     #[command(flatten)]
     given: Given,
     /// With --approve or --always: the arguments to call with, instead of the agent's own, as JSON
@@ -100,11 +101,12 @@ pub(super) fn arguments(text: &str) -> Result<Value, String> {
 impl Answer {
     pub(crate) async fn obey(self, globals: &Globals) -> backend::Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
-        let question = backend.answer(self.question, self.given.answer(self.arguments)).await?;
+        let id = self.question.find(&*backend).await?;
+        let question = backend.answer(id, self.given.answer(self.arguments)).await?;
         if globals.json {
             out::json(&question)?;
         } else if !globals.quiet {
-            let next = match backend.is_at_work() {
+            let next = match backend.is_at_work(Some(question.root)) {
                 true => "the agent goes on".to_owned(),
                 false => format!("go on with: entourage run --resume {}{}", question.root, globals.again()),
             };

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use entourage_engine::Role;
-use entourage_types::{AgentId, Reply};
+use entourage_types::{AgentId, Reply, Status};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -14,11 +14,12 @@ use super::{
     interrupt, out,
     progress::Rest,
     question,
-    run::answer,
-    session::{Begun, End, Session, Typed},
+    run::{answer, beside},
+    session::{ANSWERS, Begun, End, Session, Typed, is_command},
     text::text,
     tree,
     view::View,
+    which::Which,
     words,
 };
 
@@ -29,18 +30,32 @@ Examples:
   entourage chat --agency studio        with an agency (`entourage agency` lists them)
   entourage chat agt_0199…              go on with an earlier one (`entourage agents` lists them)
 
-In the conversation: /tree shows the agents, /quit ends, and what is typed while they work is read
-before their next step. Everything is kept: come back at any time.";
+In the conversation: /help lists the commands, /quit ends, and what is typed while agents work is read
+before their next step. A paste is one message. Everything is kept: come back at any time.";
 
-/// What a line may say besides words for the agent.
-const COMMANDS: &str = "/tree shows the agents, /quit ends; all else is said to the agent";
+/// What may be typed besides words for the agent.
+const COMMANDS: [(&str, &str); 6] = [
+    ("/tree", "shows the agents, and what they ask"),
+    ("/decline", "declines the question that is asked"),
+    ("/reject WHY", "does not let the call be made that waits for leave"),
+    ("/edit {…}", "lets it be made with these arguments instead"),
+    ("/help", "shows this"),
+    ("/quit", "ends the conversation, as /exit and Ctrl-D do; everything is kept"),
+];
+/// The file in the data directory with what was typed.
+const HISTORY: &str = "chat_history";
+
+/// Whether a text ends the conversation.
+pub(super) fn is_end(text: &str) -> bool {
+    matches!(text.trim(), "/quit" | "/exit")
+}
 
 /// Talk with an agent on the terminal
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Chat {
     /// The agent of an earlier conversation
-    agent: Option<AgentId>,
+    agent: Option<Which<AgentId>>,
     /// The kind of agent to talk to [default: assistant]
     #[arg(long, value_name = "KIND", conflicts_with = "agent")]
     kind: Option<String>,
@@ -57,7 +72,20 @@ enum Wish {
     Say(String),
     Tree,
     Help,
+    Unknown(String),
     Quit,
+}
+
+impl Wish {
+    fn of(text: &str) -> Self {
+        match text {
+            text if is_end(text) => Self::Quit,
+            "/tree" => Self::Tree,
+            "/help" => Self::Help,
+            text if is_command(text) => Self::Unknown(text.to_owned()),
+            text => Self::Say(text.to_owned()),
+        }
+    }
 }
 
 impl Chat {
@@ -73,21 +101,29 @@ impl Chat {
         let (kinds, _) = entourage::loaded_kinds(&settings)?;
         let interrupt = interrupt::token();
         let backend = backend::connect(globals, &settings, Purpose::Work).await?;
-        let mut talk = Talk { backend: &*backend, globals, interrupt, session: None };
-        let mut lines = Lines::start();
+        let mut talk = Talk { backend: &*backend, globals, interrupt, session: None, edited: false };
+        let mut lines = Lines::edited(settings.data.join(HISTORY));
+        talk.edited = lines.is_edited();
         let aloud = |kind: &str| kinds.get(kind).is_none_or(|kind| kind.reply == Reply::FinalText);
         if let Some(agent) = self.agent {
-            let agent = backend.agent(agent).await?;
+            let agent = backend.agent(agent.find(&*backend).await?).await?;
             talk.greet(agent.root).await?;
             talk.begin(agent.root, Begun::Before, aloud(&agent.kind)).await?;
         }
         let exit = loop {
-            if talk.session.is_some() && !talk.listen(&mut lines).await? {
-                break Exit::Interrupted;
-            }
-            match talk.wish(&mut lines).await {
+            let heard = match talk.session.is_some() {
+                true => talk.listen(&mut lines).await?,
+                false => End::Rest(Rest::Ended(Status::Idle)),
+            };
+            let wish = match heard {
+                End::Interrupted => break Exit::Interrupted,
+                End::Command(command) => Wish::of(&command),
+                End::Rest(_) => talk.wish(&mut lines).await,
+            };
+            match wish {
                 Wish::Quit => break Exit::Done,
-                Wish::Help => out::note(out::stderr().dim(COMMANDS)),
+                Wish::Help => help(),
+                Wish::Unknown(command) => unknown(&command),
                 Wish::Tree => talk.tree().await?,
                 Wish::Say(text) => match &mut talk.session {
                     Some(session) => session.tell(&text).await?,
@@ -98,6 +134,8 @@ impl Chat {
                 },
             }
         };
+        // What follows stands where the prompt stood.
+        drop(lines);
         talk.farewell().await;
         Ok(exit)
     }
@@ -109,15 +147,21 @@ struct Talk<'a> {
     globals: &'a Globals,
     interrupt: CancellationToken,
     session: Option<Session<'a>>,
+    /// Whether a line editor has the bottom of the terminal.
+    edited: bool,
 }
 
 impl Talk<'_> {
     async fn begin(&mut self, root: AgentId, begun: Begun, aloud: bool) -> Result<()> {
-        let view = View::new(self.globals, root, aloud);
+        let view = View::new(self.globals, root, aloud, self.edited);
         let mut session = Session::new(self.backend, root, begun, view, self.interrupt.clone()).await?;
         session.resume().await?;
         self.session = Some(session);
-        self.backend.work(root).await
+        self.backend.work(root).await?;
+        if begun == Begun::Now && !self.globals.quiet && input::is_interactive() {
+            out::note(out::stderr().dim(beside(root)));
+        }
+        Ok(())
     }
 
     /// Shows what was said before.
@@ -134,25 +178,25 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Lets the agents work until they rest, and shows what they say. False when the person has
-    /// had enough.
-    async fn listen(&mut self, lines: &mut Lines) -> Result<bool> {
-        let Some(session) = &mut self.session else { return Ok(true) };
+    /// Lets the agents work until they rest, and shows what they say, or until the person wants
+    /// something else.
+    async fn listen(&mut self, lines: &mut Lines) -> Result<End> {
+        let Some(session) = &mut self.session else { return Ok(End::Interrupted) };
         let before = session.progress.last;
         // Whoever pipes a conversation in cannot be asked, and says the next thing once the last
         // is answered.
         let typing = input::is_interactive().then_some(lines);
         let end = session.until_rest(typing, Typed::Said).await?;
         if session.progress.last == before {
-            return Ok(end != End::Interrupted);
+            return Ok(end);
         }
         let root = session.root();
         let paint = out::stderr();
-        match end {
-            End::Interrupted => return Ok(false),
+        match &end {
+            End::Interrupted | End::Command(_) => {}
             End::Rest(Rest::Asks(questions)) => {
                 for question in questions {
-                    out::note(text![question::in_short(&question, paint), " (", question.id, ")"]);
+                    out::note(text![question::in_short(question, paint), " (", question.id, ")"]);
                 }
             }
             End::Rest(Rest::Ended(_)) => {
@@ -162,7 +206,9 @@ impl Talk<'_> {
                 if let Some(answer) = answer(&entries).filter(|_| spoken.is_none() || spoken != last) {
                     out::result(answer)?;
                 }
-                if let Some(error) = &session.progress.error {
+                if session.progress.stopped {
+                    out::note(paint.dim("stopped"));
+                } else if let Some(error) = &session.progress.error {
                     out::note(text![paint.red("error:"), " ", error]);
                 }
                 if !self.globals.quiet {
@@ -171,12 +217,12 @@ impl Talk<'_> {
                 }
             }
         }
-        Ok(true)
+        Ok(end)
     }
 
     async fn wish(&self, lines: &mut Lines) -> Wish {
         loop {
-            if input::is_interactive() {
+            if input::is_interactive() && !self.edited {
                 out::aside(out::stderr().cyan("> "));
             }
             let line = tokio::select! {
@@ -184,11 +230,9 @@ impl Talk<'_> {
                 () = self.interrupt.cancelled() => None,
             };
             match line.as_deref().map(str::trim) {
-                None | Some("/quit" | "/exit") => return Wish::Quit,
+                None => return Wish::Quit,
                 Some("") => {}
-                Some("/tree") => return Wish::Tree,
-                Some(command) if command.starts_with('/') => return Wish::Help,
-                Some(text) => return Wish::Say(text.to_owned()),
+                Some(text) => return Wish::of(text),
             }
         }
     }
@@ -205,11 +249,28 @@ impl Talk<'_> {
     async fn farewell(&self) {
         let left = self.backend.leave().await;
         if let Some(session) = self.session.as_ref().filter(|_| !self.globals.quiet) {
-            let goes_on = if left == Left::AtWork { "it stays in the server" } else { "everything is kept" };
+            let goes_on = if left == Left::AtWork { "it goes on without you" } else { "everything is kept" };
             let (root, again) = (session.root(), self.globals.again());
             out::note(
                 out::stderr().dim(format!("\n{goes_on}; come back with: entourage chat {root}{again}")),
             );
         }
+    }
+}
+
+fn help() {
+    let paint = out::stderr();
+    for (command, does) in COMMANDS {
+        out::note(text!["  ", paint.bold(format!("{command:12}")), paint.dim(does)]);
+    }
+    out::note(paint.dim("  all else is said to the agent, also while it works"));
+}
+
+/// A command that is none, or not now.
+fn unknown(command: &str) {
+    if ANSWERS.iter().any(|answer| command.starts_with(answer)) {
+        out::note("no question is asked");
+    } else {
+        out::note(text!["there is no command ", command, "; /help lists them"]);
     }
 }

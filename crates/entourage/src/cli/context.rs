@@ -8,6 +8,7 @@ use super::{
     failure::Exit,
     globals::Globals,
     out,
+    which::Which,
 };
 
 const AFTER_HELP: &str = "\
@@ -22,14 +23,15 @@ Tokens are estimated, put right by what the provider counted last.";
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Context {
     /// The agent; `entourage tree` shows them
-    agent: AgentId,
+    agent: Which<AgentId>,
 }
 
 impl Context {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
         // Only a house that could work knows its tools and its model's window and price.
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Work).await?;
-        let seen = backend.context(self.agent).await?;
+        let agent = self.agent.find(&*backend).await?;
+        let seen = backend.context(agent).await?;
         if globals.json {
             out::json(&seen)?;
             return Ok(Exit::Done);

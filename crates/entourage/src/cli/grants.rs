@@ -9,6 +9,7 @@ use super::{
     globals::Globals,
     out,
     text::text,
+    which::Which,
     words,
 };
 
@@ -26,7 +27,7 @@ rule that changes asks again.";
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Grants {
     /// Only grants for this agent
-    agent: Option<AgentId>,
+    agent: Option<Which<AgentId>>,
 }
 
 /// Take a grant back: what it covered is asked about again
@@ -34,13 +35,17 @@ pub(crate) struct Grants {
 #[command(after_help = "Example:\n  entourage revoke grt_0199…      `entourage grants` lists them")]
 pub(crate) struct Revoke {
     /// The grant
-    grant: GrantId,
+    grant: Which<GrantId>,
 }
 
 impl Grants {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
-        let grants = backend.grants(self.agent).await?;
+        let agent = match self.agent {
+            Some(agent) => Some(agent.find(&*backend).await?),
+            None => None,
+        };
+        let grants = backend.grants(agent).await?;
         let paint = out::stdout();
         for grant in &grants {
             if globals.json {
@@ -61,7 +66,8 @@ impl Grants {
 impl Revoke {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
-        let grant = backend.revoke(self.grant).await?;
+        let grant = self.grant.find(&*backend).await?;
+        let grant = backend.revoke(grant).await?;
         if globals.json {
             out::json(&grant)?;
         } else if !globals.quiet {

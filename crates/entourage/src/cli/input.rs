@@ -1,36 +1,81 @@
 //! Lines that a person types.
 
-use std::io::{self, BufRead, IsTerminal};
+use std::{
+    io::{self, BufRead, IsTerminal},
+    path::PathBuf,
+};
 
 use tokio::sync::mpsc;
+
+#[cfg(unix)]
+use super::editor::{self, Editing};
 
 /// Whether a person can be asked: one who sees the question and can type.
 pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// The lines of stdin, read by a thread of their own: a runtime would wait for one of its own that
-/// is still reading when the process shall end.
+/// What is typed, read by a thread of its own: a runtime would wait for one of its own that is still
+/// reading when the process shall end.
 pub(crate) struct Lines {
     lines: mpsc::Receiver<String>,
+    #[cfg(unix)]
+    editing: Option<Editing>,
 }
 
 impl Lines {
-    /// Begins to read.
+    /// Begins to read line by line.
     pub(crate) fn start() -> Self {
         let (sender, lines) = mpsc::channel(16);
-        std::thread::spawn(move || {
-            for line in io::stdin().lock().lines().map_while(Result::ok) {
-                if sender.blocking_send(line).is_err() {
-                    return;
-                }
-            }
-        });
-        Self { lines }
+        read(sender);
+        Self {
+            lines,
+            #[cfg(unix)]
+            editing: None,
+        }
     }
 
-    /// The next line, without its end; none when there will be no more.
+    /// Begins to read with a line editor where there is a terminal for it, else line by line. With an
+    /// editor, a text may have several lines.
+    #[cfg(unix)]
+    pub(crate) fn edited(history: PathBuf) -> Self {
+        let (sender, lines) = mpsc::channel(16);
+        let editing = editor::start(history, sender.clone());
+        if editing.is_none() {
+            read(sender);
+        }
+        Self { lines, editing }
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn edited(_: PathBuf) -> Self {
+        Self::start()
+    }
+
+    /// Whether a line editor reads, which shows its own prompt and keeps what is written above it.
+    pub(crate) fn is_edited(&self) -> bool {
+        #[cfg(unix)]
+        {
+            self.editing.is_some()
+        }
+        #[cfg(not(unix))]
+        {
+            false
+        }
+    }
+
+    /// The next text, without its end; none when there will be no more.
     pub(crate) async fn next(&mut self) -> Option<String> {
         self.lines.recv().await
     }
+}
+
+fn read(sender: mpsc::Sender<String>) {
+    std::thread::spawn(move || {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
 }

@@ -13,6 +13,8 @@ pub(crate) fn token() -> CancellationToken {
         asked().await;
         first.cancel();
         asked().await;
+        #[cfg(unix)]
+        super::editor::restore();
         std::process::exit(Exit::Interrupted as i32);
     });
     token

@@ -9,13 +9,14 @@ use super::{
     failure::Exit,
     globals::Globals,
     out,
+    which::Which,
 };
 
 /// An agent, and a reason if there is one.
 #[derive(Debug, Args)]
 pub(crate) struct Plain {
     /// The agent; `entourage tree` shows them
-    agent: AgentId,
+    agent: Which<AgentId>,
     /// Why, for the log
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -25,30 +26,36 @@ pub(crate) struct Plain {
 #[derive(Debug, Args)]
 pub(crate) struct Worded {
     /// The agent; `entourage tree` shows them
-    agent: AgentId,
+    agent: Which<AgentId>,
     /// The words
     text: String,
 }
 
 impl Plain {
     pub(crate) async fn obey(self, action: Action, globals: &Globals) -> Result<Exit> {
-        intervene(self.agent, action, self.reason.as_deref(), globals).await
+        intervene(&self.agent, action, self.reason.as_deref(), globals).await
     }
 }
 
 impl Worded {
     pub(crate) async fn obey(self, action: Action, globals: &Globals) -> Result<Exit> {
-        intervene(self.agent, action, Some(&self.text), globals).await
+        intervene(&self.agent, action, Some(&self.text), globals).await
     }
 }
 
-async fn intervene(agent: AgentId, action: Action, text: Option<&str>, globals: &Globals) -> Result<Exit> {
+async fn intervene(
+    agent: &Which<AgentId>,
+    action: Action,
+    text: Option<&str>,
+    globals: &Globals,
+) -> Result<Exit> {
     let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+    let agent = agent.find(&*backend).await?;
     let done = backend.intervene(agent, action, text).await?;
     if globals.json {
         out::json(&done)?;
     } else if !globals.quiet {
-        out::note(match (done.status, backend.is_at_work()) {
+        out::note(match (done.status, backend.is_at_work(Some(done.root))) {
             (InterventionStatus::Applied, _) => format!("{action}: done"),
             (InterventionStatus::Pending, true) => {
                 format!("{action}: the agent comes to it before its next step")

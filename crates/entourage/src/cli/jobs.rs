@@ -55,7 +55,7 @@ impl Jobs {
             }
         };
         jobs.iter().try_for_each(|job| show(globals, job))?;
-        if !backend.is_at_work() && !globals.json && !globals.quiet {
+        if !backend.is_at_work(None) && !globals.json && !globals.quiet {
             out::note("nobody is at work here: rounds are done while `entourage serve` runs");
         }
         Ok(Exit::Done)

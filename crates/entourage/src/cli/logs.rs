@@ -18,7 +18,8 @@ const SILENT: &str = "genai=off,rmcp=off";
 /// Starts the log.
 pub(crate) fn start(globals: &Globals, serves: bool) -> Result<(), Failure> {
     let usual = match (globals.verbose, serves) {
-        (0, false) => "warn",
+        // What the commands show themselves is not told twice.
+        (0, false) => "warn,entourage_engine::run::call_model=error",
         (0, true) => "warn,entourage=info,entourage_server=info,entourage_engine=info",
         (1, _) => "info",
         _ => "debug",

@@ -9,6 +9,9 @@ mod chat;
 mod completions;
 mod context;
 mod doctor;
+#[cfg(unix)]
+mod editor;
+mod export;
 mod failure;
 mod globals;
 mod grants;
@@ -34,6 +37,7 @@ mod serve;
 mod session;
 mod sessions;
 mod settings;
+mod show;
 mod supervise;
 mod tail;
 mod text;
@@ -42,6 +46,7 @@ mod tree;
 mod usage;
 mod view;
 mod webhooks;
+mod which;
 mod words;
 
 use std::{process::ExitCode, time::Duration};
@@ -79,6 +84,8 @@ enum Command {
     Serve(serve::Serve),
     Tree(tree::Tree),
     Tail(tail::Tail),
+    Show(show::Show),
+    Export(export::Export),
     Answer(answer::Answer),
     Grants(grants::Grants),
     Revoke(grants::Revoke),
@@ -156,6 +163,8 @@ async fn obey(cli: Cli) -> Result<Exit, Failure> {
         Command::Serve(serve) => serve.obey(&globals).await,
         Command::Tree(tree) => tree.obey(&globals).await,
         Command::Tail(tail) => tail.obey(&globals).await,
+        Command::Show(show) => show.obey(&globals).await,
+        Command::Export(export) => export.obey(&globals).await,
         Command::Answer(answer) => answer.obey(&globals).await,
         Command::Grants(grants) => grants.obey(&globals).await,
         Command::Revoke(revoke) => revoke.obey(&globals).await,

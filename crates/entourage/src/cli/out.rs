@@ -25,11 +25,11 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
 /// Writes a piece of a result, at once.
 pub(crate) fn piece(text: impl Into<Text>) -> Result<(), Failure> {
     let text = text.into();
-    let write = || {
+    let write = |text: &[u8]| {
         let mut stdout = io::stdout().lock();
-        stdout.write_all(text.as_str().as_bytes()).and_then(|()| stdout.flush())
+        stdout.write_all(text).and_then(|()| stdout.flush())
     };
-    screen::above(write).map_err(|error| match error.kind() {
+    screen::above(&text, write).map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::unread(),
         _ => Failure::failed(format!("stdout cannot be written: {error}. Nothing else was lost")),
     })
@@ -44,7 +44,7 @@ pub(crate) fn note(line: impl Into<Text>) {
 pub(crate) fn aside(text: impl Into<Text>) {
     let text = text.into();
     // Nobody can be told that nobody can be told.
-    let _ = screen::above(|| io::stderr().lock().write_all(text.as_str().as_bytes()));
+    let _ = screen::above(&text, |text| io::stderr().lock().write_all(text));
 }
 
 /// How stdout is painted.

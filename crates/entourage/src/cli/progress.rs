@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use entourage_engine::{AgentDelta, Piece};
 use entourage_types::{
     AgentId, Author, CallId, Cost, Event, EventBody, Item, ItemBody, Question, QuestionId, QuestionStatus,
-    RunId, Status, Task, TaskId, Time, Turn, Usage, WaitingOn,
+    RunId, Status, StopReason, Task, TaskId, Time, Turn, Usage, WaitingOn,
 };
 
 use super::words;
@@ -27,6 +27,8 @@ pub(crate) struct Progress {
     pub(crate) last: u64,
     /// Who wrote last.
     writer: Option<AgentId>,
+    /// Whether a person stopped the root's last run.
+    pub(crate) stopped: bool,
     /// Why the root's last run failed.
     pub(crate) error: Option<String>,
 }
@@ -72,6 +74,7 @@ impl Progress {
             stirring: false,
             last: 0,
             writer: None,
+            stopped: false,
             error: None,
         }
     }
@@ -166,7 +169,7 @@ impl Progress {
                     member.stands(*status, *waiting_on);
                 }
             }
-            EventBody::Run { run, status, waiting_on, usage, cost, error, .. } => {
+            EventBody::Run { run, status, waiting_on, usage, cost, error, stop_reason } => {
                 // An agent stands where its run does. Where that is no change to it, only this
                 // tells; otherwise its own event follows.
                 if let Some(member) = self.member_mut(event.agent).filter(|member| member.told == *status) {
@@ -174,6 +177,7 @@ impl Progress {
                 }
                 self.runs.insert(*run, (*usage, *cost));
                 if event.agent == self.root {
+                    self.stopped = *stop_reason == Some(StopReason::Cancelled);
                     self.error.clone_from(error);
                 }
             }

@@ -30,8 +30,7 @@ pub(crate) fn in_full(question: &Question, paint: Paint) -> Text {
     };
     match &question.proposal {
         Some(proposal) => {
-            let arguments = serde_json::to_string_pretty(&proposal.arguments);
-            below(&format!("{} {}", proposal.tool, arguments.unwrap_or_default()));
+            below(&format!("{} {}", proposal.tool, words::arguments(&proposal.arguments)));
             if let Some(rule) = &proposal.rule {
                 below(&format!("the rule: {rule}"));
             }

@@ -22,6 +22,7 @@ use super::{
     question,
     session::{Begun, End, Session, Typed},
     view::View,
+    which::Which,
     words,
 };
 
@@ -53,7 +54,7 @@ pub(crate) struct Run {
     files: Option<PathBuf>,
     /// Go on with this agent, or with the newest that has not finished
     #[arg(long, value_name = "AGENT", num_args = 0..=1)]
-    resume: Option<Option<AgentId>>,
+    resume: Option<Option<Which<AgentId>>>,
 }
 
 /// The result, for programs.
@@ -81,10 +82,10 @@ impl Run {
         let backend = backend::connect(globals, &settings, Purpose::Work).await?;
         let root = match &self.resume {
             None => backend.create(kind.as_deref(), task.as_deref().unwrap_or_default()).await?.id,
-            Some(Some(agent)) => backend.agent(*agent).await?.root,
+            Some(Some(agent)) => backend.agent(agent.find(&*backend).await?).await?.root,
             Some(None) => newest_unfinished(&*backend).await?,
         };
-        let view = View::new(globals, root, false);
+        let view = View::new(globals, root, false, false);
         let begun = if self.resume.is_none() { Begun::Now } else { Begun::Before };
         let mut session = Session::new(&*backend, root, begun, view, interrupt).await?;
         match &task {
@@ -96,6 +97,9 @@ impl Run {
             _ => {}
         }
         backend.work(root).await?;
+        if begun == Begun::Now && !globals.quiet && !globals.json {
+            out::note(out::stderr().dim(beside(root)));
+        }
         let mut lines = (input::is_interactive() && !globals.json).then(Lines::start);
         let end = session.until_rest(lines.as_mut(), Typed::Ignored).await?;
         let Session { progress, .. } = session;
@@ -130,13 +134,17 @@ impl Run {
         let (exit, questions) = match end {
             End::Rest(Rest::Asks(questions)) => (Exit::NeedsAnswer, questions.as_slice()),
             End::Rest(Rest::Ended(Status::Succeeded)) => (Exit::Done, [].as_slice()),
+            End::Rest(Rest::Ended(_)) if progress.stopped => (Exit::Interrupted, [].as_slice()),
             End::Rest(Rest::Ended(_)) => (Exit::Failed, [].as_slice()),
-            End::Interrupted => (Exit::Interrupted, [].as_slice()),
+            End::Interrupted | End::Command(_) => (Exit::Interrupted, [].as_slice()),
         };
         if globals.json {
             out::json(&Report { agent: root, status, answer, error, questions, usage, cost })?;
         } else if let (Exit::Done, Some(answer)) = (exit, answer) {
             out::result(answer)?;
+        }
+        if progress.stopped && *end != End::Interrupted && !globals.json {
+            out::note(format!("stopped; go on with: {} \"…\"", self.resume_command(globals, root)));
         }
         if exit == Exit::NeedsAnswer {
             self.tell_questions(globals, root, questions);
@@ -161,13 +169,13 @@ impl Run {
 
     /// Lets go of the agents, and tells how to come back to them.
     async fn leave(&self, globals: &Globals, backend: &dyn Backend, root: AgentId) {
-        if !globals.quiet && !backend.is_at_work() {
+        if !globals.quiet && !backend.is_at_work(Some(root)) {
             out::note(out::stderr().dim("stopping; Ctrl-C again ends at once"));
         }
         let resume = self.resume_command(globals, root);
         match backend.leave().await {
             Left::Suspended => out::note(format!("suspended; go on with: {resume}")),
-            Left::AtWork => out::note(format!("it goes on in the server; follow it with: {resume}")),
+            Left::AtWork => out::note(format!("it goes on in another process; follow it with: {resume}")),
         }
     }
 
@@ -185,6 +193,11 @@ fn next_steps(globals: &Globals, root: AgentId, settings: &entourage::Settings) 
     out::note(format!("  entourage tree {root}{again}     who worked for whom"));
     out::note(format!("  entourage tail {root}{again}     each step, as it was"));
     out::note(format!("  entourage doctor{again}     how to have a real model do it"));
+}
+
+/// What another terminal can do meanwhile.
+pub(super) fn beside(root: AgentId) -> String {
+    format!("{root}; from another terminal: entourage tree, tail --follow, steer @last \"…\", stop @last")
 }
 
 async fn newest_unfinished(backend: &dyn Backend) -> Result<AgentId> {

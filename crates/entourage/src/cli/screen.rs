@@ -8,10 +8,18 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use rustyline::ExternalPrinter;
+
 use super::text::Text;
 
 /// What stands there now.
 static SHOWN: Mutex<Vec<Text>> = Mutex::new(Vec::new());
+
+/// What writes above a line editor, while there is one.
+static EDITOR: Mutex<Option<Printer>> = Mutex::new(None);
+
+/// Writes above a line editor.
+type Printer = Box<dyn ExternalPrinter + Send>;
 
 /// The size of a terminal that does not say: lines and columns.
 const USUAL: (usize, usize) = (24, 80);
@@ -30,8 +38,17 @@ pub(crate) fn show(mut lines: Vec<Text>) {
     *shown = lines;
 }
 
-/// Writes something above the lines.
-pub(crate) fn above<T>(write: impl FnOnce() -> T) -> T {
+/// Has a line editor keep the bottom of the terminal, or no longer.
+pub(crate) fn edited(printer: Option<Printer>) {
+    *EDITOR.lock().unwrap_or_else(PoisonError::into_inner) = printer;
+}
+
+/// Writes a text above the lines that stand at the bottom, by `write` unless a line editor has it.
+pub(crate) fn above(text: &Text, write: impl FnOnce(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    if let Some(printer) = &mut *EDITOR.lock().unwrap_or_else(PoisonError::into_inner) {
+        return printer.print(text.as_str().to_owned()).map_err(io::Error::other);
+    }
+    let write = || write(text.as_str().as_bytes());
     let shown = shown();
     if shown.is_empty() {
         return write();
@@ -54,7 +71,7 @@ fn shown() -> MutexGuard<'static, Vec<Text>> {
 /// To the beginning of the first line, from below the last. A terminal that has become narrower has
 /// broken lines that were drawn when it was wider.
 fn up(lines: &[Text], columns: usize) -> String {
-    let rows: usize = lines.iter().map(|line| line.width().div_ceil(columns.max(1)).max(1)).sum();
+    let rows: usize = lines.iter().map(|line| line.height(columns)).sum();
     // Zero would go up by one.
     if rows == 0 { "\r".to_owned() } else { format!("\r\x1b[{rows}A") }
 }
@@ -100,6 +117,8 @@ mod tests {
         let lines = ["x".repeat(79), String::new(), "漢".repeat(30)].map(Text::from);
         assert_eq!(up(&lines, 80), "\r\x1b[3A");
         assert_eq!(up(&lines, 40), "\r\x1b[5A");
+        // Fourteen of them and no half.
+        assert_eq!(up(&["漢".repeat(29).into()], 29), "\r\x1b[3A");
         assert_eq!(up(&[], 40), "\r");
     }
 }

@@ -28,6 +28,8 @@ pub(crate) enum End {
     Rest(Rest),
     /// The person has had enough.
     Interrupted,
+    /// The person gave a command; only in a conversation.
+    Command(String),
 }
 
 /// What a line means that answers no question.
@@ -122,7 +124,9 @@ impl<'a> Session<'a> {
             tokio::select! {
                 signal = self.follow.next() => self.take(signal?)?,
                 line = next(&mut lines) => match line {
-                    Some(line) => self.line(line.trim(), typed).await?,
+                    Some(line) => if let Some(end) = self.line(line.trim(), typed).await? {
+                        return Ok(end);
+                    },
                     // Nobody is there any more.
                     None => {
                         lines = None;
@@ -187,16 +191,21 @@ impl<'a> Session<'a> {
         self.asking = Some(question);
     }
 
-    async fn line(&mut self, line: &str, typed: Typed) -> Result<()> {
+    async fn line(&mut self, line: &str, typed: Typed) -> Result<Option<End>> {
         let Some(question) = &self.asking else {
-            return match typed {
-                Typed::Said if !line.is_empty() => self.tell(line).await,
-                Typed::Said | Typed::Ignored => Ok(()),
-            };
+            match typed {
+                Typed::Said if is_command(line) => return Ok(Some(End::Command(line.to_owned()))),
+                Typed::Said if !line.is_empty() => self.tell(line).await?,
+                Typed::Said | Typed::Ignored => {}
+            }
+            return Ok(None);
         };
         if line.is_empty() {
             out::aside("> ");
-            return Ok(());
+            return Ok(None);
+        }
+        if typed == Typed::Said && is_command(line) && !ANSWERS.contains(&first(line)) {
+            return Ok(Some(End::Command(line.to_owned())));
         }
         let id = question.id;
         let answered = match chosen(question, line) {
@@ -212,8 +221,21 @@ impl<'a> Session<'a> {
             }
         }
         self.asking = None;
-        Ok(())
+        Ok(None)
     }
+}
+
+/// The commands that answer a question.
+pub(crate) const ANSWERS: [&str; 3] = ["/decline", "/reject", "/edit"];
+
+/// Whether a text is a command: a slash and a word, which is not the beginning of a path.
+pub(crate) fn is_command(text: &str) -> bool {
+    let word = first(text).strip_prefix('/');
+    word.is_some_and(|word| !word.is_empty() && word.chars().all(char::is_alphabetic))
+}
+
+fn first(text: &str) -> &str {
+    text.split_whitespace().next().unwrap_or_default()
 }
 
 /// The answer that a line gives: an option by its number, a command, or the person's words.
@@ -225,7 +247,9 @@ fn chosen(question: &Question, line: &str) -> Result<Answer, String> {
         "/reject" => return Ok(Answer::Reject { reason: (!rest.is_empty()).then(|| rest.to_owned()) }),
         "/edit" => {
             let arguments = Some(answer::arguments(rest)?);
-            return Ok(Answer::Approve { arguments, always: false, digest: None });
+            // It holds for what the person saw.
+            let digest = question.proposal.as_ref().map(|proposal| proposal.digest.clone());
+            return Ok(Answer::Approve { arguments, always: false, digest });
         }
         _ => {}
     }

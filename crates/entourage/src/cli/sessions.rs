@@ -9,6 +9,7 @@ use super::{
     globals::Globals,
     intervene, out,
     text::text,
+    which::Which,
     words,
 };
 
@@ -30,7 +31,7 @@ enum Command {
     /// List the closed sessions, newest first
     List {
         /// The agent; `entourage tree` shows them
-        agent: AgentId,
+        agent: Which<AgentId>,
         /// At most this many
         #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         limit: u32,
@@ -43,13 +44,14 @@ impl Sessions {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
         match self.command {
             Command::Close(plain) => plain.obey(Action::CloseSession, globals).await,
-            Command::List { agent, limit } => list(agent, limit, globals).await,
+            Command::List { agent, limit } => list(&agent, limit, globals).await,
         }
     }
 }
 
-async fn list(agent: AgentId, limit: u32, globals: &Globals) -> Result<Exit> {
+async fn list(agent: &Which<AgentId>, limit: u32, globals: &Globals) -> Result<Exit> {
     let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+    let agent = agent.find(&*backend).await?;
     let sessions = backend.sessions(agent, limit).await?;
     let paint = out::stdout();
     for session in &sessions {

@@ -13,7 +13,8 @@ use super::{
     globals::Globals,
     interrupt, out,
     text::text,
-    tree, words,
+    which::Which,
+    words,
 };
 
 const AFTER_HELP: &str = "\
@@ -30,7 +31,7 @@ of old events (`retention.events`), a number from before them is refused.";
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Tail {
     /// Any agent of the tree [default: the newest one]
-    agent: Option<AgentId>,
+    agent: Option<Which<AgentId>>,
     /// Only events above this number [default: from the first that is kept]
     #[arg(long, value_name = "N")]
     after: Option<u64>,
@@ -42,10 +43,8 @@ pub(crate) struct Tail {
 impl Tail {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
-        let root = match self.agent {
-            Some(agent) => backend.agent(agent).await?.root,
-            None => tree::newest(&*backend).await?,
-        };
+        let agent = self.agent.unwrap_or(Which::Last).find(&*backend).await?;
+        let root = backend.agent(agent).await?.root;
         let members = backend.tree(root).await?.agents;
         let mut kinds = members.into_iter().map(|agent| (agent.id, agent.kind)).collect();
         let mut last = self.after.unwrap_or_default();

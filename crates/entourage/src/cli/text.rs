@@ -66,6 +66,20 @@ impl Text {
         self.pieces().map(|piece| piece.width()).sum()
     }
 
+    /// How many rows a terminal with so many columns breaks it into.
+    pub(super) fn height(&self, columns: usize) -> usize {
+        let (mut rows, mut taken) = (1, 0);
+        for width in self.pieces().map(|piece| piece.width()) {
+            // A wide sign is not torn apart: it begins the next row.
+            if taken + width > columns {
+                rows += 1;
+                taken = 0;
+            }
+            taken += width;
+        }
+        rows
+    }
+
     /// On one line, and as much of it as this many columns hold.
     pub(super) fn cut(&self, columns: usize) -> Self {
         let (mut cut, mut left) = (String::new(), Some(columns));

@@ -6,10 +6,11 @@ use serde_json::json;
 
 use super::{
     backend::{self, Purpose, Result, Tree as Found},
-    failure::{Exit, Failure},
+    failure::Exit,
     globals::Globals,
     out, question,
     text::text,
+    which::Which,
     words,
 };
 
@@ -24,16 +25,13 @@ Examples:
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Tree {
     /// Any agent of the tree [default: the newest one]
-    agent: Option<AgentId>,
+    agent: Option<Which<AgentId>>,
 }
 
 impl Tree {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
-        let agent = match self.agent {
-            Some(agent) => agent,
-            None => newest(&*backend).await?,
-        };
+        let agent = self.agent.unwrap_or(Which::Last).find(&*backend).await?;
         let tree = backend.tree(agent).await?;
         let root = tree.agents.first().map_or(agent, |agent| agent.root);
         let questions = backend.questions(Some(root)).await?;
@@ -43,20 +41,16 @@ impl Tree {
         } else {
             show(&tree, &questions)?;
             // The database is in our hands, so nobody else has anything going.
-            if !backend.is_at_work() && !globals.quiet && backend.unfinished().await?.contains(&root) {
+            if !backend.is_at_work(Some(root))
+                && !globals.quiet
+                && backend.unfinished().await?.contains(&root)
+            {
                 let again = globals.again();
                 out::note(format!("nobody is at work; go on with: entourage run --resume {root}{again}"));
             }
         }
         Ok(Exit::Done)
     }
-}
-
-/// The newest agent that a person made.
-pub(super) async fn newest(backend: &dyn backend::Backend) -> Result<AgentId> {
-    let newest = backend.agents(1).await?.into_iter().next();
-    let none = || Failure::usage("there is no agent yet. `entourage run \"…\"` makes one");
-    Ok(newest.ok_or_else(none)?.id)
 }
 
 /// Writes a tree for a person.

@@ -9,7 +9,9 @@ use super::{
     backend::{self, Purpose, Result},
     failure::Exit,
     globals::Globals,
-    out, words,
+    out,
+    which::Which,
+    words,
 };
 
 const AFTER_HELP: &str = "\
@@ -37,10 +39,10 @@ pub(crate) struct Usage {
     to: Option<Day>,
     /// Only of the tree with this agent at its top
     #[arg(long, value_name = "AGENT")]
-    tree: Option<AgentId>,
+    tree: Option<Which<AgentId>>,
     /// Only of this agent
     #[arg(long, value_name = "AGENT")]
-    agent: Option<AgentId>,
+    agent: Option<Which<AgentId>>,
     /// Only of this run
     #[arg(long, value_name = "RUN")]
     run: Option<RunId>,
@@ -50,7 +52,15 @@ impl Usage {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
         let Self { by, from, to, tree, agent, run } = self;
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
-        let query = UsageQuery { from, to, root: tree, agent, run, by };
+        let root = match tree {
+            Some(tree) => Some(tree.find(&*backend).await?),
+            None => None,
+        };
+        let agent = match agent {
+            Some(agent) => Some(agent.find(&*backend).await?),
+            None => None,
+        };
+        let query = UsageQuery { from, to, root, agent, run, by };
         let rows = backend.usage(&query).await?;
         let total: Tally = rows.iter().map(|row| row.tally).sum();
         if globals.json {

@@ -60,7 +60,7 @@ impl Webhooks {
                 out::note(
                     "nobody is told anything: `entourage webhooks --help` shows how to set a receiver up",
                 );
-            } else if !backend.is_at_work() {
+            } else if !backend.is_at_work(None) {
                 out::note("nobody is at work here: receivers are told while `entourage serve` runs");
             }
         }

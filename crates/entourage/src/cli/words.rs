@@ -148,11 +148,7 @@ pub(crate) fn event(event: &Event) -> Option<String> {
 fn body(body: &ItemBody) -> Option<String> {
     Some(match body {
         ItemBody::Message(message) => {
-            let from = match &message.from {
-                Author::User => "user",
-                Author::Agent { kind, .. } => kind,
-            };
-            format!("reads from {from}: {}", short(&message.text))
+            format!("reads from {}: {}", author(&message.from), short(&message.text))
         }
         ItemBody::Turn(turn) if turn.calls.is_empty() => format!("says: {}", short(&turn.text)),
         ItemBody::Turn(turn) => {
@@ -168,6 +164,19 @@ fn body(body: &ItemBody) -> Option<String> {
         ItemBody::Notice(notice) => short(&notice.text),
         ItemBody::Digest(digest) => format!("sums up what is older than item {}", digest.from),
     })
+}
+
+/// Who wrote something.
+pub(crate) fn author(author: &Author) -> &str {
+    match author {
+        Author::User => "user",
+        Author::Agent { kind, .. } => kind,
+    }
+}
+
+/// Arguments, or another value, as a person reads them.
+pub(crate) fn arguments(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
 }
 
 /// Agents with the lines that show their place in the tree, parents before children.

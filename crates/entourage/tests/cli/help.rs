@@ -21,6 +21,8 @@ fn every_command_shows_an_example_of_itself() {
             "serve",
             "tree",
             "tail",
+            "show",
+            "export",
             "answer",
             "grants",
             "revoke",

@@ -74,7 +74,7 @@ fn an_interrupted_run_says_how_to_go_on_and_does() {
 fn a_second_process_is_told_who_works_there() {
     let (place, model) = (Place::new(), Silent::new());
     let mut child = model.run(&place);
-    let second = place.entourage(&["tree"]);
+    let second = place.entourage(&["run", "Something else"]);
     let error = second.error(1);
     assert!(error.contains(&format!("pid {}", child.id())) && error.contains("entourage serve"), "{error}");
 

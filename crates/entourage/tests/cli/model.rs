@@ -16,6 +16,8 @@ pub(crate) struct Model {
 
 /// A request that waits for its answer.
 pub(crate) struct Asked {
+    /// What was sent.
+    pub(crate) body: Value,
     stream: TcpStream,
 }
 
@@ -105,9 +107,10 @@ impl Asked {
                 stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
             return None;
         }
+        let body = serde_json::from_slice(&body).expect("JSON");
         let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
         stream.write_all(head).ok()?;
-        Some(Self { stream })
+        Some(Self { body, stream })
     }
 
     /// Says a piece of the answer.
@@ -122,6 +125,11 @@ impl Asked {
         let call = json!({ "index": 0, "id": "call-1", "type": "function", "function": function });
         self.send(&json!({ "tool_calls": [call] }), Value::Null);
         self
+    }
+
+    /// Breaks off before the end.
+    pub(crate) fn fail(self) {
+        drop(self.text("The beginning of nothi").stream);
     }
 
     /// That was all.

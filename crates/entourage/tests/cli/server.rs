@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
-    process::{Child, ChildStderr, Stdio},
+    process::{Child, ChildStderr, Command, Stdio},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -21,7 +21,11 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(place: &Place) -> Self {
-        let mut command = place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]);
+        Self::of(place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]))
+    }
+
+    /// A command that serves and says so in JSON.
+    pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         let mut line = String::new();
         let stdout = child.stdout.take().expect("piped");

@@ -15,56 +15,101 @@ use rustix::{
 
 use super::place::Place;
 
-/// A command at a terminal of its own; what it writes to stdout goes elsewhere.
+const ROWS: u16 = 40;
+
+/// A command at a terminal of its own.
 pub(crate) struct Terminal {
     child: Child,
     master: File,
     /// What it has shown, and no wait has been for yet.
     shown: Vec<u8>,
+    /// What stands on it.
+    screen: vt100::Parser,
 }
 
 impl Terminal {
+    /// What it writes to stdout goes elsewhere.
     pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
         Self::of(place.process(arguments))
     }
 
-    /// Any command.
-    pub(crate) fn of(mut command: Command) -> Self {
+    /// The same of any command.
+    pub(crate) fn of(command: Command) -> Self {
+        Self::sized(command, 200, Some(Stdio::piped()))
+    }
+
+    /// With all that it writes, on a terminal with so many columns.
+    pub(crate) fn whole(command: Command, columns: u16) -> Self {
+        Self::sized(command, columns, None)
+    }
+
+    fn sized(mut command: Command, columns: u16, stdout: Option<Stdio>) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&master).and_then(|()| unlockpt(&master)).expect("a terminal");
-        let size = Winsize { ws_row: 40, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 };
+        let size = Winsize { ws_row: ROWS, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&master, size).expect("a size");
         let name = ptsname(&master, Vec::new()).expect("a name");
         let end = || File::options().read(true).write(true).open(OsStr::from_bytes(name.to_bytes()));
         command.env("NO_COLOR", "1").stdin(end().expect("opens")).stderr(end().expect("opens"));
-        let child = command.stdout(Stdio::piped()).spawn().expect("it starts");
-        Self { child, master: File::from(master), shown: Vec::new() }
+        let child = command.stdout(stdout.unwrap_or_else(|| end().expect("opens").into())).spawn();
+        // Its ends close with it, so that a read ends.
+        drop(command);
+        let screen = vt100::Parser::new(ROWS, columns, 1000);
+        Self { child: child.expect("it starts"), master: File::from(master), shown: Vec::new(), screen }
     }
 
     /// Waits until it shows this.
     #[track_caller]
     pub(crate) fn shows(&mut self, words: &str) {
-        let mut bytes = [0; 4096];
         loop {
             if let Some(at) = self.shown.windows(words.len()).position(|part| part == words.as_bytes()) {
                 self.shown.drain(..at + words.len());
                 return;
             }
-            let count = self.master.read(&mut bytes).unwrap_or(0);
-            let shown = String::from_utf8_lossy(&self.shown);
-            assert_ne!(count, 0, "it ended before it showed {words:?}: {shown}");
-            self.shown.extend_from_slice(&bytes[..count]);
+            self.read(words);
         }
     }
 
+    /// Waits until what stands on the terminal is like this.
+    #[track_caller]
+    pub(crate) fn stands(&mut self, words: &str) -> String {
+        loop {
+            let picture = self.screen.screen().contents();
+            if picture.contains(words) {
+                return picture;
+            }
+            self.read(words);
+        }
+    }
+
+    #[track_caller]
+    fn read(&mut self, wanted: &str) {
+        let mut bytes = [0; 4096];
+        let count = self.master.read(&mut bytes).unwrap_or(0);
+        let picture = self.screen.screen().contents();
+        assert_ne!(count, 0, "it ended before it showed {wanted:?}: {picture}");
+        self.shown.extend_from_slice(&bytes[..count]);
+        self.screen.process(&bytes[..count]);
+    }
+
     pub(crate) fn types(&mut self, line: &str) {
-        writeln!(self.master, "{line}").expect("typed");
+        self.sends(&format!("{line}\n"));
+    }
+
+    /// Presses these keys.
+    pub(crate) fn sends(&mut self, keys: &str) {
+        self.master.write_all(keys.as_bytes()).expect("typed");
     }
 
     /// Its exit code and stdout, once it has ended.
     pub(crate) fn ended(mut self) -> (Option<i32>, String) {
         let mut stdout = String::new();
-        self.child.stdout.take().expect("piped").read_to_string(&mut stdout).expect("UTF-8");
+        if let Some(mut piped) = self.child.stdout.take() {
+            piped.read_to_string(&mut stdout).expect("UTF-8");
+        }
+        // Whoever does not read what is shown keeps it from ending.
+        let mut rest = Vec::new();
+        let _ = self.master.read_to_end(&mut rest);
         (self.child.wait().expect("it ends").code(), stdout)
     }
 }

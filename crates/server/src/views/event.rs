@@ -172,8 +172,8 @@ pub(crate) struct CaughtUpView {
     pub(crate) last: u64,
 }
 
-/// A piece of an answer under way. It has no number and is never sent again: the whole text
-/// arrives with its item. The texts of one attempt, each put at its offset, are the beginning of
+/// A piece of an answer under way. It has no number; whoever comes meanwhile gets the text so far as
+/// one piece, and all of it arrives with its item. The texts of one attempt, each put at its offset, are the beginning of
 /// that text; a higher `attempt` begins anew. An offset beyond what has come means that a piece was
 /// missed: wait for the item.
 #[derive(Debug, Serialize, ToSchema)]

@@ -9,15 +9,15 @@ use entourage_engine::{
 };
 use entourage_store::{AgentQuery, Page};
 use entourage_types::{
-    Action, Agent, AgentId, Answer, Event, Grant, GrantId, GrantStatus, Intervention, PostBody, Question,
-    QuestionId, QuestionStatus, Scope, Session, Status, Tally, Time, UsageRow,
+    Action, Agent, AgentId, Answer, Event, Grant, GrantId, GrantStatus, Intervention, Item, PostBody,
+    Question, QuestionId, QuestionStatus, Scope, Session, Status, Tally, Time, UsageRow,
 };
 use tokio::{
     sync::{Mutex, watch},
     task::JoinHandle,
 };
 
-use super::{Backend, Follow, Left, Result, Tree, owner};
+use super::{Backend, Follow, Left, Listed, Result, Tree, host::Host, owner};
 use crate::cli::{failure::Failure, out};
 
 /// How many rows are read at once.
@@ -32,6 +32,8 @@ pub(crate) struct Local {
     worker: Mutex<Option<JoinHandle<()>>>,
     /// Why the agents cannot work any more, should it come to that.
     broken: watch::Sender<Option<String>>,
+    /// How other commands reach this house.
+    host: Mutex<Option<Host>>,
 }
 
 impl Local {
@@ -54,12 +56,19 @@ impl Local {
         for mistake in entourage.remarks.iter().filter(|found| found.severity == Severity::Mistake) {
             out::note(out::stderr().yellow(format!("{mistake}; going on without this file")));
         }
-        Ok(Self::new(entourage.house.clone(), Some(entourage)))
+        let host = Host::open(entourage.house.clone(), settings).await;
+        if let Err(failure) = &host {
+            let why = failure.text();
+            out::note(out::stderr().yellow(format!("note: other commands cannot reach this one: {why}")));
+        }
+        let local = Self::new(entourage.house.clone(), Some(entourage));
+        Ok(Self { host: Mutex::new(host.ok()), ..local })
     }
 
     fn new(house: House, entourage: Option<Entourage>) -> Self {
         let client = house.client(owner());
-        Self { house, client, entourage, worker: Mutex::default(), broken: watch::Sender::new(None) }
+        let broken = watch::Sender::new(None);
+        Self { house, client, entourage, worker: Mutex::default(), broken, host: Mutex::default() }
     }
 
     /// The top of an agent's tree, if the agent is ours and has something to read.
@@ -108,6 +117,9 @@ impl Backend for Local {
     }
 
     async fn work(&self, root: AgentId) -> Result<()> {
+        if let Some(host) = &mut *self.host.lock().await {
+            host.works_on(root)?;
+        }
         let mut worker = self.worker.lock().await;
         if let (None, Some(entourage)) = (&*worker, &self.entourage) {
             let tree = Arc::new(OneTree { house: self.house.clone(), root });
@@ -121,11 +133,14 @@ impl Backend for Local {
         Ok(())
     }
 
-    fn is_at_work(&self) -> bool {
+    fn is_at_work(&self, _: Option<AgentId>) -> bool {
         false
     }
 
     async fn leave(&self) -> Left {
+        if let Some(host) = self.host.lock().await.take() {
+            host.close().await;
+        }
         self.house.stopping().cancel();
         if let Some(worker) = self.worker.lock().await.take() {
             // It ends by itself, at the latest when its time of grace is over.
@@ -138,9 +153,13 @@ impl Backend for Local {
         Ok(self.client.agent(id).await?)
     }
 
-    async fn agents(&self, limit: u32) -> Result<Vec<Agent>> {
-        let page = Page { limit, newest_first: true, ..Page::default() };
-        Ok(self.client.agents(true, None, page).await?)
+    async fn agents(&self, page: &Listed) -> Result<(Vec<Agent>, Option<String>)> {
+        let Listed { roots, status, limit, after } = page.clone();
+        let limit = limit.unwrap_or(PAGE).clamp(1, PAGE);
+        let found = self.client.agents(roots, status, Page { after, limit, newest_first: true }).await?;
+        let is_full = found.len() == limit as usize;
+        let next = found.last().filter(|_| is_full).map(|last| last.id.to_string());
+        Ok((found, next))
     }
 
     async fn unfinished(&self) -> Result<Vec<AgentId>> {
@@ -172,6 +191,10 @@ impl Backend for Local {
 
     async fn transcript(&self, agent: AgentId) -> Result<Vec<Entry>> {
         Ok(self.client.transcript(agent).await?)
+    }
+
+    async fn items(&self, agent: AgentId, from: u64) -> Result<Vec<Item>> {
+        Ok(self.client.items(agent, from, PAGE).await?)
     }
 
     async fn questions(&self, root: Option<AgentId>) -> Result<Vec<Question>> {

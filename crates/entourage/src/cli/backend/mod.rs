@@ -1,5 +1,6 @@
-//! Where commands find the house: in the server that runs for this data directory, else here.
+//! Where commands find the house: in the process at work in this data directory, else here.
 
+mod host;
 mod local;
 mod remote;
 mod running;
@@ -13,8 +14,8 @@ use entourage_engine::{Entry, FoundDamage, JobRecord, ReceiverRecord, Seen, Sign
 use entourage_llm::MODEL_VARIABLE;
 use entourage_tools::FilesSettings;
 use entourage_types::{
-    Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, Intervention, Owner, Question, QuestionId,
-    Session, Usage, UsageRow,
+    Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, Intervention, Item, Owner, Question,
+    QuestionId, Session, Status, Usage, UsageRow,
 };
 
 use super::{failure::Failure, globals::Globals, out};
@@ -38,8 +39,8 @@ pub(crate) trait Backend: Send + Sync {
     /// Sees to it that the agents of a tree work, if nobody else does.
     async fn work(&self, root: AgentId) -> Result<()>;
 
-    /// Whether agents work here without this command.
-    fn is_at_work(&self) -> bool;
+    /// Whether agents of a tree, or any at all, work without this command.
+    fn is_at_work(&self, tree: Option<AgentId>) -> bool;
 
     /// Lets go of the agents, once a person has had enough. Nothing is lost.
     async fn leave(&self) -> Left;
@@ -47,8 +48,8 @@ pub(crate) trait Backend: Send + Sync {
     /// One agent.
     async fn agent(&self, id: AgentId) -> Result<Agent>;
 
-    /// Agents that people made, newest first.
-    async fn agents(&self, limit: u32) -> Result<Vec<Agent>>;
+    /// A page of agents, newest first, and where the next one begins.
+    async fn agents(&self, page: &Listed) -> Result<(Vec<Agent>, Option<String>)>;
 
     /// The tops of trees in which somebody still has something to do or waits, newest first.
     async fn unfinished(&self) -> Result<Vec<AgentId>>;
@@ -61,6 +62,9 @@ pub(crate) trait Backend: Send + Sync {
 
     /// The conversation with an agent, oldest first.
     async fn transcript(&self, agent: AgentId) -> Result<Vec<Entry>>;
+
+    /// A page of an agent's transcript as the agent has it, from an item on; none where it ends.
+    async fn items(&self, agent: AgentId, from: u64) -> Result<Vec<Item>>;
 
     /// Open questions, of one tree or of all, oldest first.
     async fn questions(&self, root: Option<AgentId>) -> Result<Vec<Question>>;
@@ -117,6 +121,19 @@ pub(crate) trait Follow: Send {
     async fn next(&mut self) -> Result<Signal>;
 }
 
+/// Which agents, newest first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Listed {
+    /// Only those that people made.
+    pub(crate) roots: bool,
+    /// Only those in this status.
+    pub(crate) status: Option<Status>,
+    /// At most this many, and no more than a page holds.
+    pub(crate) limit: Option<u32>,
+    /// Where the page before ended.
+    pub(crate) after: Option<String>,
+}
+
 /// A tree, parents before children, with what it used.
 #[derive(Debug, Clone)]
 pub(crate) struct Tree {
@@ -130,7 +147,7 @@ pub(crate) struct Tree {
 pub(crate) enum Left {
     /// They sleep on disk until somebody goes on.
     Suspended,
-    /// They go on in the server.
+    /// They go on in another process.
     AtWork,
 }
 

@@ -1,4 +1,4 @@
-//! The house behind a server on this machine, over its HTTP API.
+//! The house in another process on this machine, over its HTTP API.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -9,15 +9,15 @@ use entourage_engine::{
 };
 use entourage_server::Problem;
 use entourage_types::{
-    Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, GrantStatus, Intervention, PostId, Question,
-    QuestionId, QuestionStatus, Session, Status, TaskId, Time, Usage, UsageRow,
+    Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, GrantStatus, Intervention, Item, PostId,
+    Question, QuestionId, QuestionStatus, Session, Status, TaskId, Time, Usage, UsageRow,
 };
 use reqwest::{Client, Method, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::{Backend, Follow, Left, Result, Running, Tree, owner, stream::Stream};
+use super::{Backend, Follow, Left, Listed, Result, Running, Tree, owner, stream::Stream};
 use crate::cli::{failure::Failure, kinds::Used};
 
 /// The variable with the token for a server that wants one.
@@ -39,17 +39,19 @@ pub(super) fn client(limit: Option<Duration>) -> Result<Client> {
 #[derive(Clone)]
 pub(crate) struct Remote {
     http: Client,
-    url: String,
+    running: Running,
     token: Option<SecretString>,
 }
 
 impl Remote {
     /// A server that was found.
     pub(crate) fn new(running: &Running, settings: &Settings) -> Result<Self> {
+        let own = running.token.clone();
         let given = std::env::var(TOKEN).ok().filter(|token| !token.trim().is_empty());
         // Whoever can read the secret may make a token; for another algorithm there must be one.
-        let token = given.or_else(|| entourage_server::mint(&settings.server, &owner(), ONE_COMMAND).ok());
-        Ok(Self { http: client(None)?, url: running.url.clone(), token: token.map(Into::into) })
+        let token =
+            own.or(given).or_else(|| entourage_server::mint(&settings.server, &owner(), ONE_COMMAND).ok());
+        Ok(Self { http: client(None)?, running: running.clone(), token: token.map(Into::into) })
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
@@ -72,7 +74,7 @@ impl Remote {
 
     /// A request, and its answer once it is known to be a good one.
     pub(super) async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> Result<Response> {
-        let mut request = self.http.request(method, format!("{}/v1/{path}", self.url));
+        let mut request = self.http.request(method, format!("{}/v1/{path}", self.running.url));
         if let Some(token) = &self.token {
             request = request.bearer_auth(token.expose_secret());
         }
@@ -83,12 +85,23 @@ impl Remote {
         if response.status().is_success() { Ok(response) } else { Err(refused(response).await) }
     }
 
+    /// Whether it may be there again once it is gone.
+    pub(super) fn is_server(&self) -> bool {
+        self.running.is_server()
+    }
+
     fn lost(&self, error: &reqwest::Error) -> Failure {
+        if !self.is_server() {
+            let pid = self.running.pid;
+            return Failure::failed(format!(
+                "the entourage that was at work here (pid {pid}) has ended. Try again"
+            ));
+        }
         let why =
             if error.is_connect() { "it does not listen any more".to_owned() } else { error.to_string() };
         Failure::failed(format!(
             "the server at {} cannot be reached: {why}. Start it with `entourage serve`, or try again",
-            self.url
+            self.running.url
         ))
     }
 }
@@ -184,6 +197,9 @@ impl From<Sent> for Entry {
 #[async_trait]
 impl Backend for Remote {
     async fn create(&self, kind: Option<&str>, message: &str) -> Result<Agent> {
+        if !self.is_server() {
+            return Err(self.running.busy());
+        }
         self.post("agents", json!({ "kind": kind, "message": message })).await
     }
 
@@ -191,13 +207,13 @@ impl Backend for Remote {
         self.post::<Value>(&format!("agents/{to}/messages"), json!({ "message": text })).await.map(drop)
     }
 
-    async fn work(&self, _: AgentId) -> Result<()> {
-        // The server does.
-        Ok(())
+    async fn work(&self, root: AgentId) -> Result<()> {
+        // It does, or nobody can.
+        if self.is_at_work(Some(root)) { Ok(()) } else { Err(self.running.busy()) }
     }
 
-    fn is_at_work(&self) -> bool {
-        true
+    fn is_at_work(&self, tree: Option<AgentId>) -> bool {
+        self.running.works_on(tree)
     }
 
     async fn leave(&self) -> Left {
@@ -208,9 +224,14 @@ impl Backend for Remote {
         self.get(&format!("agents/{id}")).await
     }
 
-    async fn agents(&self, limit: u32) -> Result<Vec<Agent>> {
-        let limit = limit.clamp(1, PAGE);
-        Ok(self.get::<List<Agent>>(&format!("agents?roots=true&limit={limit}")).await?.data)
+    async fn agents(&self, page: &Listed) -> Result<(Vec<Agent>, Option<String>)> {
+        let Listed { roots, status, limit, after } = page;
+        let limit = limit.unwrap_or(PAGE).clamp(1, PAGE);
+        let mut path = format!("agents?roots={roots}&limit={limit}");
+        path.extend(status.map(|status| format!("&status={status}")));
+        path.extend(after.as_ref().map(|after| format!("&cursor={after}")));
+        let found: List<Agent> = self.get(&path).await?;
+        Ok((found.data, found.next_cursor))
     }
 
     async fn unfinished(&self) -> Result<Vec<AgentId>> {
@@ -261,6 +282,11 @@ impl Backend for Remote {
         }
         // The last of it comes first.
         Ok(pages.into_iter().rev().flatten().map(Entry::from).collect())
+    }
+
+    async fn items(&self, agent: AgentId, from: u64) -> Result<Vec<Item>> {
+        let path = format!("agents/{agent}/items?from={from}&limit={PAGE}");
+        Ok(self.get::<List<Item>>(&path).await?.data)
     }
 
     async fn questions(&self, root: Option<AgentId>) -> Result<Vec<Question>> {

@@ -1,33 +1,52 @@
-//! The server that runs for a data directory: how it says so, and how it is found.
+//! The process at work in a data directory: how it says so, and how it is found.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write},
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     path::{Path, PathBuf},
     time::Duration,
 };
 
+use entourage_types::AgentId;
 use serde::{Deserialize, Serialize};
 
 use super::{Result, remote};
 use crate::cli::failure::Failure;
 
-/// The file in the data directory by which a server is found.
+/// The file in the data directory by which it is found.
 const FILE: &str = "server.json";
-/// How long a server on this machine may take to say that it is there.
+/// How long a process on this machine may take to say that it is there.
 const PATIENCE: Duration = Duration::from_millis(1000);
 
-/// A server that runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A process at work that can be talked to.
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Running {
     /// Where it answers, without a slash at the end.
     pub(crate) url: String,
     /// Its process.
     pub(crate) pid: u32,
+    /// What it wants to be shown, unless the settings say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) token: Option<String>,
+    /// On what it works.
+    #[serde(default)]
+    pub(super) works: Works,
+}
+
+/// On what a process works.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Works {
+    /// On everything: it is a server.
+    #[default]
+    All,
+    /// On one tree: it is a command, which ends when that rests. None until there is one.
+    Tree(Option<AgentId>),
 }
 
 impl Running {
-    /// This process, listening at an address.
+    /// This process, listening at an address and at work on everything.
     pub(crate) fn here(address: SocketAddr) -> Self {
         // Whoever listens everywhere is also here.
         let ip = match address.ip() {
@@ -36,10 +55,11 @@ impl Running {
             _ => Ipv6Addr::LOCALHOST.into(),
         };
         let address = SocketAddr::new(ip, address.port());
-        Self { url: format!("http://{address}"), pid: std::process::id() }
+        let (url, pid) = (format!("http://{address}"), std::process::id());
+        Self { url, pid, token: None, works: Works::All }
     }
 
-    /// The server of a data directory, if one runs and answers.
+    /// The process at work in a data directory, if there is one and it answers.
     pub(crate) async fn find(data: &Path) -> Option<Self> {
         let text = fs::read_to_string(data.join(FILE)).ok()?;
         let running: Self = serde_json::from_str(&text).ok()?;
@@ -52,26 +72,44 @@ impl Running {
         answer.status().is_success().then_some(running)
     }
 
-    /// Tells other commands of this server until the returned sign is dropped.
+    /// Tells other commands of this process until the returned sign is dropped.
     pub(crate) fn announce(&self, data: &Path) -> Result<Sign> {
-        let path = data.join(FILE);
-        let written = serde_json::to_vec(self).map_err(io::Error::from).and_then(|text| {
-            // Whole or not at all: others read it at any moment.
-            let beside = data.join(format!("{FILE}.new"));
-            fs::write(&beside, text)?;
-            fs::rename(&beside, &path)
-        });
-        match written {
-            Ok(()) => Ok(Sign { path }),
-            Err(error) => Err(Failure::failed(format!("{} cannot be written: {error}", path.display()))),
+        let sign = Sign { path: data.join(FILE) };
+        sign.rewrite(self)?;
+        Ok(sign)
+    }
+
+    /// Whether it is a server.
+    pub(crate) fn is_server(&self) -> bool {
+        self.works == Works::All
+    }
+
+    /// Whether it works on this tree, or on something at all.
+    pub(super) fn works_on(&self, tree: Option<AgentId>) -> bool {
+        match self.works {
+            Works::All => true,
+            Works::Tree(one) => tree.is_none() || tree == one,
         }
     }
 
     /// An option that only makes sense for a house in this process.
     pub(crate) fn in_the_way(&self, option: &str) -> Failure {
+        if !self.is_server() {
+            return self.busy();
+        }
         Failure::usage(format!(
             "{option} has no effect on the server that runs for this data directory (pid {}). Set it there, stop \
              the server, or name another --data",
+            self.pid
+        ))
+    }
+
+    /// Something that a command at work on one tree does not do.
+    pub(super) fn busy(&self) -> Failure {
+        Failure::failed(format!(
+            "another entourage (pid {}) is at work here on one task. It can be watched, steered and answered \
+             (`entourage tree`); wait for it or stop it to begin something else, or leave `entourage serve` running, \
+             with which several commands work at once",
             self.pid
         ))
     }
@@ -82,11 +120,35 @@ pub(crate) struct Sign {
     path: PathBuf,
 }
 
+impl Sign {
+    /// Says something else from now on.
+    pub(super) fn rewrite(&self, running: &Running) -> Result<()> {
+        let written = serde_json::to_vec(running).map_err(io::Error::from).and_then(|text| {
+            // Whole or not at all: others read it at any moment.
+            let beside = self.path.with_extension("json.new");
+            let _ = fs::remove_file(&beside);
+            private(&beside)?.write_all(&text)?;
+            fs::rename(&beside, &self.path)
+        });
+        let path = self.path.display();
+        written.map_err(|error| Failure::failed(format!("{path} cannot be written: {error}")))
+    }
+}
+
 impl Drop for Sign {
     fn drop(&mut self) {
         // One that stays behind names a process that is gone.
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// A new file that its owner alone may read.
+fn private(path: &Path) -> io::Result<fs::File> {
+    let mut options = fs::File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 #[cfg(unix)]

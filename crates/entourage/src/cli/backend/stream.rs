@@ -48,7 +48,7 @@ impl Stream {
                     self.pieces = pieces;
                     return Ok(());
                 }
-                Err(failure) if attempt + 1 >= ATTEMPTS => return Err(failure),
+                Err(failure) if attempt + 1 >= ATTEMPTS || !self.remote.is_server() => return Err(failure),
                 Err(_) => tokio::time::sleep(PAUSE * (1 << attempt)).await,
             }
             attempt += 1;

@@ -100,7 +100,10 @@ pub(super) fn server(settings: &Settings, running: Option<&Running>) -> Finding 
     let server = &settings.server;
     let auth = serve::auth(server);
     match running {
-        Some(Running { url, pid }) => good("server", format!("runs at {url} (pid {pid})")),
+        Some(running) if !running.is_server() => {
+            good("server", format!("does not run; another command is at work (pid {})", running.pid))
+        }
+        Some(Running { url, pid, .. }) => good("server", format!("runs at {url} (pid {pid})")),
         None if matches!(server.auth, Auth::None) && !server.bind.ip().is_loopback() => broken(
             "server",
             format!(
@@ -120,7 +123,10 @@ pub(super) fn database(
 ) -> Result<(Finding, Option<Box<dyn Backend>>)> {
     if let Some(running) = running {
         let backend = Remote::new(running, settings)?;
-        return Ok((good("database", "in the server's hands"), Some(Box::new(backend))));
+        return Ok((
+            good("database", format!("in the hands of process {}", running.pid)),
+            Some(Box::new(backend)),
+        ));
     }
     let path = settings.data.join(DATABASE);
     if !path.exists() {

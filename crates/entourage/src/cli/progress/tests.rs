@@ -1,6 +1,6 @@
 //! When a tree rests, and what its agents are said to do.
 
-use entourage_types::{Message, Output, Owner, StepState, StopReason, TaskResult, Time, ToolCall};
+use entourage_types::{Message, Output, Owner, StepState, TaskResult, Time, ToolCall};
 use serde_json::json;
 
 use super::*;

@@ -2,6 +2,7 @@
 
 mod lines;
 mod live;
+mod spoken;
 
 use std::io::IsTerminal;
 
@@ -11,11 +12,14 @@ use entourage_types::{AgentId, Event};
 use super::{backend::Result, globals::Globals, out, progress::Progress};
 use lines::Lines;
 use live::Live;
+use spoken::Spoken;
 
 /// What is shown while agents work.
 pub(crate) enum View {
     /// A tree that is redrawn in place, on a terminal.
     Live(Live),
+    /// A conversation, above a line editor.
+    Spoken(Spoken),
     /// One line on stderr for each thing that happens.
     Lines(Lines),
     /// Each event on stdout, for a program.
@@ -26,12 +30,14 @@ pub(crate) enum View {
 
 impl View {
     /// What fits where the command was started. With `aloud`, the root's answer is written on
-    /// stdout as it comes.
-    pub(crate) fn new(globals: &Globals, root: AgentId, aloud: bool) -> Self {
+    /// stdout as it comes; `edited` says that a line editor has the bottom of the terminal.
+    pub(crate) fn new(globals: &Globals, root: AgentId, aloud: bool, edited: bool) -> Self {
         if globals.json {
             Self::Json
         } else if globals.quiet {
             Self::Silent
+        } else if edited {
+            Self::Spoken(Spoken::new(root, aloud))
         } else if std::io::stderr().is_terminal() {
             Self::Live(Live::new(root, aloud && std::io::stdout().is_terminal()))
         } else {
@@ -43,6 +49,7 @@ impl View {
     pub(crate) fn event(&mut self, event: &Event, progress: &Progress) -> Result<()> {
         match self {
             Self::Live(live) => live.event(event, progress),
+            Self::Spoken(spoken) => spoken.event(event, progress),
             Self::Lines(lines) => {
                 lines.event(event, progress);
                 Ok(())
@@ -54,7 +61,11 @@ impl View {
 
     /// A piece of an answer under way.
     pub(crate) fn delta(&mut self, delta: &AgentDelta) -> Result<()> {
-        if let Self::Live(live) = self { live.delta(delta) } else { Ok(()) }
+        match self {
+            Self::Live(live) => live.delta(delta),
+            Self::Spoken(spoken) => spoken.delta(delta),
+            Self::Lines(_) | Self::Json | Self::Silent => Ok(()),
+        }
     }
 
     /// Time has passed.
@@ -73,6 +84,10 @@ impl View {
 
     /// The number of the root's item that stands on stdout already, if one does.
     pub(crate) fn said(&self) -> Option<u64> {
-        if let Self::Live(live) = self { live.said } else { None }
+        match self {
+            Self::Live(live) => live.said,
+            Self::Spoken(spoken) => spoken.said,
+            Self::Lines(_) | Self::Json | Self::Silent => None,
+        }
     }
 }

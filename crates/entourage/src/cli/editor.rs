@@ -1,0 +1,93 @@
+//! The line editor of a conversation: what is typed stands on a line of its own, below everything that is
+//! shown meanwhile; a paste is one text, whatever its lines; history is kept.
+
+use std::{
+    fs,
+    io::{self, IsTerminal, Write},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
+
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustyline::{Config, Editor, error::ReadlineError, history::FileHistory};
+use tokio::sync::mpsc;
+
+use super::{chat::is_end, screen};
+
+/// What stands before what is typed.
+const PROMPT: &str = "> ";
+/// How many texts are kept.
+const KEPT: usize = 1000;
+
+/// How the terminal was before.
+static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+
+/// The terminal is as it was once this is dropped.
+pub(super) struct Editing(());
+
+impl Drop for Editing {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Begins to read what is typed, by a thread of its own; none where this is no terminal for it.
+pub(super) fn start(history: PathBuf, lines: mpsc::Sender<String>) -> Option<Editing> {
+    let terminals = io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal();
+    let before = tcgetattr(io::stdin()).ok().filter(|_| terminals)?;
+    let config = Config::builder().max_history_size(KEPT).ok()?.history_ignore_dups(true).ok()?.build();
+    let mut editor: Editor<(), FileHistory> = Editor::with_config(config).ok()?;
+    let printer = editor.create_external_printer().ok()?;
+    // A conversation goes on without its history.
+    if let Err(error) = private(&history) {
+        tracing::warn!(%error, path = %history.display(), "what is typed is not kept");
+    }
+    let _ = editor.load_history(&history);
+    *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+    screen::edited(Some(Box::new(printer)));
+    std::thread::spawn(move || read(editor, &history, &lines));
+    Some(Editing(()))
+}
+
+fn read(mut editor: Editor<(), FileHistory>, history: &Path, lines: &mpsc::Sender<String>) {
+    loop {
+        match editor.readline(PROMPT) {
+            Ok(text) => {
+                if !text.trim().is_empty() && editor.add_history_entry(text.as_str()).unwrap_or(false) {
+                    let _ = editor.append_history(history);
+                }
+                let is_end = is_end(&text);
+                if lines.blocking_send(text).is_err() || is_end {
+                    return;
+                }
+            }
+            Err(ReadlineError::Interrupted) => {
+                // As if the terminal had seen to it.
+                let _ =
+                    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
+                return;
+            }
+            Err(ReadlineError::Signal(_)) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Has the file of the history be for its owner alone, as it is when it is made.
+fn private(path: &Path) -> io::Result<()> {
+    match fs::set_permissions(path, fs::Permissions::from_mode(0o600)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Puts the terminal back as it was. The thread that reads may still be waiting for a key.
+pub(super) fn restore() {
+    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some(before) = before else { return };
+    screen::edited(None);
+    let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
+    // No bracketed paste any more, and no prompt that nobody reads.
+    let _ = io::stdout().lock().write_all(b"\x1b[?2004l\r\x1b[K");
+}

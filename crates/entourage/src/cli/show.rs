@@ -1,0 +1,94 @@
+//! `entourage show`: all that an agent was told, said and did, in full.
+
+use clap::Args;
+use entourage_types::{AgentId, Item, ItemBody};
+
+use super::{
+    backend::{self, Backend, Purpose, Result},
+    failure::Exit,
+    globals::Globals,
+    out,
+    text::{Text, text},
+    which::Which,
+    words,
+};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage show                  the newest agent
+  entourage show agt_0199…        this one; `entourage tree` shows those it gave work to
+  entourage show @last | less
+  entourage show @last --json     one item a line
+
+`entourage tail` shows what happens in a whole tree, in short; `entourage export` writes a document.";
+
+/// Show an agent's transcript in full
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Show {
+    /// The agent [default: the newest one]
+    agent: Option<Which<AgentId>>,
+}
+
+impl Show {
+    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+        let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+        let id = self.agent.unwrap_or(Which::Last).find(&*backend).await?;
+        let agent = backend.agent(id).await?;
+        let paint = out::stdout();
+        if !globals.json {
+            let status = paint.status(agent.status, words::status(agent.status, agent.waiting_on));
+            out::result(text![paint.bold(&agent.kind), " ", status, " ", paint.dim(agent.id)])?;
+        }
+        each_item(&*backend, id, |item| match globals.json {
+            true => out::json(item),
+            false => out::result(shown(item)),
+        })
+        .await?;
+        Ok(Exit::Done)
+    }
+}
+
+/// Hands on all items of an agent, a page at a time: a transcript may be long.
+pub(super) async fn each_item(
+    backend: &dyn Backend,
+    agent: AgentId,
+    mut take: impl FnMut(&Item) -> Result<()>,
+) -> Result<()> {
+    let mut from = 0;
+    loop {
+        let items = backend.items(agent, from).await?;
+        let Some(last) = items.last() else { return Ok(()) };
+        from = last.seq + 1;
+        items.iter().try_for_each(&mut take)?;
+    }
+}
+
+/// An item in full, under a line that says whose words these are.
+fn shown(item: &Item) -> Text {
+    let paint = out::stdout();
+    let (who, body) = match &item.body {
+        ItemBody::Message(message) => (words::author(&message.from).to_owned(), Text::from(&message.text)),
+        ItemBody::Turn(turn) => {
+            let mut body = Text::from(&turn.text);
+            for call in &turn.calls {
+                let lead = if turn.text.is_empty() && body == Text::default() { "" } else { "\n" };
+                body.push(text![lead, paint.cyan("→ "), &call.tool, " ", words::arguments(&call.arguments)]);
+            }
+            ("says".to_owned(), body)
+        }
+        ItemBody::Output(output) => {
+            let how = if output.error { "failed" } else { "returned" };
+            (format!("{} {how}", output.tool), Text::from(&output.text))
+        }
+        ItemBody::Decision(decision) => {
+            (format!("decides {}", decision.name), Text::from(words::arguments(&decision.value)))
+        }
+        ItemBody::Notice(notice) => (format!("notice: {}", notice.code), Text::from(&notice.text)),
+        ItemBody::Digest(digest) => {
+            (format!("sums up what is older than item {}", digest.from), Text::from(&digest.text))
+        }
+    };
+    let head = paint.dim(format!("── {} {} ", item.seq, item.at));
+    text!["\n", head, paint.bold(who), "\n", body]
+}

@@ -1,0 +1,197 @@
+//! Which agent, question or grant a person means: by its id, by a part of it, or the newest.
+
+use std::{fmt::Display, str::FromStr};
+
+use async_trait::async_trait;
+use entourage_types::{AgentId, GrantId, QuestionId};
+
+use super::{
+    backend::{Backend, Listed, Result},
+    failure::Failure,
+    words,
+};
+
+/// The newest there is.
+const LAST: &str = "@last";
+/// So many characters of an id are enough to look for it.
+const FEWEST: usize = 4;
+/// So many are named where several are meant.
+const NAMED: usize = 5;
+
+/// What a person typed for an id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Which<T> {
+    /// The newest.
+    Last,
+    /// This one.
+    Id(T),
+    /// The one whose id begins or ends so, without its prefix.
+    Part(String),
+}
+
+/// What has ids that a person types.
+#[async_trait]
+pub(crate) trait Named: Copy + Display + FromStr + Send + Sync {
+    /// What it is called.
+    const NOUN: &'static str;
+    /// What its ids begin with.
+    const PREFIX: &'static str;
+    /// The command that lists them.
+    const LIST: &'static str;
+    /// Said where there is none.
+    const NONE: &'static str;
+
+    /// The newest that `@last` means.
+    async fn last(backend: &dyn Backend) -> Result<Option<Self>>;
+
+    /// All that a part of an id may mean, each with what tells it from the others.
+    async fn all(backend: &dyn Backend) -> Result<Vec<(Self, String)>>;
+}
+
+impl<T: Named> FromStr for Which<T> {
+    type Err = String;
+
+    fn from_str(given: &str) -> Result<Self, String> {
+        if given == LAST {
+            return Ok(Self::Last);
+        }
+        if let Ok(id) = given.parse() {
+            return Ok(Self::Id(id));
+        }
+        let part = given.strip_prefix(T::PREFIX).and_then(|part| part.strip_prefix('_')).unwrap_or(given);
+        let part = part.trim_end_matches('…').to_ascii_lowercase();
+        if part.len() >= FEWEST && part.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(Self::Part(part));
+        }
+        let (noun, prefix) = (T::NOUN, T::PREFIX);
+        Err(format!(
+            "no id of an {noun}. Give {prefix}_…, its first or last characters ({FEWEST} at least), or {LAST}"
+        ))
+    }
+}
+
+impl<T: Named> Which<T> {
+    /// The id.
+    pub(crate) async fn find(&self, backend: &dyn Backend) -> Result<T> {
+        let list = format!("`{}` lists those there are", T::LIST);
+        let part = match self {
+            Self::Id(id) => return Ok(*id),
+            Self::Last => {
+                return T::last(backend).await?.ok_or_else(|| Failure::usage(T::NONE));
+            }
+            Self::Part(part) => part,
+        };
+        let mut meant = T::all(backend).await?;
+        meant.retain(|(id, _)| {
+            let id = id.to_string();
+            let digits = id.rsplit('_').next().unwrap_or_default();
+            digits.starts_with(part.as_str()) || digits.ends_with(part.as_str())
+        });
+        match meant.as_slice() {
+            [(id, _)] => Ok(*id),
+            [] => Err(Failure::usage(format!("there is no {} `{part}`. {list}", T::NOUN))),
+            several => {
+                let mut named: Vec<String> = several
+                    .iter()
+                    .take(NAMED)
+                    .map(|(id, about)| format!("{id} ({})", words::cut(about, 30)))
+                    .collect();
+                named.extend((several.len() > NAMED).then(|| format!("{} more", several.len() - NAMED)));
+                Err(Failure::usage(format!(
+                    "`{part}` may be {} {}s: {}. Give more of the id",
+                    several.len(),
+                    T::NOUN,
+                    named.join(", ")
+                )))
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Named for AgentId {
+    const NOUN: &'static str = "agent";
+    const PREFIX: &'static str = Self::PREFIX;
+    const LIST: &'static str = "entourage agents";
+    const NONE: &'static str = "there is no agent yet. `entourage run \"…\"` makes one";
+
+    async fn last(backend: &dyn Backend) -> Result<Option<Self>> {
+        let (agents, _) =
+            backend.agents(&Listed { roots: true, limit: Some(1), ..Listed::default() }).await?;
+        Ok(agents.first().map(|agent| agent.id))
+    }
+
+    async fn all(backend: &dyn Backend) -> Result<Vec<(Self, String)>> {
+        let mut all = Vec::new();
+        let mut page = Listed::default();
+        loop {
+            let (agents, next) = backend.agents(&page).await?;
+            all.extend(
+                agents.into_iter().map(|agent| (agent.id, format!("{}: {}", agent.kind, agent.title))),
+            );
+            match next {
+                Some(next) => page.after = Some(next),
+                None => return Ok(all),
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Named for QuestionId {
+    const NOUN: &'static str = "open question";
+    const PREFIX: &'static str = Self::PREFIX;
+    const LIST: &'static str = "entourage tree";
+    const NONE: &'static str = "no question is open";
+
+    async fn last(backend: &dyn Backend) -> Result<Option<Self>> {
+        Ok(backend.questions(None).await?.last().map(|question| question.id))
+    }
+
+    async fn all(backend: &dyn Backend) -> Result<Vec<(Self, String)>> {
+        let open = backend.questions(None).await?;
+        Ok(open
+            .into_iter()
+            .map(|question| (question.id, format!("{}: {}", question.kind, question.text)))
+            .collect())
+    }
+}
+
+#[async_trait]
+impl Named for GrantId {
+    const NOUN: &'static str = "standing grant";
+    const PREFIX: &'static str = Self::PREFIX;
+    const LIST: &'static str = "entourage grants";
+    const NONE: &'static str = "no grant stands";
+
+    async fn last(backend: &dyn Backend) -> Result<Option<Self>> {
+        Ok(backend.grants(None).await?.first().map(|grant| grant.id))
+    }
+
+    async fn all(backend: &dyn Backend) -> Result<Vec<(Self, String)>> {
+        let standing = backend.grants(None).await?;
+        Ok(standing.into_iter().map(|grant| (grant.id, grant.tool)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is no id, no part of one and not the newest is refused before anything is looked up.
+    #[test]
+    fn a_part_of_an_id_is_taken_and_nothing_else() {
+        let part = |given: &str| given.parse::<Which<AgentId>>();
+        let id = AgentId::new();
+        assert_eq!(part("@last"), Ok(Which::Last));
+        assert_eq!(part(&id.to_string()), Ok(Which::Id(id)));
+        for (given, wanted) in
+            [("agt_0199", "0199"), ("0199A", "0199a"), ("agt_0199…", "0199"), ("beef", "beef")]
+        {
+            assert_eq!(part(given), Ok(Which::Part(wanted.into())), "{given}");
+        }
+        for wrong in ["", "@first", "agt_", "agt_123", "qst_0199", "researcher"] {
+            assert!(part(wrong).is_err_and(|why| why.contains("agt_…")), "{wrong}");
+        }
+    }
+}

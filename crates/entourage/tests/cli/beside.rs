@@ -1,0 +1,162 @@
+//! Stepping in from another terminal while `run` or `chat` works without a server.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    net::TcpStream,
+    os::unix::fs::PermissionsExt,
+    process::{Child, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use super::{
+    model::Model,
+    place::{Place, id},
+    terminal::Terminal,
+};
+
+/// A run that asks this model, in a process of its own.
+fn run(place: &Place, model: &Model, task: &str) -> Child {
+    let mut command = place.process(&["run", task]);
+    model.ask(&mut command);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("it starts")
+}
+
+/// How a run ended: its code, its stdout and its stderr.
+fn ended(child: Child) -> (i32, String, String) {
+    let output = child.wait_with_output().expect("it ends");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.code().expect("no signal ended it"), text(output.stdout), text(output.stderr))
+}
+
+/// While a run works, every other command reaches it, and what is steered is read by its model.
+#[test]
+fn a_run_is_seen_and_steered_from_another_terminal() {
+    let (place, model) = (Place::new(), Model::new());
+    let child = run(&place, &model, "Plan a trip");
+    let asked = model.next();
+    let tree = place.entourage(&["tree"]).good();
+    assert!(tree.stdout.contains("● assistant running"), "{tree:?}");
+    assert_eq!(tree.stderr, "", "somebody is at work");
+    let agent = id(&tree.stdout, "agt_").to_owned();
+    assert!(place.entourage(&["agents"]).good().stdout.contains(&agent));
+    assert!(place.entourage(&["tail", &agent[30..]]).good().stdout.contains("reads from user: Plan a trip"));
+    assert_eq!(place.entourage(&["usage", "--json"]).good().json()[0]["total"]["calls"], 0);
+    assert!(place.entourage(&["doctor"]).stdout.contains("another command is at work"));
+    let steered = place.entourage(&["steer", "@last", "only by train"]).good();
+    assert!(steered.stderr.contains("comes to it before its next step"), "{steered:?}");
+
+    asked.call("search_notes", &json!({ "query": "trips" })).end();
+    let asked = model.next();
+    assert!(asked.body.to_string().contains("only by train"), "{}", asked.body);
+    asked.text("By train.").end();
+    let (code, stdout, stderr) = ended(child);
+    assert_eq!((code, stdout.trim_end().ends_with("By train.")), (0, true), "{stdout} {stderr}");
+    assert!(stderr.contains(&format!("{agent}; from another terminal: entourage tree")), "{stderr}");
+    assert!(!place.data().join("server.json").exists(), "its sign is gone");
+    assert!(place.entourage(&["tree"]).good().stdout.contains("✓ assistant succeeded"));
+}
+
+/// The port wants the token that stands in a file for its owner alone.
+#[test]
+fn only_the_owner_of_the_data_reaches_a_run() {
+    let (place, model) = (Place::new(), Model::new());
+    let child = run(&place, &model, "Plan a trip");
+    let asked = model.next();
+    let sign = place.data().join("server.json");
+    assert_eq!(fs::metadata(&sign).expect("there").permissions().mode() & 0o777, 0o600);
+    let running: Value = serde_json::from_str(&fs::read_to_string(&sign).expect("read")).expect("JSON");
+    let address = running["url"].as_str().and_then(|url| url.strip_prefix("http://")).expect("an address");
+    assert!(address.starts_with("127.0.0.1:"), "{running}");
+    let status = |token: &str| {
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        let head = format!("Host: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close");
+        write!(stream, "GET /v1/agents HTTP/1.1\r\n{head}\r\n\r\n").expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("answered");
+        answer.split_whitespace().nth(1).map(str::to_owned)
+    };
+    assert_eq!(status("guessed").as_deref(), Some("401"));
+    assert_eq!(status(running["token"].as_str().expect("a token")).as_deref(), Some("200"));
+    asked.text("Done.").end();
+    assert_eq!(ended(child).0, 0);
+}
+
+/// A run does one task: another is not begun by it, and nothing is left behind of the attempt.
+#[test]
+fn a_second_task_is_refused_with_what_to_do() {
+    let (place, model) = (Place::new(), Model::new());
+    let child = run(&place, &model, "The first");
+    let asked = model.next();
+    let second = place.entourage(&["run", "The second"]);
+    let error = second.error(1);
+    assert!(error.contains(&format!("pid {}", child.id())) && error.contains("entourage serve"), "{error}");
+    assert_eq!(place.entourage(&["agents", "--json"]).good().json().len(), 1);
+    asked.text("Done.").end();
+    assert_eq!(ended(child).0, 0);
+}
+
+/// Who is stopped by a person did not fail.
+#[test]
+fn a_stop_from_another_terminal_is_no_error() {
+    let (place, model) = (Place::new(), Model::new());
+    let child = run(&place, &model, "Plan a trip");
+    let _asked = model.next();
+    place.entourage(&["stop", "@last"]).good();
+    let (code, stdout, stderr) = ended(child);
+    assert_eq!((code, stdout.as_str()), (130, ""), "{stderr}");
+    assert!(stderr.contains("stopped; go on with: entourage run --resume agt_"), "{stderr}");
+    assert!(!stderr.contains("error:"), "{stderr}");
+}
+
+/// A question of a conversation is answered elsewhere, by `@last`.
+#[test]
+fn a_question_of_a_conversation_is_answered_from_another_terminal() {
+    let (place, model) = (Place::new(), Model::new());
+    let mut command = place.process(&["chat"]);
+    model.ask(&mut command);
+    let mut chat = Terminal::of(command);
+    chat.shows("> ");
+    chat.types("Paint it");
+    model.next().call("ask_user", &json!({ "question": "Which colour?" })).end();
+    chat.shows("Which colour?");
+    let answered = place.entourage(&["answer", "@last", "Green"]).good();
+    assert!(answered.stderr.contains("the agent goes on"), "{answered:?}");
+    let asked = model.next();
+    assert!(asked.body.to_string().contains("Green"), "{}", asked.body);
+    chat.shows("(it was answered elsewhere)");
+    asked.text("It is green.").end();
+    chat.shows(" tokens");
+    chat.types("/quit");
+    let (code, said) = chat.ended();
+    assert_eq!(code, Some(0));
+    assert!(said.contains("It is green."), "{said}");
+}
+
+/// Parts of ids are taken where they mean one thing only.
+#[test]
+fn a_part_of_an_id_that_means_several_is_refused() {
+    let place = Place::new();
+    place.entourage(&["run", "The first", "--quiet"]).good();
+    place.entourage(&["run", "The second", "--quiet"]).good();
+    let agents = place.entourage(&["agents", "--json"]).good().json();
+    let ids: Vec<&str> = agents.iter().filter_map(|agent| agent["id"].as_str()).collect();
+    let last = place.entourage(&["tree", "@last", "--json"]).good().json();
+    assert_eq!(last[0]["agents"][0]["title"], "The second");
+    let by_end = place.entourage(&["tree", &ids[1][26..], "--json"]).good().json();
+    assert_eq!(by_end[0]["agents"][0]["title"], "The first");
+
+    let both = &ids[0][..8];
+    assert!(ids[1].starts_with(both), "made in the same week: {ids:?}");
+    let refused = place.entourage(&["tree", both]);
+    let error = refused.error(2);
+    assert!(error.contains(&format!("{} (assistant: The second)", ids[0])), "{error}");
+    assert!(error.contains("Give more of the id"), "{error}");
+    let none = place.entourage(&["show", "agt_00000000"]);
+    assert!(none.error(2).contains("`entourage agents` lists those there are"), "{none:?}");
+    let wrong = place.entourage(&["show", "yesterday"]);
+    assert_eq!(wrong.code, 2, "{wrong:?}");
+    assert!(wrong.stderr.contains("@last"), "{wrong:?}");
+}

@@ -1,0 +1,126 @@
+//! `chat` at a terminal: a line editor, and what is said above it.
+
+use std::{fs, os::unix::fs::PermissionsExt, process::Command};
+
+use super::{
+    model::Model,
+    place::{Ended, Place},
+    server::Server,
+    terminal::Terminal,
+};
+
+fn chat(place: &Place, model: &Model, arguments: &[&str]) -> Command {
+    let mut command = place.process(&[&["chat"], arguments].concat());
+    model.ask(&mut command);
+    command
+}
+
+/// A pasted text of several lines is one message, and is kept for the next conversation, for its author
+/// alone.
+#[test]
+fn a_paste_is_one_message_and_what_was_typed_comes_back() {
+    let (place, model) = (Place::new(), Model::new());
+    let mut terminal = Terminal::whole(chat(&place, &model, &[]), 80);
+    terminal.shows("> ");
+    terminal.sends("\x1b[200~first line\nsecond line\nthird line\x1b[201~");
+    terminal.stands("third line");
+    terminal.sends("\r");
+    let asked = model.next();
+    assert!(asked.body.to_string().contains(r"first line\nsecond line\nthird line"), "{}", asked.body);
+    asked.text("Heard all three.").end();
+    terminal.stands("Heard all three.");
+    terminal.stands(" tokens");
+    terminal.types("/quit");
+    assert_eq!(terminal.ended().0, Some(0));
+    let history = place.data().join("chat_history");
+    assert_eq!(fs::metadata(&history).expect("there").permissions().mode() & 0o777, 0o600);
+
+    let mut terminal = Terminal::whole(chat(&place, &model, &[]), 80);
+    terminal.shows("> ");
+    // Twice up: what ended the last conversation was typed, too.
+    terminal.sends("\x1b[A\x1b[A");
+    terminal.stands("second line");
+    terminal.sends("\r");
+    let asked = model.next();
+    assert!(asked.body.to_string().contains(r"first line\nsecond line\nthird line"), "{}", asked.body);
+}
+
+/// What is typed while the agent speaks stays on its own line below, and is read before its next step.
+#[test]
+fn what_is_typed_stays_apart_from_what_is_said() {
+    let (place, model) = (Place::new(), Model::new());
+    let mut terminal = Terminal::whole(chat(&place, &model, &[]), 80);
+    terminal.shows("> ");
+    terminal.types("Tell me");
+    let asked = model.next().text("The first row.\n");
+    terminal.stands("The first row.");
+    terminal.sends("and briefly");
+    terminal.stands("> and briefly");
+    let asked = asked.text("The second row.\nThe third");
+    let picture = terminal.stands("The second row.");
+    let rows: Vec<&str> = picture.lines().collect();
+    let first = rows.iter().position(|row| *row == "The first row.").expect("whole");
+    assert_eq!(rows[first + 1], "The second row.", "{picture}");
+    terminal.stands("The second row.\n> and briefly");
+    terminal.sends("\r");
+    asked.text(" row.").end();
+    let asked = model.next();
+    assert!(asked.body.to_string().contains("and briefly"), "{}", asked.body);
+    terminal.stands("The third row.");
+    asked.text("Brief.").end();
+    terminal.stands("Brief.");
+    terminal.types("/quit");
+    assert_eq!(terminal.ended().0, Some(0));
+}
+
+/// Commands do what they say, also while the agent works; they are not said to it.
+#[test]
+fn commands_are_taken_while_the_agent_works() {
+    let (place, model) = (Place::new(), Model::new());
+    let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
+    terminal.shows("> ");
+    terminal.types("Work");
+    let _asked = model.next();
+    terminal.types("/tree");
+    terminal.stands("● assistant running");
+    terminal.types("/reject no");
+    terminal.stands("no question is asked");
+    terminal.types("/dance");
+    terminal.stands("there is no command /dance; /help lists them");
+    terminal.types("/quit");
+    assert_eq!(terminal.ended().0, Some(0));
+    let tail = place.entourage(&["tail"]).good().stdout;
+    assert!(!tail.contains("/tree") && !tail.contains("/reject"), "{tail}");
+}
+
+/// Whoever comes to an answer under way sees it from its beginning.
+#[test]
+fn an_answer_under_way_is_shown_from_its_beginning() {
+    let (place, model) = (Place::new(), Model::new());
+    let mut command = place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]);
+    model.ask(&mut command);
+    let server = Server::of(command);
+    let mut first = Terminal::whole(chat(&place, &model, &[]), 80);
+    first.shows("> ");
+    first.types("Tell me");
+    let asked = model.next().text("The beginning\nand the mid");
+    first.stands("The beginning");
+    let mut second = Terminal::whole(chat(&place, &model, &["@last"]), 80);
+    second.stands("The beginning");
+    asked.text("dle and the end").end();
+    for terminal in [&mut first, &mut second] {
+        let picture = terminal.stands("and the middle and the end");
+        assert_eq!(picture.matches("The beginning").count(), 1, "{picture}");
+    }
+    drop(server);
+}
+
+/// Without a terminal a conversation is read line by line, and `/help` lists every command.
+#[test]
+fn help_lists_every_command() {
+    let place = Place::new();
+    let help = Ended::of(place.command(&["chat"]).write_stdin("/help\n/quit\n")).good().stderr;
+    for command in ["/tree", "/decline", "/reject WHY", "/edit {…}", "/help", "/quit"] {
+        assert!(help.contains(command), "{help}");
+    }
+}

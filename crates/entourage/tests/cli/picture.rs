@@ -1,0 +1,80 @@
+//! The picture that `run` draws at a terminal while agents work, at the widths that terminals have.
+
+use serde_json::json;
+
+use super::{model::Model, place::Place, terminal::Terminal};
+
+/// A run at a terminal with so many columns.
+fn run(place: &Place, model: &Model, columns: u16) -> Terminal {
+    let mut command = place.process(&["run", "Tell me"]);
+    model.ask(&mut command);
+    Terminal::whole(command, columns)
+}
+
+/// Fails where a row reaches the last column.
+#[track_caller]
+fn fits(picture: &str, columns: usize) {
+    let at = picture.find("⠋").or_else(|| picture.find("assistant writes")).expect("a picture");
+    for row in picture[at..].lines().filter(|row| row.is_ascii()) {
+        assert!(row.len() < columns, "{row:?} in {picture}");
+    }
+}
+
+/// The newest words of a long line stand in the picture, at every width, and nothing reaches its edge.
+#[test]
+fn the_newest_words_are_shown_at_every_width() {
+    for columns in [120, 80, 40] {
+        let (place, model) = (Place::new(), Model::new());
+        let mut terminal = run(&place, &model, columns);
+        let mut asked = model.next();
+        for number in 0..200 {
+            asked = asked.text(&format!("word{number} "));
+        }
+        let picture = terminal.stands("word199");
+        assert!(picture.contains("assistant writes"), "{picture}");
+        fits(&picture, columns.into());
+        asked.text("the end").end();
+        terminal.stands("the end");
+    }
+}
+
+/// Wide signs are counted as the two columns that they take.
+#[test]
+fn wide_signs_do_not_pass_the_edge() {
+    for columns in [80, 40] {
+        let (place, model) = (Place::new(), Model::new());
+        let mut terminal = run(&place, &model, columns);
+        let asked = model.next().text(&"漢字🦀".repeat(100)).text("END");
+        let picture = terminal.stands("END");
+        let rows = picture.lines().filter(|row| row.contains('漢')).count();
+        assert_eq!(rows, 4, "as many as are shown, none broken by the terminal: {picture}");
+        asked.end();
+    }
+}
+
+/// What a sub-agent writes is shown, with its name.
+#[test]
+fn what_a_sub_agent_writes_is_shown() {
+    let (place, model) = (Place::new(), Model::new());
+    let mut terminal = run(&place, &model, 80);
+    let task = json!({ "recipient": "researcher", "message": "Look it up" });
+    model.next().call("send_message", &task).end();
+    let asked = model.next().text("It says here that sheep sleep");
+    let picture = terminal.stands("researcher: It says here that sheep sleep");
+    assert!(picture.contains("└─"), "{picture}");
+    asked.end();
+    model.next().text("They sleep.").end();
+    terminal.stands("They sleep.");
+}
+
+/// An attempt that failed is told once: by the picture, not by the log as well.
+#[test]
+fn the_log_does_not_repeat_what_is_shown() {
+    let (place, model) = (Place::new(), Model::new());
+    let mut terminal = run(&place, &model, 100);
+    model.next().fail();
+    let asked = model.next();
+    asked.text("After all.").end();
+    let picture = terminal.stands("After all.");
+    assert!(!picture.contains("WARN"), "{picture}");
+}

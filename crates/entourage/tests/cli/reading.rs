@@ -1,0 +1,56 @@
+//! Looking back: old answers in full, documents, and lists that are narrowed down.
+
+use super::{
+    model::Model,
+    place::{Ended, Place},
+};
+
+/// An answer that no line holds is read in full, and as a document.
+#[test]
+fn an_old_answer_is_shown_in_full() {
+    let place = Place::new();
+    let long = format!("It begins.\n{}\n```\ncode\n```\nIt ends.", "A long line. ".repeat(40));
+    let model = Model::saying(&long);
+    Ended::of(model.asked_by(&mut place.command(&["run", "Tell me all", "--quiet"]))).good();
+    let shown = place.entourage(&["show"]).good().stdout;
+    assert!(shown.contains(&long) && shown.contains("user\nTell me all\n"), "{shown}");
+    let items = place.entourage(&["show", "@last", "--json"]).good().json();
+    assert_eq!(items.last().map(|item| &item["text"]), Some(&long.as_str().into()));
+    let document = place.entourage(&["export", "@last", "--markdown"]).good().stdout;
+    assert!(document.starts_with("# Tell me all\n\nassistant, succeeded, begun "), "{document}");
+    assert!(document.contains("## user\n\nTell me all\n"), "{document}");
+    assert!(document.contains(&format!("## assistant\n\n{long}\n")), "{document}");
+}
+
+/// Calls and what they returned are in it, whole.
+#[test]
+fn calls_and_what_they_returned_are_shown() {
+    let place = Place::new();
+    place.write("papers/README.md", "The keyword is marzipan.");
+    place.entourage(&["run", "What is the keyword?", "--files", "papers", "--quiet"]).good();
+    let shown = place.entourage(&["show"]).good().stdout;
+    assert!(shown.contains("→ send_message {\n") && shown.contains("send_message returned\n"), "{shown}");
+    let document = place.entourage(&["export", "@last"]).good().stdout;
+    assert!(document.contains("Calls `send_message`:\n\n```\n{\n"), "{document}");
+}
+
+/// A list is narrowed by status, kind, words and age, and each may leave nothing.
+#[test]
+fn agents_are_found_by_what_they_are() {
+    let place = Place::new();
+    place.entourage(&["run", "Count the sheep in Wales", "--quiet"]).good();
+    place.entourage(&["run", "Count the cows", "--kind", "researcher", "--quiet"]).good();
+    assert_eq!(place.entourage(&["run", "Please ask me first", "--quiet"]).code, 3);
+    let titles = |flags: &[&str]| {
+        let found = place.entourage(&[&["agents", "--json"], flags].concat()).good().json();
+        found.iter().map(|agent| agent["title"].as_str().expect("a title").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(titles(&["--status", "waiting"]), ["Please ask me first"]);
+    assert_eq!(titles(&["--kind", "researcher"]), ["Count the cows"]);
+    assert_eq!(titles(&["--search", "wales COUNT"]), ["Count the sheep in Wales"]);
+    assert_eq!(titles(&["--since", "1h", "--limit", "2"]), ["Please ask me first", "Count the cows"]);
+    assert_eq!(titles(&["--since", "2999-01-01"]), Vec::<String>::new());
+    let none = place.entourage(&["agents", "--kind", "researcher", "--search", "sheep"]).good();
+    assert!(none.stderr.contains("no agent is like that"), "{none:?}");
+    assert_eq!(place.entourage(&["agents", "--since", "yesterday"]).code, 2);
+}
