@@ -34,6 +34,7 @@ pub(crate) async fn talked(store: &dyn Store, items: u64) -> Result<Agent> {
             tool: TOOL.into(),
             text: "Clear, minus three degrees, wind from the north-east at four metres per second.".into(),
             error: false,
+            effect: None,
             details: None,
         }),
         _ => ItemBody::Turn(Turn {

@@ -43,8 +43,8 @@ impl<M> NextAction<M> {
 impl<M: Model> Model for NextAction<M> {
     async fn call(&self, mut request: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
         // Where the answer has a schema of its own, there is no choice of actions.
-        let offered = !request.tools.is_empty() && !request.forbids_calls();
-        let acting = offered && request.output_schema.is_none();
+        let may_call = !request.tools.is_empty() && !request.forbids_calls();
+        let acting = may_call && request.output_schema.is_none();
         let (asked, circles) = (asked(&request.messages), circles(&request.messages));
         request.messages = plain(request.messages, acting);
         tail_first(&mut request);

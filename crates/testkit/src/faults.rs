@@ -107,7 +107,7 @@ impl Faults {
     }
 
     /// Returns once no commit is under way: what a process began has happened, or never will.
-    pub(crate) async fn settled(&self) {
+    pub async fn settled(&self) {
         loop {
             let idle = self.inner.idle.notified();
             tokio::pin!(idle);

@@ -43,11 +43,11 @@ impl Run<'_> {
     /// The result of a task that this run was opened by.
     #[must_use]
     pub fn result_told(&self) -> Option<String> {
-        let messages = self.items.iter().rev().filter_map(|item| match &item.body {
+        let opened_by = self.items.iter().find_map(|item| match &item.body {
             ItemBody::Message(message) if item.run == self.record.id => Some(message),
             _ => None,
         });
-        messages.last().filter(|message| message.failed == Some(false)).map(|message| message.text.clone())
+        opened_by.filter(|message| message.failed == Some(false)).map(|message| message.text.clone())
     }
 
     /// Answers the calls from `from` on without making them.

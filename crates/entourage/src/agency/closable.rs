@@ -109,6 +109,10 @@ impl Store for Closable {
         self.open().await?.commit(commit).await
     }
 
+    async fn ready(&self) -> Result<()> {
+        self.open().await?.ready().await
+    }
+
     fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
         self.hints(|store| store.changed())
     }

@@ -339,7 +339,7 @@ async fn a_caller_that_is_an_agent_says_how_deep_it_stands() {
     let agency = builder.model(scripted(hands_on)).in_memory().open().await.unwrap();
     let result = agency.get_response("Go.").current_depth(4).await.unwrap();
     assert!(result.final_output.clone().unwrap().contains("you stand 5 levels deep"));
-    let depths: Vec<u16> = result.nested().iter().map(|run| run.origin.depth).collect();
+    let depths: Vec<u16> = result.nested.iter().map(|run| run.origin.depth).collect();
     assert_eq!(depths.len(), 1, "five levels are the most");
     let refused = agency.get_response("Go.").sender_name("Developer").await.unwrap_err().to_string();
     assert!(refused.contains("`Developer` is the name of an agent"), "{refused}");

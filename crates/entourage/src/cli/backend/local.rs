@@ -156,7 +156,8 @@ impl Backend for Local {
     async fn agents(&self, page: &Listed) -> Result<(Vec<Agent>, Option<String>)> {
         let Listed { roots, status, limit, after } = page.clone();
         let limit = limit.unwrap_or(PAGE).clamp(1, PAGE);
-        let found = self.client.agents(roots, status, Page { after, limit, newest_first: true }).await?;
+        let page = Page { after, limit, newest_first: true, ..Page::default() };
+        let found = self.client.agents(roots, status, page).await?;
         let is_full = found.len() == limit as usize;
         let next = found.last().filter(|_| is_full).map(|last| last.id.to_string());
         Ok((found, next))
