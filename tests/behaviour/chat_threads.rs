@@ -72,6 +72,7 @@ async fn lines(world: &World, agent: AgentId) -> Vec<String> {
 
 /// Each thread that a person opens has no parent, however many there are: it may tell the user
 /// something, and takes none of the places for children. All share the tree of the chat.
+/// Shows: S2-R012.
 #[tokio::test]
 async fn threads_of_people_stand_at_the_top_of_their_chat() {
     let world = two().start().await;
@@ -142,6 +143,7 @@ async fn chats_are_listed_by_name_until_they_are_deleted() {
 }
 
 /// A deleted chat's name begins a new chat, which knows nothing of the old one, as often as one likes.
+/// Shows: S2-R084.
 #[tokio::test]
 async fn the_name_of_a_deleted_chat_begins_a_new_one() {
     let world = two().start().await;

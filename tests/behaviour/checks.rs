@@ -128,6 +128,7 @@ fn mended(request: &Request) -> &'static str {
     if text.contains("it must say please") { "Here you are, please." } else { "Here." }
 }
 
+/// Shows: S2-R064, S2-R065.
 #[tokio::test]
 async fn a_refused_answer_goes_back_to_the_model_once_with_the_reason() {
     let check = Polite::default();
@@ -220,6 +221,7 @@ async fn a_check_that_refuses_whatever_the_user_would_be_told_ends_the_run() {
     }
 }
 
+/// Shows: S2-R065.
 #[tokio::test]
 async fn a_check_that_always_refuses_ends_the_run_with_what_it_said() {
     assert_eq!(Checks::default().attempts, 1, "one more try, unless the kind says otherwise");

@@ -137,6 +137,7 @@ async fn closes_at_the_same_instant(size: usize) {
     println!("{points} crash points");
 }
 
+/// Shows: S2-R089.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_who_write_to_each_other_at_the_same_instant_do_not_wait_for_ever() {
     closes_at_the_same_instant(2).await;

@@ -9,6 +9,7 @@ use entourage_tools::{Effect, Outcome, Toolbox};
 use entourage_types::{EventBody, Status, StepState, StopReason, Usage, Wakeup, WakeupId};
 use serde_json::json;
 
+/// Shows: S4-R144.
 #[tokio::test]
 async fn a_message_is_answered_and_everything_is_on_record() {
     let model =
@@ -78,6 +79,7 @@ async fn a_wakeup_with_nothing_to_read_opens_no_run() {
     assert_eq!(model.requests().len(), 0);
 }
 
+/// Shows: S1-R033.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_that_arrives_while_a_tool_works_is_read_before_the_next_model_call() {
     let model = ScriptedModel::new([Script::call("slow", json!({})), Script::text("Done, in red.")]);

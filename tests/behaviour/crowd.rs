@@ -12,7 +12,7 @@ use std::{
 };
 
 use axum::{
-    body::Body,
+    body::{Body, Bytes},
     extract::State,
     http::header::CONTENT_TYPE,
     response::{IntoResponse, Response},
@@ -57,7 +57,8 @@ impl Mute {
         (mute, address)
     }
 
-    async fn answer(State(mute): State<Self>) -> Response {
+    /// Reads the request, as providers do: a server that has not cannot see that its client is gone.
+    async fn answer(State(mute): State<Self>, _: Bytes) -> Response {
         let spawns = mute.asked.fetch_add(1, Ordering::SeqCst) == 0;
         let body = if spawns { Body::from(spawning()) } else { mute.beginning() };
         ([(CONTENT_TYPE, "text/event-stream")], body).into_response()

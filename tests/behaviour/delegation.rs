@@ -26,6 +26,7 @@ fn with_researcher(script: impl IntoIterator<Item = Script>, answer: fn(&str) ->
     })
 }
 
+/// Shows: S2-R051.
 #[tokio::test]
 async fn a_peer_works_and_its_final_text_is_the_calls_output() {
     let model = with_researcher(
@@ -76,6 +77,7 @@ async fn a_second_message_reaches_the_same_peer_with_its_memory() {
     assert_eq!(plain(&items), ["message: one", "turn: did one[]", "message: two", "turn: did two[]"]);
 }
 
+/// Shows: S1-R076, S2-R057.
 #[tokio::test]
 async fn messages_of_one_turn_are_worked_side_by_side_and_answered_in_order() {
     let mut kinds = Kinds::builtin();
@@ -137,6 +139,7 @@ async fn background_work_returns_its_task_at_once_and_its_result_as_a_message() 
     well_formed(&items).unwrap();
 }
 
+/// Shows: S2-R050.
 #[tokio::test]
 async fn a_peers_failure_is_an_error_output_and_the_caller_goes_on() {
     let orchestrator = ScriptedModel::new([
@@ -155,13 +158,14 @@ async fn a_peers_failure_is_an_error_output_and_the_caller_goes_on() {
     let root = world.ask("Try.").await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     let items = world.client().items(root.id, 0, 10).await.unwrap();
-    assert_eq!(plain(&items)[2], "output!: m refuses the request: 401 bad key");
+    assert_eq!(plain(&items)[2], "output!: the model could not be reached, or failed; try again later");
     let tree = world.client().tree(root.id).await.unwrap();
     assert_eq!(tree[1].status, Status::Failed);
     let tasks = world.client().tasks(Some(root.id), Some(Status::Failed), Page::default()).await.unwrap();
     assert_eq!(tasks.len(), 1);
 }
 
+/// Shows: S2-R037.
 #[tokio::test]
 async fn depth_children_and_tree_are_bounded_and_the_agent_is_told() {
     let names = ["assistant", "one", "two", "three", "four"];

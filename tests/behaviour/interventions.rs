@@ -69,6 +69,7 @@ async fn a_paused_agent_ends_its_step_and_begins_nothing_until_it_is_resumed() {
     assert!(matches!(again, Err(Error::NotNow { .. })), "{again:?}");
 }
 
+/// Shows: S3-R017.
 #[tokio::test]
 async fn an_answer_that_comes_during_a_pause_is_kept_for_its_end() {
     let model = ScriptedModel::new([
@@ -111,6 +112,7 @@ async fn an_agent_that_rests_is_paused_and_resumed_without_a_run() {
     assert_eq!(model.requests().len(), 1);
 }
 
+/// Shows: S3-R012.
 #[tokio::test]
 async fn a_comment_stands_in_the_log_and_the_agent_never_sees_it() {
     let model = ScriptedModel::new([Script::text("Hello."), Script::text("Still here.")]);
@@ -176,6 +178,7 @@ async fn a_kind_may_refuse_messages_while_it_works_or_drop_its_work_for_them() {
     }
 }
 
+/// Shows: S3-R017.
 #[tokio::test]
 async fn a_new_instruction_cuts_the_model_off_and_drops_what_was_asked() {
     let model = ScriptedModel::new([
@@ -326,6 +329,7 @@ async fn all_is_over(world: &World, root: AgentId) {
     assert_eq!(world.client().questions(Some(root), open, Page::default()).await.unwrap(), []);
 }
 
+/// Shows: S3-R019, INV-05.
 #[tokio::test]
 async fn deleting_an_agent_cuts_off_everybody_below_it() {
     let model = HeldModel::new(ScriptedModel::deciding(|request| Some(Ok(delegates(request)))));
@@ -392,6 +396,7 @@ async fn delete_with(workers: usize, faults: Faults) -> u64 {
     faults.commits()
 }
 
+/// Shows: S3-R018, INV-05.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deletion_survives_a_death_at_every_commit() {
     let commits = delete_with(1, Faults::none()).await;

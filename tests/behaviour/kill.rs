@@ -169,6 +169,7 @@ async fn a_killed_delegation_is_finished_by_the_next_start() {
     killed_at_every_request(researched, &["run", "How many files?"], &requests).await;
 }
 
+/// Shows: S2-R085.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_delegation_three_deep_ends_as_if_undisturbed() {
     let requests = ["lead 0", "middle 0", "worker 0", "worker 1", "middle 1", "lead 1"];

@@ -46,6 +46,7 @@ async fn stopped_by(limits: Limits, tools: &'static [&'static str]) -> (Option<S
     (runs[0].stop_reason, model.requests().len())
 }
 
+/// Shows: S2-R072, S4-R121.
 #[tokio::test]
 async fn model_calls_are_bounded() {
     let limits = Limits { max_steps: 4, ..Limits::default() };
@@ -92,6 +93,7 @@ async fn many_calls_of_one_tool_with_other_arguments_are_no_limit() {
     }
 }
 
+/// Shows: S2-R019.
 #[tokio::test]
 async fn the_last_call_that_a_limit_allows_has_no_tools_and_its_answer_ends_the_run_well() {
     let limits = Limits::default();
@@ -115,6 +117,7 @@ async fn the_last_call_that_a_limit_allows_has_no_tools_and_its_answer_ends_the_
     }
 }
 
+/// Shows: S2-R017.
 #[tokio::test]
 async fn a_caller_may_allow_fewer_model_calls_than_the_kind_and_no_more() {
     for (of_kind, of_caller) in [(3, 2), (2, 3)] {
@@ -139,6 +142,7 @@ async fn a_caller_may_allow_fewer_model_calls_than_the_kind_and_no_more() {
     }
 }
 
+/// Shows: S4-R121.
 #[tokio::test]
 async fn tokens_are_bounded() {
     // A third call would take in 110 tokens at least.
@@ -146,6 +150,7 @@ async fn tokens_are_bounded() {
     assert_eq!(stopped_by(limits, &["a", "b"]).await, (Some(StopReason::MaxTokens), 2));
 }
 
+/// Shows: S4-R121.
 #[tokio::test]
 async fn time_at_work_is_bounded_and_time_asleep_is_not() {
     let clock = FakeClock::default();

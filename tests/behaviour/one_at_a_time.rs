@@ -122,6 +122,7 @@ fn open() -> Stop {
     stop
 }
 
+/// Shows: INV-10.
 #[tokio::test]
 async fn a_call_that_another_worker_makes_is_not_in_doubt() {
     let (intent, effect) = (Stop::new(), Stop::new());
@@ -143,6 +144,7 @@ async fn a_call_that_another_worker_makes_is_not_in_doubt() {
     }
 }
 
+/// Shows: INV-05.
 #[tokio::test]
 async fn nothing_starts_once_a_deletion_is_acknowledged() {
     let (intent, effect) = (Stop::new(), Stop::new());

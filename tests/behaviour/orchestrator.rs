@@ -33,6 +33,7 @@ fn decisions(model: &ScriptedModel) -> Vec<Request> {
     model.requests().into_iter().filter(is_orchestrator).collect()
 }
 
+/// Shows: S1-R003, S1-R015.
 #[tokio::test]
 async fn what_needs_no_work_is_answered_directly() {
     let model = cast(&ScriptedModel::new([Script::text("Four.")]), obeys);
@@ -44,6 +45,7 @@ async fn what_needs_no_work_is_answered_directly() {
     assert_eq!((tasks(&world, chat.id).await.len(), model.requests().len()), (0, 1));
 }
 
+/// Shows: S1-R005, S1-R006, S1-R007, S1-R059, S1-R060, S1-R061, S1-R075.
 #[tokio::test]
 async fn work_that_is_handed_on_says_nothing_and_its_result_is_told_once() {
     let script = ScriptedModel::new([start("How high is K2?"), Script::text("K2 is 8611 m high.")]);
@@ -88,6 +90,7 @@ async fn work_that_is_handed_on_says_nothing_and_its_result_is_told_once() {
     assert_eq!(world.audit().await, []);
 }
 
+/// Shows: S1-R002, S1-R008.
 #[tokio::test]
 async fn it_sees_the_last_ten_messages_of_the_chat_and_what_its_agents_came_to() {
     let model = ScriptedModel::deciding(|request| {
@@ -123,6 +126,7 @@ async fn it_sees_the_last_ten_messages_of_the_chat_and_what_its_agents_came_to()
     assert!(tail.contains(&listed), "{tail}");
 }
 
+/// Shows: S1-R002.
 #[tokio::test]
 async fn how_many_messages_it_sees_is_set_in_the_kind() {
     let file = "---\nname: orchestrator\nprogram: orchestrate\ncontext: { messages: 2 }\n---\nYou are the Orchestrator.";
@@ -138,6 +142,7 @@ async fn how_many_messages_it_sees_is_set_in_the_kind() {
     assert_eq!(decisions(&model)[2].messages.len(), 2);
 }
 
+/// Shows: S1-R003.
 #[tokio::test]
 async fn of_several_calls_only_the_first_is_made() {
     let model = cast(
@@ -157,6 +162,7 @@ async fn of_several_calls_only_the_first_is_made() {
     well_formed(&items).unwrap();
 }
 
+/// Shows: S1-R016.
 #[tokio::test]
 async fn a_call_that_is_refused_changes_nothing_and_is_told_in_the_chat() {
     let nobody = AgentId::new();
@@ -181,6 +187,7 @@ async fn a_call_that_is_refused_changes_nothing_and_is_told_in_the_chat() {
     }
 }
 
+/// Shows: S1-R016.
 #[tokio::test]
 async fn an_agent_of_another_chat_or_owner_is_not_reactivated() {
     let script = ScriptedModel::new([start("one"), Script::text("Done.")]);
@@ -208,6 +215,7 @@ async fn an_agent_of_another_chat_or_owner_is_not_reactivated() {
     assert_eq!(world.client().agent(worker.id).await.unwrap().items, 2, "it heard nothing of it");
 }
 
+/// Shows: S1-R008, S1-R009, S1-R013, S1-R014, S1-R062.
 #[tokio::test]
 async fn a_reactivated_agent_takes_its_task_up_again_and_its_second_result_is_told_too() {
     let script = ScriptedModel::new([start("one"), Script::text("One is done.")]);
@@ -242,6 +250,7 @@ async fn a_reactivated_agent_takes_its_task_up_again_and_its_second_result_is_to
     assert_eq!(world.audit().await, []);
 }
 
+/// Shows: S1-R011, S1-R047.
 #[tokio::test]
 async fn a_question_is_answered_in_plain_words() {
     let script = ScriptedModel::new([start("paint")]);
@@ -284,6 +293,7 @@ async fn a_question_is_answered_in_plain_words() {
     assert_eq!(world.audit().await, []);
 }
 
+/// Shows: S1-R008.
 #[tokio::test]
 async fn it_sees_the_ids_of_all_its_agents_however_many_there_are() {
     const AGENTS: usize = 23;
@@ -386,6 +396,7 @@ async fn leave_for_a_call_is_not_given_through_the_orchestrator() {
     assert_eq!(sleeping.waiting_on, Some(WaitingOn::User));
 }
 
+/// Shows: S1-R069, S1-R073.
 #[tokio::test]
 async fn a_failed_task_is_told_without_a_model_and_can_be_taken_up_again() {
     let script = ScriptedModel::new([start("fail")]);
@@ -416,6 +427,7 @@ async fn a_failed_task_is_told_without_a_model_and_can_be_taken_up_again() {
     assert_eq!(world.audit().await, []);
 }
 
+/// Shows: S1-R069.
 #[tokio::test]
 async fn a_result_is_told_as_it_is_where_no_model_can_put_it_into_words() {
     let script = ScriptedModel::new([start("dig")]);
@@ -435,6 +447,7 @@ async fn a_result_is_told_as_it_is_where_no_model_can_put_it_into_words() {
     assert_eq!(world.audit().await, []);
 }
 
+/// Shows: S1-R069.
 #[tokio::test]
 async fn a_decision_that_fails_for_good_is_told_and_the_chat_goes_on() {
     let script = ScriptedModel::new([]);
@@ -450,6 +463,7 @@ async fn a_decision_that_fails_for_good_is_told_and_the_chat_goes_on() {
     assert_eq!(main_chat(&world, chat.id).await.pop(), Some(said(Role::Assistant, "Here I am.")));
 }
 
+/// Shows: S1-R068, S1-R069, S1-R070.
 #[tokio::test]
 async fn three_attempts_are_made_before_a_call_has_failed() {
     let model = ScriptedModel::deciding(|request| {
@@ -475,6 +489,7 @@ async fn three_attempts_are_made_before_a_call_has_failed() {
     assert!(last.starts_with("The Researcher could not finish its task: "), "{last}");
 }
 
+/// Shows: S1-R003.
 #[tokio::test]
 async fn messages_at_once_get_a_decision_each_in_their_order() {
     let model = HeldModel::new(ScriptedModel::deciding(|request| {
@@ -509,6 +524,7 @@ async fn a_reply_is_words_and_no_calls() {
     assert!(matches!(again.messages.last(), Some(Message::Output { text, .. }) if text.contains("Not done")));
 }
 
+/// Shows: S1-R029, S1-R030, S1-R031.
 #[tokio::test]
 async fn what_an_agent_is_told_while_it_works_is_part_of_its_work() {
     const WORKER: &str = "---\nname: researcher\ntools: [wait]\n---\nYou are the Researcher.";

@@ -98,6 +98,7 @@ async fn a_guardrail_sees_what_an_orchestrator_tells_of_a_call() {
     );
 }
 
+/// Shows: S1-R046.
 #[tokio::test]
 async fn an_answer_beside_a_question_is_not_taken_and_the_users_words_are_read() {
     let model = ScriptedModel::new([
@@ -139,7 +140,9 @@ async fn words_to_the_user_beside_a_question_do_not_end_the_run() {
     world.client().answer(question.id, Answer::Text("red".into())).await.unwrap();
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     let shown = world.client().transcript(root.id).await.unwrap();
-    assert_eq!(shown.last().map(|entry| entry.text.as_str()), Some("Painted red."));
+    // Questions stand behind what was said at the same moment.
+    let said = shown.iter().rfind(|entry| entry.item_seq.is_some());
+    assert_eq!(said.map(|entry| entry.text.as_str()), Some("Painted red."));
 }
 
 #[tokio::test]

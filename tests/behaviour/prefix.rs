@@ -18,6 +18,7 @@ fn grows_at_its_end(requests: &[Request]) {
     }
 }
 
+/// Shows: S4-R006, S4-R137, S4-R138.
 #[tokio::test]
 async fn twenty_turns_share_one_prefix_while_the_clock_moves_and_notes_and_learnings_grow() {
     let mut script = Vec::new();

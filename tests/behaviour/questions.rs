@@ -50,6 +50,7 @@ async fn a_declined_question_lets_the_agent_go_on() {
     assert!(plain(&items)[2].contains("declined"), "{:?}", plain(&items));
 }
 
+/// Shows: S1-R045, S1-R066.
 #[tokio::test]
 async fn a_question_from_below_reaches_the_roots_user_and_survives_a_restart() {
     let orchestrator = ScriptedModel::new([
@@ -89,6 +90,7 @@ async fn a_question_from_below_reaches_the_roots_user_and_survives_a_restart() {
     assert_eq!(plain(&items)[2], "output: the user says red");
 }
 
+/// Shows: S1-R066.
 #[tokio::test]
 async fn a_question_from_below_names_the_role_that_asks() {
     let start = Script::call("spawn_agent", json!({"kind": "general", "task": "Paint it."}));

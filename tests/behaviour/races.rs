@@ -82,6 +82,7 @@ async fn with_each_number<F: Future<Output = ()> + Send + 'static>(
     }
 }
 
+/// Shows: S1-R032, S1-R057.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tools_that_finish_at_the_same_instant_are_one_model_call() {
     with_each_number(|count, rounds, stored| async move {
@@ -108,6 +109,7 @@ async fn served(world: &World) -> (reqwest::Client, String) {
     (reqwest::Client::builder().pool_max_idle_per_host(0).build().unwrap(), url)
 }
 
+/// Shows: S1-R032.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_that_come_at_the_same_instant_are_one_model_call() {
     with_each_number(|count, rounds, stored| async move {

@@ -37,6 +37,7 @@ async fn through_quick_retries(world: &World, model: &ScriptedModel, calls: usiz
     }
 }
 
+/// Shows: S4-R112, S4-R115.
 #[tokio::test]
 async fn a_failed_call_is_tried_again_and_counts_once() {
     let model = ScriptedModel::new([]);
@@ -78,6 +79,7 @@ async fn a_long_delay_sleeps_on_disk_and_survives_a_restart() {
     assert_eq!(model.requests().len(), 2);
 }
 
+/// Shows: S1-R068, S4-R105.
 #[tokio::test]
 async fn a_final_failure_is_told_once_and_the_next_message_starts_anew() {
     let model = ScriptedModel::new([]);
@@ -107,6 +109,7 @@ async fn a_final_failure_is_told_once_and_the_next_message_starts_anew() {
     assert_eq!(client.runs(root.id, Page::default()).await.unwrap().len(), 2);
 }
 
+/// Shows: S4-R110.
 #[tokio::test]
 async fn attempts_are_bounded() {
     let model = ScriptedModel::deciding(|_| Some(Err(broken())));

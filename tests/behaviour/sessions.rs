@@ -58,6 +58,7 @@ async fn closed(world: &World, agent: AgentId, number: u32) -> Vec<Session> {
     world.client().sessions(agent, Page::default()).await.unwrap()
 }
 
+/// Shows: S4-R043, S4-R046, S4-R049, S4-R052.
 #[tokio::test]
 async fn an_idle_session_is_closed_and_the_next_begins_clean_with_its_summary() {
     let model = echo();
@@ -95,6 +96,7 @@ async fn an_idle_session_is_closed_and_the_next_begins_clean_with_its_summary() 
     assert_eq!((calls, tokens), (4, 40), "the summary is on the bill");
 }
 
+/// Shows: S4-R044.
 #[tokio::test]
 async fn the_age_of_a_session_is_looked_at_before_a_message_is_read() {
     let model = echo();
@@ -113,6 +115,7 @@ async fn the_age_of_a_session_is_looked_at_before_a_message_is_read() {
     assert_eq!(requests[2].messages, [Message::User("Hello again.".into())]);
 }
 
+/// Shows: S4-R054, S4-R055.
 #[tokio::test]
 async fn the_last_five_summaries_stand_in_the_prefix_newest_first() {
     let model = echo();
@@ -132,6 +135,7 @@ async fn the_last_five_summaries_stand_in_the_prefix_newest_first() {
     assert_eq!(numbers, ["6", "5", "4", "3", "2"]);
 }
 
+/// Shows: S4-R062.
 #[tokio::test]
 async fn a_session_is_closed_on_demand_once_the_agent_rests() {
     let model = ScriptedModel::new([
@@ -165,6 +169,7 @@ async fn a_session_is_closed_on_demand_once_the_agent_rests() {
     assert!(stranger.close_session(agent.id).await.is_err());
 }
 
+/// Shows: S4-R060.
 #[tokio::test]
 async fn where_no_model_sums_up_the_summary_is_drawn_from_the_messages() {
     let model = ScriptedModel::deciding(|request| {
@@ -213,6 +218,7 @@ async fn a_model_that_never_sums_up_is_not_waited_for() {
     assert_eq!(model.cut_off(), 1);
 }
 
+/// Shows: S4-R059.
 #[tokio::test]
 async fn the_cheap_model_sums_up() {
     let model = echo().with_summary("scripted::cheap");
@@ -225,6 +231,7 @@ async fn the_cheap_model_sums_up() {
     assert_eq!(asked, [None, Some("scripted::cheap".to_owned())]);
 }
 
+/// Shows: S4-R053, S4-R064, S4-R066, S4-R068, S4-R069.
 #[tokio::test]
 async fn earlier_sessions_are_found_by_all_that_was_said_in_them() {
     let model = ScriptedModel::new([
@@ -258,6 +265,7 @@ async fn earlier_sessions_are_found_by_all_that_was_said_in_them() {
     assert!(none.contains("No earlier conversation matches"), "{none}");
 }
 
+/// Shows: S4-R063.
 #[tokio::test]
 async fn the_session_of_an_agent_that_works_for_another_stays_open() {
     let model = ScriptedModel::deciding(|request| {

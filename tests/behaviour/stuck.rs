@@ -135,6 +135,7 @@ async fn an_activation_of_which_nothing_comes_is_stopped_and_tried_again_and_fre
     assert_eq!(transcript(&world, &root).await, ["message: Begin.", "turn: Done.[]"]);
 }
 
+/// Shows: S4-R123.
 #[tokio::test]
 async fn nothing_runs_past_thirty_minutes() {
     let (tool, mut begun) = never(Effect::Pure);

@@ -13,6 +13,7 @@ use crate::chat::{cast, ended_runs, is_orchestrator, main_chat, obeys, start, ta
 
 const ORCHESTRATOR: Option<&str> = Some("orchestrator");
 
+/// Shows: S1-R046, S1-R047.
 #[tokio::test]
 async fn a_final_answer_ends_the_work_once_the_other_calls_are_answered() {
     let script = ScriptedModel::new([start("find"), Script::text("Found.")]);
@@ -56,6 +57,7 @@ async fn twenty_model_calls_in_one_activation_are_the_most() {
     assert!(last.contains("20 model calls"), "{last}");
 }
 
+/// Shows: S1-R023, S1-R034, S1-R035, S1-R076.
 #[tokio::test]
 async fn each_call_reads_all_there_is_in_its_order_with_the_tools() {
     let script = ScriptedModel::new([start("find"), Script::text("Found.")]);
@@ -94,6 +96,7 @@ fn commits_of(world: &World, status: Status) -> Vec<Commit> {
     commits.filter(|commit| commit.writes.iter().any(writes)).map(|commit| (*commit).clone()).collect()
 }
 
+/// Shows: S1-R025, S1-R028, S1-R048.
 #[tokio::test]
 async fn an_answer_its_status_and_the_tasks_are_one_commit() {
     let model = cast(&ScriptedModel::new([start("one"), Script::text("Done.")]), obeys);
@@ -114,6 +117,7 @@ async fn an_answer_its_status_and_the_tasks_are_one_commit() {
 }
 
 /// The sub-agent says its last word while the orchestrator passes more on to it: neither is lost.
+/// Shows: S1-R062.
 #[tokio::test]
 async fn what_comes_just_as_an_agent_ends_is_a_second_round_of_its_task() {
     let script = ScriptedModel::new([start("one")]);

@@ -131,6 +131,7 @@ fn cycle() -> Story {
     .kinds(chart(&[("assistant", &["b"]), ("b", &["assistant"])]))
 }
 
+/// Shows: S2-R089.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_to_one_peer_and_a_cycle_survive_a_death_at_every_commit() {
     let told = cycle().tell(1, &[]).await;
@@ -142,6 +143,7 @@ async fn messages_to_one_peer_and_a_cycle_survive_a_death_at_every_commit() {
     println!("{} crash points", cycle().survives(1..=2, 7).await);
 }
 
+/// Shows: S2-R089.
 #[tokio::test]
 async fn a_cycle_ends_in_an_error_and_no_request_holds_an_open_call() {
     let model = ScriptedModel::deciding(|request: &Request| {
@@ -205,6 +207,7 @@ async fn nobody_waits_in_a_circle_that_leads_through_the_threads_of_others() {
     assert_eq!(world.audit().await, []);
 }
 
+/// Shows: S2-R011, S2-R012, S2-R015, S2-R016, S2-R083, S2-R084, S2-R087, S2-R088.
 #[tokio::test]
 async fn threads_are_kept_apart_by_chat_recipient_and_sender_and_remember() {
     let model = ScriptedModel::deciding(|request: &Request| {
@@ -262,6 +265,7 @@ async fn two_entry_points_of_a_chat_meet_the_same_threads() {
     assert_eq!(world.audit().await, []);
 }
 
+/// Shows: S2-R038, S2-R040.
 #[tokio::test]
 async fn work_goes_as_deep_as_the_speaker_allows_and_five_levels_otherwise() {
     let names = ["k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"];
@@ -306,6 +310,7 @@ async fn a_run_makes_as_many_model_calls_as_the_speaker_allows() {
     assert!(below[0].model_calls > 2, "the speaker's word is for the run that answers, {below:?}");
 }
 
+/// Shows: S2-R033, S2-R034, S2-R035, S2-R045, S2-R046, S2-R048, S2-R049.
 #[tokio::test]
 async fn what_is_not_allowed_is_an_error_output_and_costs_nobody_a_model_call() {
     let wrong = [
@@ -337,6 +342,7 @@ async fn what_is_not_allowed_is_an_error_output_and_costs_nobody_a_model_call() 
     assert_eq!(*offered, json!(["c", "d"]), "a may write to these, though b may write to a");
 }
 
+/// Shows: S2-R018.
 #[tokio::test]
 async fn what_says_nothing_is_refused_and_nothing_is_written() {
     let world = world_of(&ScriptedModel::new([]), chart(&[("a", &[])])).start().await;
@@ -399,6 +405,7 @@ async fn messages_of_people_to_a_busy_thread_are_answered_one_after_the_other() 
     assert_eq!(thread(&world, "a", None).await, expected);
 }
 
+/// Shows: S2-R066.
 #[tokio::test]
 async fn an_answer_that_says_nothing_is_an_error_and_never_an_end() {
     let asked = Arc::new(Mutex::new(0));
@@ -425,6 +432,7 @@ async fn an_answer_that_says_nothing_is_an_error_and_never_an_end() {
     assert_eq!(run.usage.input, 20, "what says nothing was paid for");
 }
 
+/// Shows: S2-R016, S2-R050.
 #[tokio::test]
 async fn a_failure_below_is_text_for_the_caller_and_what_it_did_is_found_by_its_call() {
     let model = ScriptedModel::deciding(|request: &Request| {
@@ -442,7 +450,10 @@ async fn a_failure_below_is_text_for_the_caller_and_what_it_did_is_found_by_its_
     let world = world_of(&model, chart(&[("a", &["b"]), ("b", &[])])).start().await;
     let run = say(&world, "a", "Go.").await;
     let lines = thread(&world, "a", None).await;
-    assert_eq!(lines[2..4], ["output: fine", "output!: m refuses the request: no credit"]);
+    assert_eq!(
+        lines[2..4],
+        ["output: fine", "output!: the model could not be reached, or failed; try again later"]
+    );
     let items = world.client().items_of(&run).await.unwrap();
     let below = world.client().runs_below(&run, &items).await.unwrap();
     let statuses: Vec<_> = below.iter().map(|below| below.run.status).collect();

@@ -23,6 +23,7 @@ fn effects() -> Effects {
     Effects::default()
 }
 
+/// Shows: S2-R056.
 #[tokio::test]
 async fn what_a_model_gets_wrong_goes_back_to_it() {
     let happened = effects();
@@ -48,6 +49,7 @@ async fn what_a_model_gets_wrong_goes_back_to_it() {
     assert_eq!(happened.per_call(), [1], "only the valid call reached the tool");
 }
 
+/// Shows: S1-R077, S2-R055, S2-R058, S4-R155, S4-R156.
 #[tokio::test]
 async fn parallel_calls_are_answered_in_call_order_and_a_crash_of_one_is_its_own() {
     let order = std::sync::Arc::new(tokio::sync::Semaphore::new(0));

@@ -150,6 +150,7 @@ async fn a_result_that_was_lost_on_its_way_arrives() {
     assert_eq!(transcript(&world, &root).await[2], "output: it is red");
 }
 
+/// Shows: S4-R124.
 #[tokio::test]
 async fn a_task_whose_worker_is_gone_fails_and_its_question_expires() {
     let (world, root, worker) = delegating().await;
@@ -199,6 +200,7 @@ async fn died_at_work(model: &ScriptedModel) -> (World, Agent) {
     (world, root)
 }
 
+/// Shows: INV-04.
 #[tokio::test]
 async fn an_agent_at_work_whom_nothing_wakes_goes_on() {
     let model = ScriptedModel::new([Script::call("list_agents", json!({})), Script::text("Done.")]);
@@ -289,6 +291,7 @@ async fn a_round_that_a_crash_ended_is_not_said_to_be_over() {
     assert!(cut_off.began.is_some() && cut_off.at.is_none(), "{cut_off:?}");
 }
 
+/// Shows: S4-R122.
 #[tokio::test]
 async fn rounds_are_done_when_due_and_leave_a_record() {
     let (world, root) = asking().await;

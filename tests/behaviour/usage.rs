@@ -196,6 +196,7 @@ async fn grow(seed: u64, fault: Option<(u64, Fault)>) -> u64 {
     faults.commits()
 }
 
+/// Shows: INV-08.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_usage_of_any_tree_is_the_sum_of_its_calls_through_crashes_too() {
     let faults = [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch];

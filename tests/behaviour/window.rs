@@ -51,6 +51,7 @@ fn long_lived() -> entourage_engine::Kinds {
     })
 }
 
+/// Shows: S4-R039.
 #[tokio::test]
 async fn three_hundred_steps_of_bulky_outputs_never_pass_the_window() {
     let steps = Arc::new(Mutex::new(0));
@@ -106,6 +107,7 @@ async fn three_hundred_steps_of_bulky_outputs_never_pass_the_window() {
     assert_eq!(kept.count() + summaries.len(), turns.len() - 1);
 }
 
+/// Shows: S1-R034.
 #[tokio::test]
 async fn no_digest_comes_between_the_calls_of_a_turn_and_their_outputs() {
     const TURNS: u64 = 30;

@@ -100,6 +100,7 @@ mod tests {
             .collect()
     }
 
+    /// Shows: S4-R106, S4-R110, S4-R112.
     #[test]
     fn delays_grow_and_end_by_what_failed() {
         let limited = Error::RateLimited { model: "m".into(), retry_after: None };
@@ -112,6 +113,7 @@ mod tests {
         assert_eq!(delays(&refused, 100), [0.0; 0]);
     }
 
+    /// Shows: S4-R114.
     #[test]
     fn the_providers_time_is_kept_within_bounds() {
         let asked = |seconds| delays(&unavailable(Some(Duration::from_secs(seconds))), 100)[..3].to_vec();
@@ -120,6 +122,7 @@ mod tests {
         assert_eq!(asked(3600), [300.0, 300.0, 300.0]);
     }
 
+    /// Shows: S4-R114.
     #[test]
     fn those_who_failed_together_do_not_come_back_together() {
         let spread: HashSet<_> = (0..50).map(|_| jitter(AgentId::new(), 3)).collect();

@@ -168,6 +168,7 @@ async fn too_many_requests_say_when_to_come_back() {
     }
 }
 
+/// Shows: S4-R105.
 #[tokio::test]
 async fn a_failing_provider_is_unavailable() {
     for provider in Provider::ALL {
@@ -199,6 +200,7 @@ async fn a_provider_that_cannot_be_reached_is_unavailable() {
     }
 }
 
+/// Shows: S4-R105.
 #[tokio::test]
 async fn a_request_at_fault_is_refused_with_advice() {
     let body = r#"{"error": {"message": "no such thing"}}"#;

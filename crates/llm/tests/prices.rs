@@ -26,6 +26,7 @@ fn the_table_knows_caches_and_tiers() {
     assert_eq!(gateway, Some(3_000_000));
 }
 
+/// Shows: S4-R135.
 #[test]
 fn every_default_model_has_a_price() {
     let prices = Prices::default();
@@ -45,6 +46,7 @@ fn the_unknown_has_no_price() {
     }
 }
 
+/// Shows: S4-R135.
 #[test]
 fn the_operators_price_comes_first() {
     let own = BTreeMap::from([

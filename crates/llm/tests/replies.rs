@@ -11,6 +11,7 @@ use crate::{
     wire::{Says, model, request},
 };
 
+/// Shows: S4-R134, S4-R135.
 #[tokio::test]
 async fn text_arrives_in_pieces_and_once_more_whole() {
     for provider in Provider::ALL {
@@ -29,6 +30,7 @@ async fn text_arrives_in_pieces_and_once_more_whole() {
     }
 }
 
+/// Shows: S4-R135.
 #[tokio::test]
 async fn parallel_calls_keep_their_order_and_get_ids_of_our_own() {
     for provider in Provider::ALL {
@@ -83,6 +85,7 @@ async fn our_web_search_is_not_taken_for_the_providers_own() {
     }
 }
 
+/// Shows: S4-R135.
 #[tokio::test]
 async fn usage_counts_the_whole_prompt_and_says_what_the_cache_did() {
     for provider in Provider::ALL {

@@ -54,6 +54,7 @@ async fn body(provider: Provider, request: Request) -> Value {
     serde_json::from_str(&send(provider, request).await.body).expect("JSON")
 }
 
+/// Shows: S4-R134, S4-R135.
 #[tokio::test]
 async fn each_wire_is_sent_what_it_expects() {
     for provider in Provider::ALL {

@@ -136,6 +136,9 @@ async fn a_message_is_there_at_once_and_keeps_its_id() {
     assert_eq!((after.len(), &after[2]["id"]), (4, &taken["id"]));
 }
 
+/// Shows: S1-R004, S1-R005, S1-R009, S1-R010, S1-R011, S1-R012, S1-R019, S1-R020, S1-R021, S1-R022.
+/// Shows: S1-R024, S1-R040, S1-R041, S1-R042, S1-R043, S1-R044, S1-R045, S1-R046, S1-R062, S1-R064.
+/// Shows: S1-R065, S1-R067, S1-R078, S1-R079, S1-R081, S1-R082.
 #[tokio::test]
 async fn a_task_goes_from_pending_through_a_question_to_success_and_begins_again() {
     let site = site().await;
@@ -197,6 +200,8 @@ async fn a_task_goes_from_pending_through_a_question_to_success_and_begins_again
     }
 }
 
+/// Shows: S1-R021, S1-R036, S1-R037, S1-R038, S1-R039, S1-R046, S1-R050, S1-R051, S1-R052, S1-R053.
+/// Shows: S1-R080, S1-R081.
 #[tokio::test]
 async fn calls_of_tools_are_documents_of_their_own() {
     let site = site().await;
@@ -227,6 +232,7 @@ async fn calls_of_tools_are_documents_of_their_own() {
     assert_eq!(statuses(&told, "sub_agent"), ["active", "completed"]);
 }
 
+/// Shows: S1-R051, S1-R054, S1-R055, S1-R080.
 #[tokio::test]
 async fn a_call_that_fails_is_answered_and_the_work_goes_on() {
     let site = site().await;
@@ -244,6 +250,7 @@ async fn a_call_that_fails_is_answered_and_the_work_goes_on() {
     assert_eq!(standing(&site, &chat).await.0, "success");
 }
 
+/// Shows: S1-R068, S1-R071, S1-R072, S1-R074, S1-R078, S1-R079.
 #[tokio::test]
 async fn a_failure_is_told_where_the_user_looks_and_where_it_happened() {
     let site = site().await;
@@ -330,6 +337,7 @@ fn is_over(frame: &Frame) -> bool {
     frame.event == "message" && frame.data["content"] == "It is done."
 }
 
+/// Shows: S1-R048.
 #[tokio::test]
 async fn a_stream_tells_documents_as_they_change_and_resumes_anywhere() {
     let site = Site::open().await;

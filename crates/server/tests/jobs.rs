@@ -39,6 +39,7 @@ async fn damages(site: &Site) -> Value {
     site.get("/v1/jobs/stranded/damages").await.expect(200)["data"].clone()
 }
 
+/// Shows: S4-R130.
 #[tokio::test]
 async fn jobs_are_listed_and_done_now_and_say_what_is_wrong() {
     let site = Site::at_rest(Arc::new(SqliteStore::in_memory().unwrap()), Settings::default()).await;

@@ -215,6 +215,7 @@ async fn disturb(site: &Site, chat: AgentId, turn: usize) {
     }
 }
 
+/// Shows: S1-R001, S1-R026, S1-R027, S1-R056, S1-R058.
 #[tokio::test]
 async fn every_webhook_twice_shuffled_and_late_leaves_what_none_would_have() {
     let mut outcomes = Vec::new();
@@ -254,6 +255,7 @@ async fn every_webhook_twice_shuffled_and_late_leaves_what_none_would_have() {
     assert!(outcomes[0].iter().any(|line| line == "1 notes") && outcomes[0].len() > 15, "{:#?}", outcomes[0]);
 }
 
+/// Shows: S1-R001, S1-R017, S1-R018, S1-R027, S1-R028, S1-R049, S1-R056, S1-R058, S1-R063.
 #[tokio::test]
 async fn each_webhook_says_what_came_of_it() {
     let site = open().await;

@@ -44,6 +44,7 @@ async fn one_tool_writes_to_peers_and_to_the_user() {
 
 /// Who has a peer names the recipient, also where there is only one: the schema requires it, and its
 /// omission is an error. Only one who can write to nobody but the user need not.
+/// Shows: S2-R033, S2-R049.
 #[tokio::test]
 async fn the_recipient_of_send_message_is_required() {
     let alone = context(speaker(&[]), true);

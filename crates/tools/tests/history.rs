@@ -35,6 +35,7 @@ async fn text(context: &Context, tool: &dyn Tool, arguments: Value) -> Result<St
     }
 }
 
+/// Shows: S4-R067.
 #[tokio::test]
 async fn at_most_five_sessions_are_found_within_the_time_asked_for() {
     let mut context = context(kind("helper", &[]), true);

@@ -1,13 +1,13 @@
 //! Searching the web by each of the services.
 
-use entourage_tools::{Error, SearchSettings, WebSearch};
+use entourage_tools::{Error, SearchSettings, Tool as _, WebSearch};
 use serde_json::{Value, json};
 use wiremock::{
     Mock, MockServer, ResponseTemplate,
     matchers::{bearer_token, body_json, header, method, path, query_param},
 };
 
-use crate::support::{done, fails, offered, speaker};
+use crate::support::{context, done, fails, kind, offered, speaker};
 
 fn search(settings: Value) -> WebSearch {
     WebSearch::new(&serde_json::from_value::<SearchSettings>(settings).unwrap())
@@ -23,6 +23,7 @@ fn two_hits() -> Value {
 const LISTED: &str = "1. [Port of Riga](https://riga.example/)\n   A port in Latvia.\n\
                       2. [Oslo](https://oslo.example/)";
 
+/// Shows: S1-R050.
 #[tokio::test]
 async fn tavily_is_asked_with_its_key() {
     let server = MockServer::start().await;
@@ -71,6 +72,12 @@ async fn brave_is_asked_with_its_key() {
     assert_eq!(text, "1. [Ports](https://x.example/)\n   the best ports & more");
 }
 
+/// What a call of a tool says that is not offered.
+async fn unoffered(tool: &WebSearch) -> Error {
+    let context = context(kind("tester", &[]), true);
+    tool.call(&context, json!({ "query": "x" })).await.expect_err("there is no service")
+}
+
 #[tokio::test]
 async fn the_first_service_set_up_is_used_unless_one_is_named() {
     let (first, named) = (MockServer::start().await, MockServer::start().await);
@@ -87,7 +94,7 @@ async fn the_first_service_set_up_is_used_unless_one_is_named() {
     assert_eq!(first.received_requests().await.unwrap().len(), 1);
     assert_eq!(named.received_requests().await.unwrap().len(), 1);
     settings["backend"] = json!("brave");
-    assert!(matches!(fails(&search(settings), json!({ "query": "x" })).await, Error::NotConfigured(_)));
+    assert!(matches!(unoffered(&search(settings)).await, Error::NotConfigured(_)));
 }
 
 #[tokio::test]
@@ -97,7 +104,7 @@ async fn without_a_service_it_is_not_offered_and_a_call_names_the_settings() {
     let tool = search(json!({}));
     assert_eq!(offered(&tool, &kind, true), None);
     assert!(tool.check().is_err());
-    let error = fails(&tool, json!({ "query": "x" })).await;
+    let error = unoffered(&tool).await;
     assert!(matches!(error, Error::NotConfigured(_)));
     for name in ["TAVILY_API_KEY", "SEARXNG_URL", "BRAVE_API_KEY"] {
         assert!(error.to_string().contains(name), "{error}");

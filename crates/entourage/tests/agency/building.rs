@@ -55,6 +55,7 @@ async fn a_chart_with_mistakes_is_not_opened() {
     assert!(why(kept_nowhere).contains(".in_memory()"));
 }
 
+/// Shows: S2-R009, S2-R010.
 #[tokio::test]
 async fn an_agent_without_threads_says_so_and_asks_no_model() {
     let model = Arc::new(ScriptedModel::new([]));

@@ -103,6 +103,7 @@ async fn say(agency: &Agency, text: &str) -> String {
     agency.get_response(text).chat_id("c").await.unwrap().final_output.unwrap()
 }
 
+/// Shows: S2-R085.
 #[tokio::test]
 async fn a_chat_goes_on_in_an_empty_database_with_what_was_said_before_in_each_thread() {
     let model = || scripted(hands_on);

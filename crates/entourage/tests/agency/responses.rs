@@ -15,6 +15,9 @@ use serde_json::json;
 
 use crate::{agent, chain, hands_on, is, last, lines, scripted, to, write};
 
+/// Shows: S2-R001, S2-R004, S2-R005, S2-R006, S2-R022, S2-R023, S2-R031, S2-R032, S2-R036, S2-R039.
+/// Shows: S2-R042, S2-R043, S2-R044, S2-R047, S2-R060, S2-R063, S2-R067, S2-R068, S2-R069, S2-R070.
+/// Shows: S2-R071, S2-R074.
 #[tokio::test]
 async fn a_message_is_handed_down_and_the_answer_comes_back_with_all_that_was_used() {
     let (builder, agents) = chain();
@@ -79,6 +82,8 @@ struct Sum {
     numbers: Vec<i64>,
 }
 
+/// Shows: S2-R003, S2-R020, S2-R025, S2-R026, S2-R028, S2-R029, S2-R041, S2-R052, S2-R053, S2-R054.
+/// Shows: S2-R061, S2-R062.
 #[tokio::test]
 async fn tools_are_run_by_the_agents_own_loop_beside_messages_and_answered_in_order() {
     let model = scripted(|request| match (is(request, "B"), request.messages.last()) {
@@ -142,6 +147,7 @@ async fn tools_are_run_by_the_agents_own_loop_beside_messages_and_answered_in_or
     assert_eq!(own[1].messages.len(), 7, "each model call reads the history anew");
 }
 
+/// Shows: S2-R002.
 #[tokio::test]
 async fn the_agency_may_be_gone_while_its_agents_work() {
     let model = Arc::new(HeldModel::new(ScriptedModel::deciding(|request| Some(Ok(hands_on(request))))));
@@ -159,6 +165,7 @@ async fn the_agency_may_be_gone_while_its_agents_work() {
     assert_eq!(result.nested.len(), 2, "each agent wrote to the next by itself");
 }
 
+/// Shows: S2-R021.
 #[tokio::test]
 async fn each_model_call_is_told_of_the_tools_there_are_by_then() {
     let model = scripted(|request| match request.messages.last() {
@@ -188,6 +195,7 @@ async fn an_answer_that_a_call_gives_is_the_final_output() {
     assert_eq!(agency.get_response("Go.").text_only().await.unwrap(), "It is 3.");
 }
 
+/// Shows: S2-R027.
 #[tokio::test]
 async fn what_each_model_call_was_told_and_answered_is_in_the_log() {
     let model = scripted(|request| match (is(request, "B"), request.messages.len()) {
@@ -224,6 +232,7 @@ async fn what_each_model_call_was_told_and_answered_is_in_the_log() {
     }
 }
 
+/// Shows: S2-R008.
 #[tokio::test]
 async fn each_agent_may_have_a_model_of_its_own() {
     let (first, second) = (Arc::new(ScriptedModel::new([])), Arc::new(ScriptedModel::new([])));
@@ -238,6 +247,7 @@ async fn each_agent_may_have_a_model_of_its_own() {
     assert_eq!(last(&first.requests()[1]), "from the other model");
 }
 
+/// Shows: S2-R017, S2-R019, S2-R072, S2-R073, S2-R075, S2-R086.
 #[tokio::test]
 async fn a_run_that_fails_is_a_result_with_an_error_and_keeps_what_was_done() {
     let model = scripted(|request| match is(request, "Ceo") {
@@ -324,6 +334,7 @@ async fn guardrails_refuse_messages_and_have_answers_mended() {
     assert_eq!(never.error.map(|error| error.code), Some(StopReason::ValidationFailed));
 }
 
+/// Shows: S2-R017.
 #[tokio::test]
 async fn the_depth_of_a_call_is_the_callers_to_say() {
     let (builder, _) = chain();
@@ -333,6 +344,7 @@ async fn the_depth_of_a_call_is_the_callers_to_say() {
     assert_eq!(result.nested.len(), 1);
 }
 
+/// Shows: S2-R017.
 #[tokio::test]
 async fn a_caller_that_is_an_agent_says_how_deep_it_stands() {
     let (builder, _) = chain();

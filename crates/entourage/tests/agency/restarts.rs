@@ -19,6 +19,7 @@ async fn logs(agency: &Agency) -> Vec<Vec<String>> {
     all
 }
 
+/// Shows: S2-R014, S2-R030, S2-R085, S2-R086.
 #[tokio::test]
 async fn a_delegation_goes_on_where_the_last_program_left_it() {
     let directory = tempfile::tempdir().unwrap();

@@ -24,6 +24,7 @@ fn items(events: &[StreamEvent]) -> Vec<RunItem> {
     events.iter().filter_map(item).collect()
 }
 
+/// Shows: S2-R007, S2-R013, S2-R076, S2-R077, S2-R078, S2-R079, S2-R080, S2-R081.
 #[tokio::test]
 async fn items_of_agents_below_come_between_the_call_and_its_output() {
     let (builder, _) = chain();
@@ -74,6 +75,7 @@ async fn items_of_agents_below_come_between_the_call_and_its_output() {
     }
 }
 
+/// Shows: S2-R080, S2-R081.
 #[tokio::test]
 async fn agents_of_one_turn_are_interleaved_and_each_names_itself() {
     let model = scripted(|request| match (request.messages.len(), request.system.contains("You are A.")) {
@@ -93,6 +95,7 @@ async fn agents_of_one_turn_are_interleaved_and_each_names_itself() {
     assert_eq!(told.len(), 1 + 2 + 4 + 2 + 1);
 }
 
+/// Shows: S2-R082.
 #[tokio::test]
 async fn a_failed_run_ends_its_stream_with_an_error_and_then_the_end() {
     let a = agent("A");

@@ -17,6 +17,7 @@ fn studio(directory: &str) -> Place {
     place
 }
 
+/// Shows: S2-R024, S2-R035.
 #[test]
 fn an_agency_is_listed_and_its_kinds_take_what_it_says() {
     let place = studio("data/kinds");

@@ -4,9 +4,17 @@ use std::{
     io::{BufRead as _, BufReader, Write as _},
     path::Path,
     process::{Command, Stdio},
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::Duration,
 };
 
 use super::place::Place;
+
+/// How long an example may say nothing.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The last words of the rehearsal in the research chat.
+const LAST: &str = "Its result will come as a message.";
 
 /// An example, with nothing inherited; the rehearsal is its model.
 fn example(place: &Place, name: &str) -> Command {
@@ -31,8 +39,21 @@ fn research_chat(place: &Place, arguments: &[&str], answer: &str, last: &str) ->
         .expect("it starts");
     let mut say = chat.stdin.take();
     let mut heard = String::new();
-    for line in BufReader::new(chat.stdout.take().expect("piped")).lines() {
-        let line = line.expect("UTF-8");
+    let (lines, said) = mpsc::channel();
+    let output = chat.stdout.take().expect("piped");
+    thread::spawn(move || {
+        // Nobody listens any more once the test has failed.
+        BufReader::new(output).lines().try_for_each(|line| lines.send(line.expect("UTF-8")))
+    });
+    loop {
+        let line = match said.recv_timeout(PATIENCE) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                chat.kill().expect("it is there");
+                panic!("`{last}` was not said within {} s:\n{heard}", PATIENCE.as_secs());
+            }
+        };
         if let (Some(say), true) = (&mut say, line.contains(" needs more information: ")) {
             writeln!(say, "{answer}").expect("it listens");
         }
@@ -50,14 +71,16 @@ fn research_chat(place: &Place, arguments: &[&str], answer: &str, last: &str) ->
 fn the_research_chat_asks_is_answered_in_plain_words_and_is_there_again() {
     let place = Place::new();
     let task = "Who wrote the first compiler? Ask me if anything is unclear.";
-    let heard = research_chat(&place, &[task], "Only those before 1960.", "Noted: Rehearsal");
+    let heard = research_chat(&place, &[task], "Only those before 1960.", LAST);
     let at = |part: &str| heard.find(part).unwrap_or_else(|| panic!("`{part}` was not said:\n{heard}"));
     let question = at("The Researcher needs more information: ");
     let answer = at("\n> Only those before 1960.");
     assert!(
-        at(&format!("\n> {task}")) < question && question < answer && answer < at("`ask_user` returned:")
+        at(&format!("\n> {task}")) < question
+            && question < answer
+            && answer < at("\nAsked: Only those before 1960.")
     );
-    assert_eq!(research_chat(&place, &[], "", "Noted: Rehearsal"), heard, "nothing is lost, nothing doubled");
+    assert_eq!(research_chat(&place, &[], "", LAST), heard, "nothing is lost, nothing doubled");
 }
 
 #[test]

@@ -126,6 +126,7 @@ fn a_row_that_does_not_read_back_is_named_and_keeps_no_other_job_from_its_work()
     assert!(failed.stdout.contains("the last round failed: question qst_"), "{failed:?}");
 }
 
+/// Shows: S4-R130.
 #[test]
 fn jobs_are_listed_and_done_by_hand() {
     let (place, _) = asking();
