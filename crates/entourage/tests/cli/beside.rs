@@ -128,10 +128,11 @@ fn a_question_of_a_conversation_is_answered_from_another_terminal() {
     assert!(asked.body.to_string().contains("Green"), "{}", asked.body);
     chat.shows("(it was answered elsewhere)");
     asked.text("It is green.").end();
-    chat.shows("It is green.");
     chat.shows(" tokens");
     chat.types("/quit");
     assert_eq!(chat.ended().0, Some(0));
+    let shown = place.entourage(&["show", "@last"]).good().stdout;
+    assert!(shown.contains("It is green."), "{shown}");
 }
 
 /// Parts of ids are taken where they mean one thing only.
