@@ -39,6 +39,7 @@ async fn a_wrong_question_about_usage_says_what_to_ask() {
     let site = Site::open().await;
     for (query, named) in [
         ("group_by=week", "day, model, owner, kind, tree, agent, run"),
+        ("group_by=", "day, model, owner, kind, tree, agent, run"),
         ("from=yesterday", "2026-11-22"),
         ("from=2026-02-30", "2026-11-22"),
         ("colour=red", "colour"),

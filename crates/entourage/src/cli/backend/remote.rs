@@ -254,8 +254,9 @@ impl Backend for Remote {
     async fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageRow>> {
         let UsageQuery { from, to, root, agent, run, by } = query;
         let by = by.iter().map(|by| by.as_str()).collect::<Vec<_>>().join(",");
-        let mut path = format!("usage?group_by={by}");
+        let mut path = "usage?".to_owned();
         let restricted = [
+            ("group_by", Some(by).filter(|by| !by.is_empty())),
             ("from", from.map(|from| from.to_string())),
             ("to", to.map(|to| to.to_string())),
             ("tree", root.map(|root| root.to_string())),

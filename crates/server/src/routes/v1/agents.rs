@@ -150,6 +150,9 @@ struct ItemPage {
 )]
 async fn items(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<Items>) -> Answer<ItemPage> {
     let limit = checked_limit(query.limit)?;
+    if i64::try_from(query.from).is_err() {
+        return Err(Problem::bad_query(format!("from: {} is not within 0 to {}", query.from, i64::MAX)));
+    }
     let items = ItemQuery { bytes: BYTES, ..ItemQuery::of(id, query.from, limit) };
     let found = caller.client.transcript_part(items).await?;
     let next_from = found.last().map_or(query.from, |last| last.seq + 1);

@@ -52,8 +52,7 @@ struct Asked {
 
 fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<UsageBy>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
-    words.map(|word| word.parse().map_err(D::Error::custom)).collect()
+    text.split(',').map(|word| word.parse().map_err(D::Error::custom)).collect()
 }
 
 fn day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Day>, D::Error> {
