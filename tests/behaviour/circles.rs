@@ -16,7 +16,7 @@ use entourage_types::{AgentId, Kind};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::crash::stride;
+use crate::crash::points;
 
 /// The message that closes a circle.
 const CLOSE: &str = "close";
@@ -119,22 +119,22 @@ async fn closes_at_the_same_instant(size: usize) {
     assert!(refused > 0, "{told:#?}");
     assert_eq!((refused + answered, read), (size, size), "all were sent, none is lost: {told:#?}");
 
-    let mut points = 0;
+    let mut told = 0;
     for (first, fault) in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch].into_iter().enumerate() {
-        for at in (1 + first as u64..).step_by(stride().min(7)) {
+        for at in (1 + first as u64..).step_by(points().stride.min(7)) {
             let told = story.tell(1, &[(at, fault)]).await;
             assert_eq!(told.violations, [], "{fault:?} at {at}: {:#?}", told.transcripts);
             // One who comes back later may find that the others have closed it, and says nothing then.
             let [refused, answered, read] = counts(&told);
             assert!(refused > 0 && read >= answered, "{fault:?} at {at}: {:#?}", told.transcripts);
             assert_eq!(refused + answered, size, "{fault:?} at {at}: {:#?}", told.transcripts);
-            points += 1;
+            told += 1;
             if told.commits[0] < at {
                 break;
             }
         }
     }
-    println!("{points} crash points");
+    println!("{told} crash points");
 }
 
 /// Shows: S2-R089.

@@ -4,7 +4,7 @@
 use entourage_engine::{Kinds, kinds::parse};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
-use entourage_testkit::{Act, Effects, Fault, Faults, Story, TestTool, World};
+use entourage_testkit::{Act, Effects, Fault, Faults, Points, Story, TestTool, World};
 use entourage_tests::{first_tools, one_kind};
 use entourage_tools::{Effect, Outcome, Toolbox};
 use entourage_types::{About, Answer, ItemBody, Scope, Sessions, Status, StepState, Verdict};
@@ -195,20 +195,26 @@ fn chat() -> Story {
         .kinds(kinds.fold(Kinds::none(), |kinds, kind| kinds.with((*kind).clone())))
 }
 
-/// Every how many points are told: a fast look by default, all of them with `CRASH_POINTS=all`.
-pub(crate) fn stride() -> usize {
-    if std::env::var("CRASH_POINTS").is_ok_and(|points| points == "all") { 1 } else { 31 }
+/// Which points are told: a fast look by default, all of them with `CRASH_POINTS=all`, and with
+/// `CRASH_POINTS=pairs` also each pair of deaths, however far apart.
+pub(crate) fn points() -> Points {
+    match std::env::var("CRASH_POINTS").as_deref() {
+        Ok("all") => Points::from(1),
+        Ok("pairs") => Points { stride: 1, second_within: u64::MAX },
+        _ => Points::from(31),
+    }
 }
 
-/// The same for stories of one part of the house: a fifth at most.
-fn sampled() -> usize {
-    stride().max(5)
+/// The same for stories that are about a part alone: a fifth at most, but of pairs.
+fn sampled() -> Points {
+    let points = points();
+    if points.second_within == u64::MAX { points } else { points.stride.max(5).into() }
 }
 
 /// Shows: S1-R056, S1-R077, S4-R042, INV-04.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_story_of_tools_survives_a_death_at_every_commit() {
-    println!("{} crash points", tools().survives(1..=3, stride()).await);
+    println!("{} crash points", tools().survives(1..=3, points()).await);
 }
 
 /// Shows: S2-R059, S4-R042, INV-04.
@@ -216,7 +222,7 @@ async fn a_story_of_tools_survives_a_death_at_every_commit() {
 async fn a_story_of_delegation_with_a_question_and_an_approval_survives_a_death_at_every_commit() {
     let told = delegation().tell(1, &[]).await;
     assert!(told.transcripts[1].contains(&"output: pay: {\"n\":7}".to_owned()), "{told:#?}");
-    println!("{} crash points", delegation().survives(1..=3, stride()).await);
+    println!("{} crash points", delegation().survives(1..=3, points()).await);
 }
 
 /// Shows: S1-R026.
@@ -226,13 +232,13 @@ async fn a_chat_with_a_question_and_a_reactivation_survives_a_death_at_every_com
     let [chat_told, researcher] = &told.transcripts[..] else { panic!("{told:#?}") };
     assert_eq!(chat_told.iter().filter(|line| *line == "turn: It is done.[]").count(), 2, "{told:#?}");
     assert_eq!(researcher[2..5], ["output: red", "turn: painted red[]", "message: More."], "{told:#?}");
-    println!("{} crash points", chat().survives(1..=3, stride()).await);
+    println!("{} crash points", chat().survives(1..=3, points()).await);
 }
 
 /// Shows: INV-04.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_story_of_forks_and_a_deletion_survives_a_death_at_every_commit() {
-    println!("{} crash points", forks().survives(1..=3, stride()).await);
+    println!("{} crash points", forks().survives(1..=3, points()).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -248,7 +254,10 @@ async fn a_story_that_fills_the_window_survives_a_death_at_every_commit() {
 async fn a_session_is_closed_once_whatever_dies_at_whatever_commit() {
     let told = silence().tell(1, &[]).await;
     assert_eq!(told.transcripts, [["message: Go.", "turn: Gone.[]", "digest from 3: Little was said."]]);
-    println!("{} crash points", silence().survives(1..=3, sampled().min(7)).await);
+    println!(
+        "{} crash points",
+        silence().survives(1..=3, Points { stride: sampled().stride.min(7), ..sampled() }).await
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

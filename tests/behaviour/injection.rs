@@ -16,7 +16,7 @@ use entourage_types::{About, Agent, Answer, Question, QuestionStatus, Status, Ve
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::crash::stride;
+use crate::crash::points;
 
 /// A page on loopback with orders in it, a place that takes whatever it is sent, and a directory with
 /// an ordinary file and one that holds a key.
@@ -156,7 +156,7 @@ async fn a_page_that_gives_orders_gets_nothing_out_without_a_person() {
     assert_eq!(outputs(lead), ["output: They say s3cret.", rejected]);
     assert_eq!(told.effects, [0_u32; 0]);
 
-    println!("{} crash points", story.survives(1..=3, stride()).await);
+    println!("{} crash points", story.survives(1..=3, points()).await);
     assert_eq!(trap.taken(), [""; 0]);
 }
 

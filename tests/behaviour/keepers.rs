@@ -14,7 +14,7 @@ use entourage_tests::first_tools;
 use entourage_types::{EntityKind, Item, ItemBody, Kind, Owner, Scope, ThreadKey, Time};
 use serde_json::json;
 
-use crate::crash::stride;
+use crate::crash::points;
 
 /// What was saved of each thread, as it came.
 #[derive(Default)]
@@ -103,9 +103,9 @@ async fn assert_saved(world: &World, keeper: &Elsewhere, owner: &Owner, context:
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_item_is_saved_in_its_turn_whatever_dies_at_whatever_commit() {
-    let mut points = 0;
+    let mut told = 0;
     for (first, fault) in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch].into_iter().enumerate() {
-        for at in (1 + first as u64..).step_by(stride().min(3)) {
+        for at in (1 + first as u64..).step_by(points().stride.min(3)) {
             let keeper = Arc::<Elsewhere>::default();
             let mut world = world(&keeper).start_with(Faults::at_any(at, fault)).await;
             for text in ["Go.", "More."] {
@@ -122,14 +122,14 @@ async fn each_item_is_saved_in_its_turn_whatever_dies_at_whatever_commit() {
                 over(&world).await;
             }
             assert_saved(&world, &keeper, &Owner::local(), &format!("{fault:?} at {at}")).await;
-            points += 1;
+            told += 1;
             if faults.commits() < at {
                 break;
             }
         }
     }
-    println!("{points} crash points");
-    assert!(points > 20);
+    println!("{told} crash points");
+    assert!(told > 20);
 }
 
 #[tokio::test]

@@ -60,5 +60,11 @@ case $described in
   *) missing $described "every answer is as the API's description has it" ;;
 esac
 
+bash $HERE/outages.sh; outages=$?
+case $outages in
+  0) passed=$((passed + 1)); echo "PASSED: a disk that is full, read-only or held is waited for" ;;
+  *) missing $outages "a disk that is full, read-only or held is waited for" ;;
+esac
+
 echo "third parties: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -170,6 +170,24 @@ async fn a_house_whose_commits_fail_is_not_ready_and_says_why_until_they_succeed
     assert_eq!(site.get("/readyz").await.status, 204);
 }
 
+/// A store that never says whether it is ready.
+struct Silent;
+
+#[async_trait]
+impl Between for Silent {
+    async fn ready(&self, _: &Arc<dyn Store>) -> Result<(), Error> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_probe_is_answered_while_the_store_is_silent() {
+    let store = Through::new(Arc::new(MemoryStore::default()), Silent);
+    let site = Site::over(Arc::new(store), Settings::default()).await;
+    let problem = site.get("/readyz").await.problem(503, "store-unavailable");
+    assert!(problem.detail.contains("has not answered for 2 seconds"), "{}", problem.detail);
+}
+
 #[tokio::test]
 async fn any_other_failure_of_the_store_keeps_its_inside_to_itself() {
     let store = Broken::with(|| Error::Database("near \"SELECT\": syntax error in /var/secret".into()));

@@ -24,7 +24,7 @@ pub use faults::{Fault, Faults, Faulty};
 pub use held::HeldModel;
 pub use planted::{Bug, Planted};
 pub use simulation::{Outcome, Simulation};
-pub use story::{Act, Story, Told, plain};
+pub use story::{Act, Points, Story, Told, plain};
 pub use tool::{Effects, TestTool};
 pub use witness::{Fact, Witness};
 pub use world::World;

@@ -32,6 +32,21 @@ pub enum Act {
     Delete,
 }
 
+/// Which faults a [`Story`] is told with.
+#[derive(Debug, Clone, Copy)]
+pub struct Points {
+    /// Every how many of all faults one is told: 1 for all of them.
+    pub stride: usize,
+    /// Within how many commits of the next life the second of two deaths in a row comes.
+    pub second_within: u64,
+}
+
+impl From<usize> for Points {
+    fn from(stride: usize) -> Self {
+        Self { stride, second_within: 3 }
+    }
+}
+
 /// A story: what the model says, what the person does, with which tools and kinds.
 ///
 /// ```
@@ -197,12 +212,17 @@ impl Story {
         Told { transcripts, effects, commits, violations: world.audit().await }
     }
 
-    /// Tells it undisturbed, then with a fault at every `stride`th commit of a life: each fault alone,
-    /// and each death followed by another in the life after it. Returns how many tellings there were.
+    /// Tells it undisturbed, then with a fault at each of these `points`: each fault alone, and each death
+    /// followed by another in the life after it. Returns how many tellings there were.
     ///
     /// # Panics
     /// When it does not come out as it did undisturbed, or something does not hold that always must.
-    pub async fn survives(&self, workers: impl IntoIterator<Item = usize>, stride: usize) -> usize {
+    pub async fn survives(
+        &self,
+        workers: impl IntoIterator<Item = usize>,
+        points: impl Into<Points>,
+    ) -> usize {
+        let Points { stride, second_within } = points.into();
         let expected = self.tell(1, &[]).await;
         assert_eq!(expected.violations, [], "undisturbed");
         assert!(
@@ -216,7 +236,7 @@ impl Story {
                 points.push(vec![(at, fault)]);
             }
             for first in [Fault::DieBefore, Fault::DieAfter] {
-                for again in 1..=3_u64.min(all + 1 - at) {
+                for again in 1..=second_within.min(all + 1 - at) {
                     for second in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
                         points.push(vec![(at, first), (again, second)]);
                     }

@@ -1,6 +1,8 @@
 //! For whoever runs the house: is it up, is it ready, what does it do. These routes name no owner
 //! and nobody's data, and need no token, unless the settings want one for `/metrics`.
 
+use std::time::Duration;
+
 use axum::{
     extract::State,
     http::{HeaderName, StatusCode, header::CONTENT_TYPE},
@@ -10,6 +12,9 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::failures::{Failures, Unexpected};
 use crate::{Problem, metrics, state::Served};
+
+/// How long the store may take to say that it is well: who probes waits no longer.
+const PROBE: Duration = Duration::from_secs(2);
 
 pub(crate) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new().routes(routes!(up)).routes(routes!(ready))
@@ -39,13 +44,20 @@ async fn up() -> StatusCode {
 )]
 async fn ready(State(served): State<Served>) -> Result<StatusCode, Problem> {
     let store = served.house.store();
-    // Nothing is due before the beginning of time: the cheapest question there is.
-    let reads = store.due(Time::from_micros(0), None, 1).await.map(drop);
-    let ready = match reads {
-        Ok(()) => store.ready().await,
-        error => error,
+    let ready = async {
+        // Nothing is due before the beginning of time: the cheapest question there is.
+        store.due(Time::from_micros(0), None, 1).await?;
+        store.ready().await
     };
-    ready.map(|()| StatusCode::NO_CONTENT).map_err(|error| entourage_engine::Error::from(error).into())
+    match tokio::time::timeout(PROBE, ready).await {
+        Ok(ready) => ready
+            .map(|()| StatusCode::NO_CONTENT)
+            .map_err(|error| entourage_engine::Error::from(error).into()),
+        Err(_) => Err(Problem::unavailable(format!(
+            "the database has not answered for {} seconds: the disk is slow, or another program holds it",
+            PROBE.as_secs()
+        ))),
+    }
 }
 
 /// What the process has measured, for Prometheus

@@ -1,6 +1,9 @@
 //! Many at once: writers wait for each other and never fail for it, readers see whole commits.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use entourage_types::{EntityKind, RunId, Scope};
 
@@ -10,18 +13,31 @@ use super::{
 };
 use crate::{Commit, EntityQuery, ItemQuery, Result, Store, Write};
 
-/// Thirty-two agents write, each its own transcript and its neighbour's inbox.
+/// Thirty-two agents write, each its own transcript and its neighbour's inbox: once, or again and again for
+/// so many seconds as the environment's `WRITERS_SECONDS` says.
 pub async fn many_writers_see_no_busy_error(place: impl Place) -> Result<()> {
+    let seconds = std::env::var("WRITERS_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(0);
+    let (store, began) = (Arc::new(place.open().await?), Instant::now());
+    for round in 1.. {
+        many_writers(&store).await?;
+        if began.elapsed() >= Duration::from_secs(seconds) {
+            println!("{round} rounds of 32 writers with 20 commits each, no error");
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn many_writers<S: Store>(store: &Arc<S>) -> Result<()> {
     const WRITERS: usize = 32;
     const COMMITS: u64 = 20;
-    let store = Arc::new(place.open().await?);
     let mut agents = Vec::new();
     for _ in 0..WRITERS {
-        agents.push(new_root(&*store, owner()).await?);
+        agents.push(new_root(&**store, owner()).await?);
     }
     let writers: Vec<_> = (0..WRITERS)
         .map(|index| {
-            let store = Arc::clone(&store);
+            let store = Arc::clone(store);
             let (agent, neighbour) = (agents[index].id, agents[(index + 1) % WRITERS].clone());
             tokio::spawn(async move {
                 let mut agent = claim(&*store, agent).await?.agent;

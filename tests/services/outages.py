@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""Takes the disk away from a server at work, and gives it back.
+
+  outages.py BINARY SECONDS FOLDER SHIM
+
+Three outages of SECONDS each, one after another, each with a server and a database of its own in FOLDER,
+which is a small file system that may be filled: the disk is full, the file system is read-only (SHIM, a
+library that is loaded before the C library, refuses to write while a file named in OUTAGE_READ_ONLY is
+there, as the kernel does after an error of the device), and another program holds the database.
+
+Meanwhile agents are at work, each with twenty notes to take, and more are asked for every second. Of each
+outage it must hold: /readyz answers 503 and names the cause; what is asked for is refused with a problem
+document that says so, or kept; no run ends for it. Afterwards everything goes on by itself: /readyz is 204,
+every agent that was taken succeeds, each note was taken once, and `doctor` finds nothing.
+"""
+
+import http.client, http.server, json, os, sqlite3, subprocess, sys, threading, time, urllib.parse
+
+BINARY, SECONDS, FOLDER, SHIM = sys.argv[1], float(sys.argv[2]), sys.argv[3], sys.argv[4]
+NOTES, AGENTS = 20, 12
+KIND = "---\nname: noter\ndescription: Takes notes.\ntools: [create_note]\n---\nTake notes.\n"
+
+
+class Provider(http.server.BaseHTTPRequestHandler):
+    """A model that takes twenty notes, one a turn, and says that it is done."""
+
+    protocol_version = "HTTP/1.1"
+    timeout = 60
+
+    def do_POST(self):
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        job = next(m for m in request["messages"] if m["role"] == "user")["content"].splitlines()[0]
+        taken = sum(m["role"] == "tool" for m in request["messages"])
+        if taken < NOTES:
+            arguments = json.dumps({"title": f"{job} {taken}", "content": "kept " * 200})
+            function = {"name": "create_note", "arguments": arguments}
+            delta = {"tool_calls": [{"index": 0, "id": f"c{taken}", "type": "function", "function": function}]}
+        else:
+            delta = {"content": "Done."}
+        time.sleep(0.05)
+        chunks = [
+            {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
+            {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls" if taken < NOTES else "stop"}]},
+        ]
+        body = "".join(f"data: {json.dumps(dict(chunk, id='1', object='chat.completion.chunk', created=1, model='fake'))}\n\n" for chunk in chunks)
+        body = (body + "data: [DONE]\n\n").encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.send_error(404)
+
+    def log_message(self, *_):
+        pass
+
+
+class Server:
+    """The binary, serving a data directory."""
+
+    def __init__(self, data, provider, **more):
+        os.makedirs(f"{data}/kinds")
+        with open(f"{data}/kinds/noter.md", "w") as file:
+            file.write(KIND)
+        with open(f"{data}/entourage.toml", "w") as file:
+            file.write(
+                f'[models]\ndefault = "compatible::fake"\n[models.providers.compatible]\nbase_url = "{provider}/v1"\n'
+                '[models.profiles."compatible::fake"]\nnative_tools = true\ncontext_window = 1000000\n'
+            )
+        self.data = data
+        self.log = open(f"{data}.log", "w")
+        command = [BINARY, "--data", data, "serve", "--bind", "127.0.0.1:0", "--json"]
+        self.environment = {"PATH": os.environ["PATH"], **more}
+        self.child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, env=self.environment)
+        greeting = self.child.stdout.readline()
+        if not greeting:
+            raise SystemExit(f"FAILED: no server: {open(f'{data}.log').read()}")
+        self.place = urllib.parse.urlparse(json.loads(greeting)["url"]).netloc
+
+    def ask(self, method, path, body=None, **headers):
+        """The status, and the JSON of the answer; none where there was no answer in half a minute."""
+        connection = http.client.HTTPConnection(self.place, timeout=30)
+        try:
+            headers = {"Content-Type": "application/json", **{k.replace("_", "-"): v for k, v in headers.items()}}
+            connection.request(method, path, json.dumps(body) if body else None, headers)
+            answer = connection.getresponse()
+            text = answer.read()
+            return answer.status, json.loads(text) if text else None
+        except TimeoutError:
+            return None, None
+        finally:
+            connection.close()
+
+    def every(self, path):
+        """All rows of a list."""
+        rows, cursor = [], ""
+        while True:
+            status, page = self.ask("GET", f"{path}{'&' if '?' in path else '?'}limit=200{cursor}")
+            assert status == 200, (status, page)
+            rows += page["data"]
+            if not page.get("next_cursor"):
+                return rows
+            cursor = f"&cursor={page['next_cursor']}"
+
+    def stop(self):
+        self.child.terminate()
+        self.child.wait(30)
+        self.log.close()
+
+
+def within(seconds, what, test):
+    """Waits until a test gives something."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := test():
+            return found
+        time.sleep(0.2)
+    raise SystemExit(f"FAILED: {what}: not within {seconds} s")
+
+
+def outage(name, server, begin, end, cause):
+    """One outage of a server: what must hold of it, and after it."""
+    jobs = [f"{name} {n}" for n in range(AGENTS)]
+    for job in jobs:
+        status, answer = server.ask("POST", "/v1/agents", {"kind": "noter", "message": job}, Idempotency_Key=job.replace(" ", "-"))
+        assert status == 201, (status, answer)
+    within(30, "work under way", lambda: len(server.every("/v1/notes")) > AGENTS)
+    began = time.monotonic()
+    begin()
+    said = within(30, f"/readyz says it ({name})", lambda: (a := server.ask("GET", "/readyz"))[0] == 503 and a[1])
+    assert cause in json.dumps(said), f"/readyz does not name the cause: {said}"
+    print(f"{name}: /readyz 503 after {time.monotonic() - began:.1f} s: {said.get('detail')}")
+    refused = kept = 0
+    while time.monotonic() - began < SECONDS:
+        job = f"{name} late {refused + kept}"
+        status, answer = server.ask("POST", "/v1/agents", {"kind": "noter", "message": job}, Idempotency_Key=job.replace(" ", "-"))
+        if status == 201:
+            kept += 1
+        else:
+            assert status in (503, None), (status, answer)
+            assert status is None or "detail" in answer, answer
+            refused += 1
+        jobs.append(job)
+        ended = [a for a in server.every("/v1/agents") if a["status"] in ("failed", "cancelled")]
+        assert not ended, f"an outage ended a run: {ended}"
+        time.sleep(1)
+    end()
+    back = time.monotonic()
+    within(60, f"/readyz is well again ({name})", lambda: server.ask("GET", "/readyz")[0] == 204)
+    for job in jobs:  # Whatever was refused is asked for again, under its key.
+        status, answer = server.ask("POST", "/v1/agents", {"kind": "noter", "message": job}, Idempotency_Key=job.replace(" ", "-"))
+        assert status == 201, (status, answer)
+
+    def all_ended():
+        agents = server.every("/v1/agents")
+        lost = [a for a in agents if a["status"] in ("failed", "cancelled")]
+        assert not lost, f"a run was lost: {lost}"
+        return len(agents) == len(jobs) and all(a["status"] == "succeeded" for a in agents)
+
+    within(180, f"everything goes on by itself ({name})", all_ended)
+    titles = sorted(note["title"] for note in server.every("/v1/notes"))
+    wanted = sorted(f"{job} {n}" for job in jobs for n in range(NOTES))
+    assert titles == wanted, f"notes lost or doubled: {len(titles)} instead of {len(wanted)}"
+    print(
+        f"{name}: {SECONDS:.0f} s; meanwhile {refused} refused and {kept} kept; all {len(jobs)} runs succeeded "
+        f"{time.monotonic() - back:.1f} s after it, {len(titles)} notes, none lost or doubled"
+    )
+
+
+def full(provider):
+    server = Server(f"{FOLDER}/full", provider)
+    filler = f"{FOLDER}/filler"
+
+    def fill():
+        with open(filler, "wb", buffering=0) as file:
+            for size in (1 << 20, 4096):
+                try:
+                    while True:
+                        file.write(bytes(size))
+                except OSError:
+                    pass
+
+    outage("full", server, fill, lambda: os.unlink(filler), "full")
+    server.stop()
+
+
+def read_only(provider):
+    flag = f"{FOLDER}/read-only.flag"
+    server = Server(f"{FOLDER}/read-only", provider, LD_PRELOAD=SHIM, OUTAGE_READ_ONLY=flag, OUTAGE_FOLDER=f"{FOLDER}/read-only/")
+    outage("read-only", server, lambda: open(flag, "w").close(), lambda: os.unlink(flag), "refuses")
+    server.stop()
+
+
+def held(provider):
+    server = Server(f"{FOLDER}/held", provider)
+    holder = sqlite3.connect(f"{FOLDER}/held/entourage.db", isolation_level=None)
+    outage("held", server, lambda: holder.execute("BEGIN IMMEDIATE"), lambda: holder.execute("ROLLBACK"), "another program holds it")
+    holder.close()
+    server.stop()
+
+
+provider = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Provider)
+threading.Thread(target=provider.serve_forever, daemon=True).start()
+for each in (full, read_only, held):
+    each(f"http://127.0.0.1:{provider.server_port}")
