@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Packs a binary into a wheel and an npm package, installs each into an empty place, and has it do a task there
-# with the rehearsal for a model: packages.sh BINARY. What the machine cannot do is skipped loudly.
+# with the rehearsal for a model; has systemd read the unit, and starts, reloads and stops what that names:
+# packages.sh BINARY. What the machine cannot do is skipped loudly.
 # Ends with a line "packages: N passed, N failed, N skipped".
 set -uo pipefail
 BINARY=$(realpath "${1:?packages.sh BINARY}")
@@ -27,6 +28,17 @@ npm_package() {
     npm install --prefix "$WORK/prefix" --offline --no-audit --no-fund --loglevel=error "$file" &&
     works "$WORK/prefix/node_modules/.bin/entourage"
 }
+unit() {   # the unit's command as it stands there, with nothing but the unit's environment
+  local file=$WORK/entourage.service server; : >"$WORK/unit.log"
+  sed "s#/usr/local/bin/entourage#$BINARY#" packaging/entourage.service >"$file"
+  systemd-analyze verify "$file" || return
+  # shellcheck disable=SC2046
+  env -i ENTOURAGE_DATA="$WORK/unit" ENTOURAGE_MODEL=rehearsal \
+    $(sed -n 's/^ExecStart=//p' "$file") --bind 127.0.0.1:0 >"$WORK/unit.log" 2>&1 & server=$!
+  until grep -q '127.0.0.1:' "$WORK/unit.log"; do kill -0 $server || return; sleep 0.1; done
+  kill -HUP $server && until grep -q 'read anew' "$WORK/unit.log"; do kill -0 $server || return; sleep 0.1; done
+  kill -TERM $server && wait $server
+}
 try() {   # try WHAT FUNCTION PROGRAM...: PROGRAMs are what it needs of the machine
   local what=$1 function=$2 program; shift 2
   for program in "$@"; do
@@ -39,5 +51,6 @@ try() {   # try WHAT FUNCTION PROGRAM...: PROGRAMs are what it needs of the mach
 
 try "a wheel in an empty environment" wheel python3
 try "an npm package in an empty prefix" npm_package npm node
+try "the systemd unit" unit systemd-analyze
 echo "packages: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
