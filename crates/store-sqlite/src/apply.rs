@@ -4,7 +4,9 @@ use entourage_store::{Changed, Commit, Committed, Write};
 use entourage_types::Agent;
 use rusqlite::Connection;
 
-use crate::{agents, entities, events, fault::Result, group::Done, inbox, items, known::Known, prune, runs};
+use crate::{
+    agents, entities, events, fault::Result, group::Done, inbox, items, known::Known, prune, runs, usage,
+};
 
 /// Writes a checked commit. `writer` is the fenced agent as it stood before.
 pub(crate) fn commit(
@@ -36,9 +38,11 @@ pub(crate) fn commit(
                     false => agent,
                 });
             }
-            (Write::Run(run), _) => {
-                runs::upsert(connection, run)?;
-                known.run_stands(run.id, run.agent);
+            (Write::Run(run), Some(agent)) => {
+                let before = known.spent(connection, run.id)?;
+                runs::write(connection, run, before.is_some())?;
+                usage::keep(connection, &run.owner, &agent.kind, &before.unwrap_or_default(), &run.spent)?;
+                known.run_stands(run);
             }
             (Write::Step(step), _) => runs::upsert_step(connection, step)?,
             (Write::Post(post), _) => {
@@ -53,7 +57,7 @@ pub(crate) fn commit(
             (Write::Woken(wakeup), Some(agent)) => inbox::woken(connection, agent.id, *wakeup)?,
             (Write::Forget(wakeup), _) => inbox::woken(connection, wakeup.agent, wakeup.id)?,
             // An outsider's are refused by the check.
-            (Write::Agent(_) | Write::Read(_) | Write::Woken(_), None) => {}
+            (Write::Agent(_) | Write::Run(_) | Write::Read(_) | Write::Woken(_), None) => {}
             (Write::PruneEvents(root, below), _) => prune::events(connection, *root, *below)?,
             (Write::PruneAgent(agent), _) => {
                 prune::agent(connection, *agent)?;

@@ -1,8 +1,8 @@
 //! What the writer knows without asking the database, being the only one that writes.
 
-use std::{collections::HashMap, num::NonZeroUsize};
+use std::{borrow::Cow, collections::HashMap, num::NonZeroUsize};
 
-use entourage_types::{Agent, AgentId, RunId};
+use entourage_types::{Agent, AgentId, Run, RunId, Spent};
 use lru::LruCache;
 use rusqlite::Connection;
 
@@ -16,8 +16,8 @@ pub(crate) struct Known {
     agents: LruCache<AgentId, Agent>,
     /// The number of the last event of each tree.
     told: LruCache<AgentId, u64>,
-    /// Whose a run is that was written lately.
-    runs: LruCache<RunId, AgentId>,
+    /// Whose a run is that was written lately, and what it used by then.
+    runs: LruCache<RunId, (AgentId, Vec<Spent>)>,
     /// Agents whose inbox is empty.
     read_out: LruCache<AgentId, ()>,
     /// Epochs that were raised by a claim and stand in no row yet: the first commit under an epoch
@@ -100,15 +100,26 @@ impl Known {
         Ok(last + 1)
     }
 
-    /// A run was written, which is this agent's.
-    pub(crate) fn run_stands(&mut self, run: RunId, agent: AgentId) {
-        self.runs.put(run, agent);
+    /// What a run used as its row has it; none where there is no such run.
+    pub(crate) fn spent(&mut self, connection: &Connection, run: RunId) -> Result<Option<Cow<'_, [Spent]>>> {
+        match self.runs.get(&run) {
+            Some((_, spent)) => Ok(Some(Cow::Borrowed(spent))),
+            None => Ok(runs::spent(connection, run)?.map(Cow::Owned)),
+        }
+    }
+
+    /// A run's row as it was just written.
+    pub(crate) fn run_stands(&mut self, run: &Run) {
+        match self.runs.get_mut(&run.id) {
+            Some((_, spent)) if *spent == run.spent => {}
+            _ => drop(self.runs.put(run.id, (run.agent, run.spent.clone()))),
+        }
     }
 
     /// Whether there is such a run of this agent.
     pub(crate) fn is_run_of(&mut self, connection: &Connection, run: RunId, agent: AgentId) -> Result<bool> {
         match self.runs.get(&run) {
-            Some(known) => Ok(*known == agent),
+            Some((known, _)) => Ok(*known == agent),
             None => runs::is_of(connection, run, agent),
         }
     }

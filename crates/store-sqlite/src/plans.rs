@@ -2,7 +2,7 @@
 //! other trees, agents or owners to find its own.
 
 use entourage_store::{AgentQuery, EntityQuery, Page, RunQuery, UsageQuery};
-use entourage_types::{AgentId, EntityKind, Owner, RunId, Scope, Status};
+use entourage_types::{AgentId, EntityKind, Owner, RunId, Scope, Status, Time};
 use rusqlite::Connection;
 
 use crate::{agents, entities, open, runs, select::Select, usage};
@@ -55,8 +55,16 @@ fn runs_are_listed_and_counted_by_their_indexes() {
 }
 
 #[test]
-fn usage_is_read_by_the_indexes_of_runs() {
+fn usage_is_read_by_owner_and_day_or_by_the_indexes_of_runs() {
     let (all, agent) = (UsageQuery::default(), Some(AgentId::new()));
+    let since = UsageQuery { from: Some(Time::from_micros(0).day()), ..all.clone() };
+    for (query, found_by) in [(&all, "(owner=?)"), (&since, "(owner=? AND day>?)")] {
+        let directory = tempfile::tempdir().unwrap();
+        let connection = open::writer(&directory.path().join("house.db"), None, true).unwrap();
+        let select = usage::of("usage_of_owners", &Scope::Owner(Owner::local()), query);
+        let plan = select.plan(&connection);
+        assert_eq!(plan, format!("SEARCH usage_of_owners USING PRIMARY KEY {found_by}"));
+    }
     assert_plans(
         vec![
             (all.clone(), "runs_of_owner"),

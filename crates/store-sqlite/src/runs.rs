@@ -1,7 +1,7 @@
 //! Runs and their steps.
 
 use entourage_store::{Error, RunCount, RunQuery};
-use entourage_types::{AgentId, Cost, Owner, Run, RunId, Scope, Step, Usage};
+use entourage_types::{AgentId, Cost, Owner, Run, RunId, Scope, Spent, Step, Usage};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use crate::{
@@ -98,8 +98,14 @@ pub(crate) fn is_of(connection: &Connection, run: RunId, agent: AgentId) -> Resu
     Ok(statement.exists([run.to_string(), agent.to_string()])?)
 }
 
-/// Writes a run, new or changed. A run never moves to another agent.
-pub(crate) fn upsert(connection: &Connection, run: &Run) -> Result<()> {
+/// What a run says that it used; none where there is no such run.
+pub(crate) fn spent(connection: &Connection, run: RunId) -> Result<Option<Vec<Spent>>> {
+    let mut statement = connection.prepare_cached("SELECT spent FROM runs WHERE id = ?1")?;
+    Ok(statement.query_row([run.to_string()], |row| json(row, 0)).optional()?)
+}
+
+/// Writes a run, which is there already or is new. A run never moves to another agent.
+pub(crate) fn write(connection: &Connection, run: &Run, is_there: bool) -> Result<()> {
     // Changes come far more often than runs do, and naming no indexed column leaves the indexes alone.
     let mut changed = connection.prepare_cached(
         "UPDATE runs SET status = ?3, waiting_on = ?4, stop_reason = ?5, error = ?6, kind_version = ?7, \
@@ -130,9 +136,6 @@ pub(crate) fn upsert(connection: &Connection, run: &Run) -> Result<()> {
         &int(run.worked_ms),
         &spent,
     ];
-    if changed.execute(&values[..])? > 0 {
-        return Ok(());
-    }
     let mut new = connection.prepare_cached(
         "INSERT INTO runs (id, agent, status, waiting_on, stop_reason, error, kind_version, tasks, \
          model_calls, input_tokens, output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, \
@@ -141,7 +144,11 @@ pub(crate) fn upsert(connection: &Connection, run: &Run) -> Result<()> {
          ON CONFLICT (id) DO NOTHING",
     )?;
     let owner = run.owner.as_str();
-    if new.execute(&[&values[..], &[&owner]].concat()[..])? == 0 {
+    let written = match is_there {
+        true => changed.execute(&values[..])?,
+        false => new.execute(&[&values[..], &[&owner]].concat()[..])?,
+    };
+    if written == 0 {
         return Err(Error::Corrupt(format!("run {} is not one of agent {}", run.id, run.agent)).into());
     }
     Ok(())

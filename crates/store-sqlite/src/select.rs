@@ -1,6 +1,8 @@
 //! Queries with optional conditions. Their texts are few, so that the statement cache holds them;
 //! every value is bound, none is spliced in.
 
+use std::ops::ControlFlow;
+
 use entourage_store::Page;
 use entourage_types::Scope;
 use rusqlite::{Connection, Row, params_from_iter, types::Value};
@@ -124,22 +126,33 @@ impl Select {
         connection: &Connection,
         mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>> {
-        let mut statement = connection.prepare_cached(&self.sql)?;
-        let columns = statement.column_count();
-        let mut rows = statement.query(params_from_iter(self.values))?;
         let (mut found, mut size) = (Vec::new(), 0);
-        while let Some(row) = rows.next()? {
+        self.each(connection, |row| {
             found.push(read(row)?);
             if bytes != usize::MAX {
-                for column in 0..columns {
+                for column in 0..row.as_ref().column_count() {
                     size += row.get_ref(column)?.as_str().map_or(0, str::len);
                 }
-                if size >= bytes {
-                    break;
-                }
+            }
+            Ok(if size >= bytes { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        Ok(found)
+    }
+
+    /// Runs the query, row by row for as long as `read` goes on.
+    pub(crate) fn each(
+        self,
+        connection: &Connection,
+        mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let mut statement = connection.prepare_cached(&self.sql)?;
+        let mut rows = statement.query(params_from_iter(self.values))?;
+        while let Some(row) = rows.next()? {
+            if read(row)?.is_break() {
+                break;
             }
         }
-        Ok(found)
+        Ok(())
     }
 
     /// What SQLite does for it, in steps of its machine.

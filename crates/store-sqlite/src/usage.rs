@@ -1,25 +1,42 @@
-//! What was used: read off the runs that are there, and off what removed ones left behind.
+//! What was used: kept in sums by owner, day, model and kind, which a commit moves on when it counts an
+//! answer. Only reports that name trees, agents or runs read the runs themselves.
+
+use std::ops::ControlFlow;
 
 use entourage_store::{Spender, Sums, UsageQuery};
 use entourage_types::{Cost, Owner, Scope, Spent, Tally, Usage, UsageRow};
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, Row, params};
 
 use crate::{
     fault::Result,
     readers::snapshot,
-    rows::{count, json, word, word_if_any},
+    rows::{count, int, json, word, word_if_any},
     select::Select,
 };
 
 /// The sums of one moment.
 pub(crate) fn sums(connection: &Connection, scope: &Scope, query: UsageQuery) -> Result<Vec<UsageRow>> {
-    let (runs, removed) = (of_runs(scope, &query), query.covers_removed().then(|| of_removed(scope)));
+    let kept = match (query.reads_runs(), query.covers_removed()) {
+        (false, _) => Some("usage_of_owners"),
+        (true, true) => Some("usage_of_removed"),
+        (true, false) => None,
+    };
+    let (runs, kept) =
+        (query.reads_runs().then(|| of_runs(scope, &query)), kept.map(|table| of(table, scope, &query)));
     let mut sums = Sums::new(query);
     snapshot(connection, || {
-        runs.rows(connection, |row| read_run(row).map(|(spender, spent)| sums.add(&spender, &spent)))?;
-        if let Some(removed) = removed {
-            removed.rows(connection, |row| {
-                read_removed(row).map(|(spender, spent)| sums.add(&spender, &[spent]))
+        if let Some(runs) = runs {
+            runs.each(connection, |row| {
+                let (spender, spent) = read_run(row)?;
+                sums.add(&spender, &spent);
+                Ok(enough(&sums))
+            })?;
+        }
+        if let Some(kept) = kept {
+            kept.each(connection, |row| {
+                let (spender, spent) = read_kept(row)?;
+                sums.add(&spender, &[spent]);
+                Ok(enough(&sums))
             })?;
         }
         Ok(())
@@ -27,18 +44,19 @@ pub(crate) fn sums(connection: &Connection, scope: &Scope, query: UsageQuery) ->
     Ok(sums.rows())
 }
 
+/// Nobody is answered with more sums than that, so that there is nothing more to read.
+fn enough(sums: &Sums) -> ControlFlow<()> {
+    if sums.are_too_many() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
 /// The query for runs that used something.
 pub(crate) fn of_runs(scope: &Scope, query: &UsageQuery) -> Select {
-    let from = if query.names_agents() {
-        "agents.kind, agents.root FROM runs LEFT JOIN agents ON agents.id = runs.agent"
-    } else {
-        "NULL, NULL FROM runs"
-    };
     // What few runs are found by goes before the owner, of whom there may be many.
     let few = query.root.is_some() || query.agent.is_some();
-    Select::new(&format!(
-        "SELECT runs.owner, runs.agent, runs.id, runs.spent, {from} WHERE runs.spent <> '[]'"
-    ))
+    Select::new(
+        "SELECT runs.owner, runs.agent, runs.id, runs.spent, agents.kind, agents.root \
+         FROM runs LEFT JOIN agents ON agents.id = runs.agent WHERE runs.spent <> '[]'",
+    )
     .seen_by(scope, if few { "+runs.owner" } else { "runs.owner" })
     .only("runs.id = ?", query.run)
     .only("runs.agent = ?", query.agent)
@@ -56,22 +74,87 @@ fn read_run(row: &Row<'_>) -> rusqlite::Result<(Spender, Vec<Spent>)> {
     Ok((spender, json(row, 3)?))
 }
 
-fn of_removed(scope: &Scope) -> Select {
-    let columns = "owner, day, model, calls, unpriced, input, output, cached, cache_written, reasoning, cost";
-    Select::new(&format!("SELECT {columns} FROM usage_of_removed WHERE true")).seen_by(scope, "owner")
+/// The query for sums that are kept in this table.
+pub(crate) fn of(table: &str, scope: &Scope, query: &UsageQuery) -> Select {
+    let columns =
+        "owner, day, model, kind, calls, unpriced, input, output, cached, cache_written, reasoning, cost";
+    Select::new(&format!("SELECT {columns} FROM {table} WHERE true"))
+        .seen_by(scope, "owner")
+        .only("day >= ?", query.from)
+        .only("day <= ?", query.to)
 }
 
-fn read_removed(row: &Row<'_>) -> rusqlite::Result<(Spender, Spent)> {
+fn read_kept(row: &Row<'_>) -> rusqlite::Result<(Spender, Spent)> {
     let owner = Owner::new(row.get::<_, String>(0)?);
+    let kind = Some(row.get::<_, String>(3)?).filter(|kind| !kind.is_empty());
     let usage = Usage {
-        input: count(row, 5)?,
-        output: count(row, 6)?,
-        cached: count(row, 7)?,
-        cache_written: count(row, 8)?,
-        reasoning: count(row, 9)?,
+        input: count(row, 6)?,
+        output: count(row, 7)?,
+        cached: count(row, 8)?,
+        cache_written: count(row, 9)?,
+        reasoning: count(row, 10)?,
     };
-    let cost = Cost::from_nanos(count(row, 10)?);
-    let tally = Tally { calls: count(row, 3)?, unpriced: count(row, 4)?, usage, cost };
+    let cost = Cost::from_nanos(count(row, 11)?);
+    let tally = Tally { calls: count(row, 4)?, unpriced: count(row, 5)?, usage, cost };
     let spent = Spent { day: word(row, 1)?, model: row.get(2)?, tally };
-    Ok((Spender { owner, kind: None, tree: None, agent: None, run: None }, spent))
+    Ok((Spender { owner, kind, tree: None, agent: None, run: None }, spent))
+}
+
+/// Moves the kept sums on by what a run used since its row said `before`.
+pub(crate) fn keep(
+    connection: &Connection,
+    owner: &Owner,
+    kind: &str,
+    before: &[Spent],
+    after: &[Spent],
+) -> Result<()> {
+    let same = |one: &Spent, other: &Spent| one.day == other.day && one.model == other.model;
+    for now in after {
+        let then = before.iter().find(|then| same(then, now)).map(|then| then.tally).unwrap_or_default();
+        add(connection, owner, kind, now, difference(then, now.tally))?;
+    }
+    // Rows are written whole: one may come to say less.
+    for gone in before.iter().filter(|then| !after.iter().any(|now| same(then, now))) {
+        add(connection, owner, kind, gone, difference(gone.tally, Tally::default()))?;
+    }
+    Ok(())
+}
+
+/// From one tally to another, in the order of the columns.
+fn difference(then: Tally, now: Tally) -> [i64; 8] {
+    let figures = |Tally { calls, unpriced, usage, cost }: Tally| {
+        let Usage { input, output, cached, cache_written, reasoning } = usage;
+        [calls, unpriced, input, output, cached, cache_written, reasoning, cost.nanos()].map(int)
+    };
+    let (then, now) = (figures(then), figures(now));
+    std::array::from_fn(|at| now[at] - then[at])
+}
+
+fn add(connection: &Connection, owner: &Owner, kind: &str, of: &Spent, change: [i64; 8]) -> Result<()> {
+    if change == [0; 8] {
+        return Ok(());
+    }
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO usage_of_owners (owner, day, model, kind, calls, unpriced, input, output, cached, \
+         cache_written, reasoning, cost) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
+         ON CONFLICT (owner, day, model, kind) DO UPDATE SET calls = calls + ?5, unpriced = unpriced + ?6, \
+         input = input + ?7, output = output + ?8, cached = cached + ?9, \
+         cache_written = cache_written + ?10, reasoning = reasoning + ?11, cost = cost + ?12",
+    )?;
+    let [calls, unpriced, input, output, cached, cache_written, reasoning, cost] = change;
+    statement.execute(params![
+        owner.as_str(),
+        of.day.to_string(),
+        of.model,
+        kind,
+        calls,
+        unpriced,
+        input,
+        output,
+        cached,
+        cache_written,
+        reasoning,
+        cost,
+    ])?;
+    Ok(())
 }

@@ -22,17 +22,19 @@ pub struct UsageQuery {
 }
 
 impl UsageQuery {
-    /// Whether some rows may be of runs that are not there any more: what is left of those names
+    /// Whether some usage may be of runs that are not there any more: what is left of those names
     /// neither run, agent nor tree.
     #[must_use]
     pub const fn covers_removed(&self) -> bool {
         self.root.is_none() && self.agent.is_none() && self.run.is_none()
     }
 
-    /// Whether it takes the run's agent to tell.
+    /// Whether it takes the runs themselves to tell: what is asked of or added up by trees, agents or
+    /// runs. Any other sums can be kept as usage is counted.
     #[must_use]
-    pub fn names_agents(&self) -> bool {
-        self.by.iter().any(|by| matches!(by, UsageBy::Kind | UsageBy::Tree))
+    pub fn reads_runs(&self) -> bool {
+        let of_runs = |by: &UsageBy| matches!(by, UsageBy::Tree | UsageBy::Agent | UsageBy::Run);
+        !self.covers_removed() || self.by.iter().any(of_runs)
     }
 }
 
@@ -69,6 +71,15 @@ pub struct Sums {
 }
 
 impl Sums {
+    /// The most sums that anybody is answered with.
+    pub const MOST: usize = 10_000;
+
+    /// Whether there are more sums than anybody is answered with: a store may stop adding.
+    #[must_use]
+    pub fn are_too_many(&self) -> bool {
+        self.sums.len() > Self::MOST
+    }
+
     /// No usage yet.
     #[must_use]
     pub fn new(query: UsageQuery) -> Self {

@@ -25,7 +25,7 @@ words! {
 }
 
 /// One sum. What it was not added up by is none, and so is what is not known any more: of runs that
-/// were removed, the owner, day and model are.
+/// were removed, the owner, day, model and kind are.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct UsageRow {
     /// The day.

@@ -2,14 +2,11 @@
 
 use std::collections::HashMap;
 
-use entourage_store::{RunQuery, UsageQuery};
+use entourage_store::{RunQuery, Sums, UsageQuery};
 use entourage_types::{AgentId, Tally, UsageBy, UsageRow};
 
 use super::Client;
 use crate::{Error, Result};
-
-/// The most sums that one answer holds.
-const MOST: usize = 10_000;
 
 /// What a tree used.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -62,10 +59,10 @@ impl Client {
             self.run(run).await?;
         }
         let sums = self.house.store().usage(&self.scope, query).await?;
-        if sums.len() > MOST {
+        if sums.len() > Sums::MOST {
             return Err(Error::Invalid(format!(
-                "there are {} sums, more than {MOST}: ask for fewer days, for one tree, or add up by less",
-                sums.len()
+                "there are more than {} sums: ask for fewer days, for one tree, or add up by less",
+                Sums::MOST
             )));
         }
         Ok(sums)

@@ -70,7 +70,7 @@ impl From<Spent> for SpentView {
 }
 
 /// One sum. What it was not added up by is left out, and so is what is not known any more: of runs
-/// that were removed, the owner, day and model are.
+/// that were removed, the owner, day, model and kind are.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = UsageRow)]
 pub(crate) struct UsageRowView {

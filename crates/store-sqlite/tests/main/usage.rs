@@ -15,6 +15,31 @@ async fn sums(store: &SqliteStore, by: &[UsageBy]) -> Vec<entourage_types::Usage
     store.usage(&Scope::Owner(Owner::local()), query).await.unwrap()
 }
 
+/// A run that used so many tokens of input in one call.
+fn used(agent: &Agent, input: u64) -> Run {
+    let mut run = Run {
+        id: RunId::new(),
+        agent: agent.id,
+        owner: agent.owner.clone(),
+        status: Status::Succeeded,
+        waiting_on: None,
+        stop_reason: None,
+        error: None,
+        kind_version: "v1".to_owned(),
+        tasks: Vec::new(),
+        model_calls: 1,
+        worked_ms: 0,
+        usage: Usage::default(),
+        cost: Cost::default(),
+        spent: Vec::new(),
+        started: AT,
+        ended: Some(AT),
+    };
+    let usage = Usage { input, output: 5, cached: 4, cache_written: 3, reasoning: 2 };
+    run.charge(&ModelUse { model: "a".into(), usage, cost: Some(Cost::from_nanos(input)) }, AT);
+    run
+}
+
 #[tokio::test]
 async fn runs_from_before_are_counted_from_their_turns() {
     let directory = TempDir::new().unwrap();
@@ -64,26 +89,7 @@ async fn what_a_removed_run_used_stays_counted_for_its_owner() {
     let agent = store.claim(root.id, 0).await.unwrap().unwrap().agent;
     let mut ids = Vec::new();
     for input in [10, 200, 3_000] {
-        let mut run = Run {
-            id: RunId::new(),
-            agent: agent.id,
-            owner: agent.owner.clone(),
-            status: Status::Succeeded,
-            waiting_on: None,
-            stop_reason: None,
-            error: None,
-            kind_version: "v1".to_owned(),
-            tasks: Vec::new(),
-            model_calls: 1,
-            worked_ms: 0,
-            usage: Usage::default(),
-            cost: Cost::default(),
-            spent: Vec::new(),
-            started: AT,
-            ended: Some(AT),
-        };
-        let usage = Usage { input, output: 5, cached: 4, cache_written: 3, reasoning: 2 };
-        run.charge(&ModelUse { model: "a".into(), usage, cost: Some(Cost::from_nanos(input)) }, AT);
+        let run = used(&agent, input);
         ids.push(run.id);
         store.commit(Commit::fenced(&agent, AT).write(Write::Run(run))).await.unwrap();
     }
@@ -102,4 +108,78 @@ async fn what_a_removed_run_used_stays_counted_for_its_owner() {
     let view = "SELECT day || ' ' || calls || ' ' || input_tokens || ' ' || reasoning_tokens FROM usage_list";
     let seen: String = keeper.query_row(view, [], |row| row.get(0)).unwrap();
     assert_eq!(seen, "2026-11-21 3 3210 6");
+}
+
+#[tokio::test]
+async fn sums_are_filled_from_the_runs_that_are_there_and_those_that_are_not() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("house.db");
+    let (agent, run) = (AgentId::new(), RunId::new());
+    {
+        let before = Connection::open(&path).unwrap();
+        for migration in [
+            include_str!("../../migrations/0001_first.sql"),
+            include_str!("../../migrations/0002_less_written.sql"),
+            include_str!("../../migrations/0003_usage.sql"),
+            include_str!("../../migrations/0004_memory.sql"),
+            include_str!("../../migrations/0005_clustered_items.sql"),
+            include_str!("../../migrations/0006_threads.sql"),
+            include_str!("../../migrations/0007_threads_of_people.sql"),
+            include_str!("../../migrations/0008_open.sql"),
+            include_str!("../../migrations/0009_output_effects.sql"),
+        ] {
+            before.execute_batch(migration).unwrap();
+        }
+        before.pragma_update(None, "application_id", 0x456e_746f).unwrap();
+        before.pragma_update(None, "user_version", 9).unwrap();
+        let sql = "INSERT INTO agents (id, owner, root, depth, kind, title, status, epoch, session, created, \
+                   updated) VALUES (?1, 'local', ?1, 0, 'helper', '', 'succeeded', 1, 1, ?2, ?2)";
+        before.execute(sql, params![agent.to_string(), AT.micros()]).unwrap();
+        let spent = r#"[{"day":"2026-11-21","model":"a","calls":2,"unpriced":1,"usage":{"input":30,"output":3,
+            "cached":0,"cache_written":0,"reasoning":0},"cost":7},{"day":"2026-11-22","model":"a","calls":1,
+            "unpriced":1,"usage":{"input":500,"output":5,"cached":0,"cache_written":0,"reasoning":0},"cost":0}]"#;
+        let sql = "INSERT INTO runs (id, agent, owner, status, kind_version, tasks, model_calls, worked_ms, \
+                   input_tokens, output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, \
+                   cost_nanos, started, spent) \
+                   VALUES (?1, ?2, 'local', 'succeeded', 'v', '[]', 3, 0, 530, 8, 0, 0, 0, 7, ?3, ?4)";
+        let values = params![run.to_string(), agent.to_string(), AT.micros(), spent];
+        before.execute(sql, values).unwrap();
+        before
+            .execute_batch(
+                "INSERT INTO usage_of_removed VALUES ('local', '2026-11-21', 'a', 1, 0, 4000, 1, 0, 0, 0, 9)",
+            )
+            .unwrap();
+    }
+    let store = SqliteStore::open(&path, Settings::default()).unwrap();
+    let inputs = async |by: &[UsageBy]| -> Vec<u64> {
+        sums(&store, by).await.iter().map(|row| row.tally.usage.input).collect()
+    };
+    assert_eq!(inputs(&[]).await, [4_530]);
+    assert_eq!(inputs(&[UsageBy::Day]).await, [4_030, 500]);
+    let kinds: Vec<_> = sums(&store, &[UsageBy::Kind])
+        .await
+        .into_iter()
+        .map(|row| (row.kind, row.tally.cost.nanos()))
+        .collect();
+    assert_eq!(kinds, [(None, 9), (Some("helper".to_owned()), 7)], "removed before kinds were kept");
+    assert_eq!(inputs(&[UsageBy::Agent]).await, [4_000, 530]);
+}
+
+#[tokio::test]
+async fn a_day_of_one_model_is_one_row_however_many_runs_it_had() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("house.db");
+    let store = SqliteStore::open(&path, Settings::default()).unwrap();
+    let root = Agent::root(Owner::local(), "helper", "", AT);
+    store.commit(Commit::new(AT).write(Write::NewAgent(root.clone()))).await.unwrap();
+    let agent = store.claim(root.id, 0).await.unwrap().unwrap().agent;
+    let mut commit = Commit::fenced(&agent, AT);
+    for _ in 0..200 {
+        commit.push(Write::Run(used(&agent, 5)));
+    }
+    store.commit(commit).await.unwrap();
+    assert_eq!(sums(&store, &[]).await[0].tally.calls, 200);
+    let rows = "SELECT count(*) FROM usage_of_owners";
+    let kept: u32 = Connection::open(&path).unwrap().query_row(rows, [], |row| row.get(0)).unwrap();
+    assert_eq!(kept, 1);
 }

@@ -143,6 +143,7 @@ macro_rules! conformance {
             ];
             usage: [
                 usage_adds_up_by_anything,
+                usage_follows_the_rows,
             ];
             durable: [
                 what_was_kept_is_there_again,

@@ -1,8 +1,10 @@
 //! Any history of commits, claims and restarts reads as it does in memory, in the plainest store.
 
+use std::time::Duration;
+
 use entourage_types::{
-    Agent, Entity, EntityKind, Owner, Post, QuestionStatus, Run, Scope, Status, Step, StepState, Task,
-    WaitingOn, Wakeup,
+    Agent, Cost, Entity, EntityKind, ModelUse, Owner, Post, QuestionStatus, Run, Scope, Status, Step,
+    StepState, Tally, Task, Usage, UsageBy, WaitingOn, Wakeup,
 };
 use proptest::{
     prelude::*,
@@ -15,7 +17,7 @@ use super::{
 };
 use crate::{
     AgentQuery, Commit, EntityQuery, Error, Expect, ItemQuery, MemoryStore, Page, Result, RunQuery, Store,
-    Write,
+    UsageQuery, Write,
 };
 
 /// One thing that happens. Numbers choose among what there is by then.
@@ -42,7 +44,7 @@ enum Deed {
     Child { of: usize, key: Option<u8> },
     Row { status: usize, waiting: bool, session: bool },
     Item { skip: bool },
-    Run { new: bool, status: usize },
+    Run { new: bool, status: usize, calls: u8 },
     Step { key: u8, done: bool },
     Post { to: usize },
     Read { nth: usize },
@@ -51,7 +53,10 @@ enum Deed {
     Task { from: usize, to: usize },
     Question { of: usize, open: bool },
     Record { id: u8, stranger: bool, open: bool, text: Option<u8> },
+    Prune { of: usize },
 }
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 const STATUSES: [Status; 4] = [Status::Running, Status::Waiting, Status::Succeeded, Status::Failed];
 
@@ -63,7 +68,8 @@ fn deed() -> impl Strategy<Value = Deed> {
         4 => (0..4_usize, any::<bool>(), prop::bool::weighted(0.2))
             .prop_map(|(status, waiting, session)| Deed::Row { status, waiting, session }),
         4 => prop::bool::weighted(0.1).prop_map(|skip| Deed::Item { skip }),
-        2 => (any::<bool>(), 0..4_usize).prop_map(|(new, status)| Deed::Run { new, status }),
+        3 => (any::<bool>(), 0..4_usize, 0..6_u8)
+            .prop_map(|(new, status, calls)| Deed::Run { new, status, calls }),
         2 => (0..4_u8, any::<bool>()).prop_map(|(key, done)| Deed::Step { key, done }),
         3 => any_agent.clone().prop_map(|to| Deed::Post { to }),
         2 => (0..4_usize).prop_map(|nth| Deed::Read { nth }),
@@ -71,7 +77,8 @@ fn deed() -> impl Strategy<Value = Deed> {
             .prop_map(|(whom, due, again)| Deed::Wake { whom, due, again }),
         2 => (0..4_usize).prop_map(|nth| Deed::Woken { nth }),
         1 => (any_agent.clone(), any_agent.clone()).prop_map(|(from, to)| Deed::Task { from, to }),
-        1 => (any_agent, any::<bool>()).prop_map(|(of, open)| Deed::Question { of, open }),
+        1 => (any_agent.clone(), any::<bool>()).prop_map(|(of, open)| Deed::Question { of, open }),
+        1 => any_agent.prop_map(|of| Deed::Prune { of }),
         2 => (0..4_u8, prop::bool::weighted(0.1), any::<bool>(), prop::option::of(0..3_u8))
             .prop_map(|(id, stranger, open, text)| Deed::Record { id, stranger, open, text }),
     ]
@@ -128,6 +135,10 @@ impl World {
         let mut current = known.runs.last().map(|run| run.id);
         for deed in deeds {
             let now = self.now;
+            let forgets = commit.writes.iter().any(|write| matches!(write, Write::PruneAgent(_)));
+            if forgets && matches!(deed, Deed::Prune { .. }) {
+                continue;
+            }
             if let Some(write) =
                 known.outside(deed, now).or_else(|| known.inside(deed, agent.as_mut()?, &mut current, now))
             {
@@ -207,6 +218,8 @@ impl Known {
                 updated: at(now),
                 ..request(&owner(*stranger), &id.to_string(), word(*open))
             }),
+            // Somebody is left to go on with.
+            Deed::Prune { of } if self.agents.len() > 1 => Write::PruneAgent(self.agent(*of).id),
             _ => return None,
         })
     }
@@ -231,10 +244,16 @@ impl Known {
                 agent.items += u64::from(*skip);
                 Write::Item(say(agent, (*current)?, "hello"))
             }
-            Deed::Run { new, status } => {
-                let row = run(agent);
+            Deed::Run { new, status, calls } => {
+                let mut row = run(agent);
                 let id = current.filter(|_| !new).unwrap_or(row.id);
                 *current = Some(id);
+                for call in 0..u64::from(*calls) {
+                    let usage = Usage { input: now, output: call, ..Usage::default() };
+                    let cost = (call == 2).then(|| Cost::from_nanos(now));
+                    let model = format!("model {}", call % 2);
+                    row.charge(&ModelUse { model, usage, cost }, at(now) + DAY * (call as u32 / 3));
+                }
                 Write::Run(Run { id, status: STATUSES[*status], started: at(now), ..row })
             }
             Deed::Step { key, done } => {
@@ -312,6 +331,15 @@ async fn all(store: &impl Store) -> Result<Vec<String>> {
         let runs = store.runs(&scope, RunQuery { page: everything(), ..RunQuery::default() }).await?;
         let open = RunQuery { open: true, ..RunQuery::default() };
         read.push(format!("{:?}", store.count_runs(&scope, open).await?));
+        for by in
+            [&[][..], &[UsageBy::Day, UsageBy::Model], &[UsageBy::Owner, UsageBy::Kind], &[UsageBy::Run]]
+        {
+            let query = UsageQuery { by: by.to_vec(), ..UsageQuery::default() };
+            let mut sums = store.usage(&scope, query).await?;
+            // Where rows came to say less, a store may keep a sum of nothing.
+            sums.retain(|sum| sum.tally != Tally::default());
+            read.push(format!("{sums:?}"));
+        }
         for run in &runs {
             let items = ItemQuery { run: Some(run.id), ..ItemQuery::of(run.agent, 0, 10_000) };
             read.push(format!("{run:?}: {:?}", store.steps(&scope, run.id).await?));

@@ -90,10 +90,64 @@ pub async fn usage_adds_up_by_anything(place: impl Place) -> Result<()> {
     // Whoever is forgotten has used what it used.
     let forget = Commit::new(at(3)).write(Write::PruneAgent(child.id)).write(Write::PruneAgent(root.id));
     store.commit(forget).await?;
-    for query in [by(&[]), by(&[UsageBy::Owner]), by(&[UsageBy::Day])] {
-        assert_eq!(inputs(query).await?.iter().sum::<u64>(), 11_110);
+    for (query, expected) in [
+        (by(&[]), vec![11_110]),
+        (by(&[UsageBy::Owner]), vec![11_110]),
+        (by(&[UsageBy::Day]), vec![10_110, 1_000]),
+        (by(&[UsageBy::Kind]), vec![10_000, 1_110]),
+        // What is known of it is owner, day, model and kind.
+        (by(&[UsageBy::Agent]), vec![11_110]),
+        (by(&[UsageBy::Tree, UsageBy::Kind]), vec![10_000, 1_110]),
+        (UsageQuery { from: Some(day.1), ..by(&[UsageBy::Run]) }, vec![1_000]),
+        (UsageQuery { root: Some(root.id), ..by(&[]) }, vec![0]),
+    ] {
+        assert_eq!(inputs(query.clone()).await?, expected, "{query:?}");
     }
-    assert_eq!(inputs(UsageQuery { root: Some(root.id), ..by(&[]) }).await?, [0]);
+    Ok(())
+}
+
+/// Sums are those over the rows as they stand, however often a row is written, and whether a commit is
+/// refused.
+pub async fn usage_follows_the_rows<P: Place>(place: P) -> Result<()> {
+    let mut store = place.open().await?;
+    let root = new_root(&store, owner()).await?;
+    let mut agent = claim(&store, root.id).await?.agent;
+    let (mut run, day) = (run(&agent), Duration::from_secs(24 * 60 * 60));
+    let scope = Scope::Owner(owner());
+    let sums = async |store: &P::Store| {
+        let query = UsageQuery { by: vec![UsageBy::Day, UsageBy::Model], ..UsageQuery::default() };
+        let rows = store.usage(&scope, query).await?;
+        Ok::<_, crate::Error>(rows.iter().map(|row| (row.tally.calls, input(row))).collect::<Vec<_>>())
+    };
+    run.charge(&answer("a", 1, None), at(0));
+    store.commit(Commit::fenced(&agent, at(2)).write(Write::Run(run.clone()))).await?;
+    assert_eq!(sums(&store).await?, [(1, 1)]);
+    // Nothing more was used, and then more of the same and of another, twice in one commit.
+    store.commit(Commit::fenced(&agent, at(2)).write(Write::Run(run.clone()))).await?;
+    let first = run.clone();
+    run.charge(&answer("a", 10, None), at(0));
+    let second = run.clone();
+    run.charge(&answer("b", 100, None), at(0) + day);
+    let both = Commit::fenced(&agent, at(3)).write(Write::Run(second)).write(Write::Run(run.clone()));
+    store.commit(both).await?;
+    assert_eq!(sums(&store).await?, [(2, 11), (1, 100)]);
+    // A refused commit counts nothing, and neither does a claim.
+    run.charge(&answer("a", 1_000, None), at(0));
+    let refused = Commit::fenced(&agent, at(4)).write(Write::Run(run.clone()));
+    agent = claim(&store, root.id).await?.agent;
+    assert!(store.commit(refused).await.is_err());
+    assert_eq!(sums(&store).await?, [(2, 11), (1, 100)]);
+    // After a restart the rows are where it goes on from.
+    drop(store);
+    store = place.open().await?;
+    let commit = Commit::fenced(&claim(&store, agent.id).await?.agent, at(5)).write(Write::Run(run));
+    store.commit(commit).await?;
+    assert_eq!(sums(&store).await?, [(3, 1_011), (1, 100)]);
+    // Rows are written whole: the last write counts, also where it says less.
+    let commit = Commit::fenced(&claim(&store, agent.id).await?.agent, at(6)).write(Write::Run(first));
+    store.commit(commit).await?;
+    let of_something: Vec<_> = sums(&store).await?.into_iter().filter(|(calls, _)| *calls > 0).collect();
+    assert_eq!(of_something, [(1, 1)]);
     Ok(())
 }
 

@@ -199,11 +199,9 @@ impl Store for MemoryStore {
                 sums.add(&Spender { owner: run.owner.clone(), kind, tree, agent, run: id }, &run.spent);
             }
         }
-        for (owner, spent) in
-            rows.removed.iter().filter(|(owner, _)| query.covers_removed() && scope.sees(owner))
-        {
-            let owner = owner.clone();
-            sums.add(&Spender { owner, kind: None, tree: None, agent: None, run: None }, spent);
+        let removed = rows.removed.iter().filter(|(spender, _)| scope.sees(&spender.owner));
+        for (spender, spent) in removed.filter(|_| query.covers_removed()) {
+            sums.add(spender, spent);
         }
         Ok(sums.rows())
     }

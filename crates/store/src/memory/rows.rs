@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Event, EventBody, Item, Owner, Post, PostId, Run, RunId, Spent,
-    Status, Step, Wakeup, WakeupId,
+    Agent, AgentId, Entity, EntityKind, Event, EventBody, Item, Post, PostId, Run, RunId, Spent, Status,
+    Step, Wakeup, WakeupId,
 };
 
-use crate::{Claim, Commit, Committed, Error, Expect, Result, Write, derive};
+use crate::{Claim, Commit, Committed, Error, Expect, Result, Spender, Write, derive};
 
 /// All rows, each sort in the order it was made.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(super) struct Rows {
     pub(super) runs: Vec<Run>,
     pub(super) entities: Vec<Entity>,
     /// What runs that were removed used, for their owners.
-    pub(super) removed: Vec<(Owner, Vec<Spent>)>,
+    pub(super) removed: Vec<(Spender, Vec<Spent>)>,
     items: BTreeMap<AgentId, Vec<Item>>,
     steps: BTreeMap<RunId, Vec<Step>>,
     inbox: BTreeMap<AgentId, BTreeMap<PostId, Post>>,
@@ -291,9 +291,13 @@ impl Rows {
     }
 
     fn prune(&mut self, id: AgentId) {
+        let kind = self.agent(id).map(|agent| agent.kind.clone());
         self.agents.retain(|agent| agent.id != id);
         let of_agent = self.runs.iter().filter(|run| run.agent == id);
-        self.removed.extend(of_agent.map(|run| (run.owner.clone(), run.spent.clone())));
+        self.removed.extend(of_agent.map(|run| {
+            let (owner, kind) = (run.owner.clone(), kind.clone());
+            (Spender { owner, kind, tree: None, agent: None, run: None }, run.spent.clone())
+        }));
         self.runs.retain(|run| run.agent != id);
         self.steps.retain(|run, _| self.runs.iter().any(|kept| kept.id == *run));
         self.wakeups.retain(|_, wakeup| wakeup.agent != id);
