@@ -14,7 +14,7 @@ document that says so, or kept; no run ends for it. Afterwards everything goes o
 every agent that was taken succeeds, each note was taken once, and `doctor` finds nothing.
 """
 
-import http.client, http.server, json, os, sqlite3, subprocess, sys, threading, time, urllib.parse
+import atexit, http.client, http.server, json, os, sqlite3, subprocess, sys, threading, time, urllib.parse
 
 BINARY, SECONDS, FOLDER, SHIM = sys.argv[1], float(sys.argv[2]), sys.argv[3], sys.argv[4]
 NOTES, AGENTS = 20, 12
@@ -74,6 +74,7 @@ class Server:
         command = [BINARY, "--data", data, "serve", "--bind", "127.0.0.1:0", "--json"]
         self.environment = {"PATH": os.environ["PATH"], **more}
         self.child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, env=self.environment)
+        atexit.register(self.child.kill)
         greeting = self.child.stdout.readline()
         if not greeting:
             raise SystemExit(f"FAILED: no server: {open(f'{data}.log').read()}")
