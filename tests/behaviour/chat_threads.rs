@@ -72,7 +72,6 @@ async fn lines(world: &World, agent: AgentId) -> Vec<String> {
 
 /// Each thread that a person opens has no parent, however many there are: it may tell the user
 /// something, and takes none of the places for children. All share the tree of the chat.
-/// Shows: S2-R012.
 #[tokio::test]
 async fn threads_of_people_stand_at_the_top_of_their_chat() {
     let world = two().start().await;

@@ -113,9 +113,8 @@ fn kinds() -> Kinds {
     Kinds::none().with(lead).with(Kind::bare("worker"))
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn deleting_a_tree_of_a_hundred_agents_ends_all_their_requests() {
-    entourage_llm::install_tls();
+/// Deletes such a tree, and returns how long it took until nothing of it was left.
+async fn time_to_delete() -> Duration {
     let (provider, address) = Mute::start().await;
     let connection =
         Connection { base_url: Some(address), concurrency: Some(2 * AGENTS), ..Connection::default() };
@@ -132,10 +131,24 @@ async fn deleting_a_tree_of_a_hundred_agents_ends_all_their_requests() {
     provider.has_under_way(0).await;
     let ended = began.elapsed();
     println!("{AGENTS} requests ended after {ended:?}, the deletion was acknowledged after {acknowledged:?}");
-    // A second, on a machine that has nothing else to do.
-    assert!(ended < Duration::from_secs(5), "{ended:?}");
     let tree = world.client().tree(root.id).await.unwrap();
     assert_eq!(tree.len(), AGENTS);
     assert!(tree.iter().all(|agent| agent.status == Status::Cancelled));
     assert_eq!(provider.asked.load(Ordering::SeqCst), AGENTS + 1, "nobody asks again");
+    ended
+}
+
+/// Real time is what this is about. Others may have the cores for a while, so that one of several tries
+/// counts; a deletion that waits for anything is too late in all of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deleting_a_tree_of_a_hundred_agents_ends_all_their_requests_within_a_second() {
+    entourage_llm::install_tls();
+    let mut took = Vec::new();
+    while took.len() < 5 {
+        took.push(time_to_delete().await);
+        if took.last().is_some_and(|took| *took <= Duration::from_secs(1)) {
+            return;
+        }
+    }
+    panic!("{took:?}");
 }

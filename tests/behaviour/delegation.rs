@@ -5,7 +5,7 @@ use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
 use entourage_testkit::World;
 use entourage_tests::{first_tools, plain, well_formed};
-use entourage_types::{EventBody, Kind, Limits, Status, TaskResult};
+use entourage_types::{EventBody, ItemBody, Kind, Limits, Status, TaskResult};
 use serde_json::json;
 
 /// A model whose researcher answers by what it was asked, and whose orchestrator follows a script.
@@ -92,7 +92,9 @@ async fn messages_of_one_turn_are_worked_side_by_side_and_answered_in_order() {
     let model = with_researcher(
         [
             Script::call("send_message", json!({"recipient": "bob", "message": "b"}))
+                .and_call("create_note", json!({"title": "t", "content": "c"}))
                 .and_call("send_message", json!({"recipient": "nobody", "message": "n"}))
+                .and_call("search_notes", json!({"query": "c"}))
                 .and_call("send_message", json!({"recipient": "ada", "message": "a"})),
             Script::text("All in."),
         ],
@@ -103,8 +105,17 @@ async fn messages_of_one_turn_are_worked_side_by_side_and_answered_in_order() {
     world.ended(root.id).await;
     let items = world.client().items(root.id, 0, 10).await.unwrap();
     let lines = plain(&items);
-    assert_eq!((lines[2].as_str(), lines[4].as_str()), ("output: did b", "output: did a"));
-    assert!(lines[3].starts_with("output!: ") && lines[3].contains("nobody"), "{}", lines[3]);
+    assert_eq!(lines.len(), 2 + 5 + 1, "an output for each call, and no more: {lines:#?}");
+    assert_eq!((lines[2].as_str(), lines[6].as_str()), ("output: did b", "output: did a"));
+    assert!(lines[3].starts_with("output: ") && lines[5].starts_with("output: "), "{lines:#?}");
+    assert!(lines[4].starts_with("output!: ") && lines[4].contains("nobody"), "{}", lines[4]);
+    let ItemBody::Turn(turn) = &items[1].body else { panic!("{lines:?}") };
+    let asked: Vec<_> = turn.calls.iter().map(|call| call.id).collect();
+    let answered = items.iter().filter_map(|item| match &item.body {
+        ItemBody::Output(output) => Some(output.call),
+        _ => None,
+    });
+    assert_eq!(answered.collect::<Vec<_>>(), asked, "each to its call, in their order");
     well_formed(&items).unwrap();
 }
 

@@ -1,11 +1,14 @@
 //! What a person does to an agent of a live tree, at work or asleep.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use async_trait::async_trait;
 use entourage_engine::Error;
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
-use entourage_store::{Commit, Committed, Page, Store, Write};
+use entourage_store::{Claim, Commit, Committed, Page, Store, Write};
 use entourage_testkit::{Between, Effects, Fault, Faults, HeldModel, TestTool, World};
 use entourage_tests::{first_tools, one_kind, plain, well_formed};
 use entourage_tools::{Effect, Toolbox};
@@ -383,15 +386,17 @@ async fn delete_with(workers: usize, faults: Faults) -> u64 {
         () = faults.died() => {}
     }
     let told = person(&world).intervene(root.id, Action::Delete, None).await;
-    if told.is_ok() {
-        all_is_over(&world, root.id).await;
-    }
-    let world = world.reborn(Faults::none()).await;
     if told.is_err() {
-        // Whoever got no answer asks again; it may have been done, or half of it.
-        let again = person(&world).intervene(root.id, Action::Delete, None).await;
-        assert!(matches!(again, Ok(_) | Err(Error::Gone(_))), "{again:?}");
+        // Whoever got no answer asks again, of another process while nobody is at work: what was done
+        // is told as done, and anything less is done now.
+        faults.settled().await;
+        let was_done = world.client().agent(root.id).await.unwrap().status == Status::Cancelled;
+        let again = world.beside().client(Owner::local()).intervene(root.id, Action::Delete, None).await;
+        assert_eq!(matches!(again, Err(Error::Gone(_))), was_done, "{again:?}");
+        assert_eq!(again.is_ok(), !was_done, "{again:?}");
     }
+    all_is_over(&world, root.id).await;
+    let world = world.reborn(Faults::none()).await;
     all_is_over(&world, root.id).await;
     faults.commits()
 }
@@ -475,5 +480,66 @@ async fn a_child_that_is_made_while_its_maker_is_being_deleted_is_deleted_too() 
     let tree = world.client().tree(root.id).await.unwrap();
     let statuses: Vec<Status> = tree.iter().map(|agent| agent.status).collect();
     assert_eq!(statuses, [Status::Cancelled; 2], "the child has landed, and is deleted with its maker");
+    assert_eq!(world.audit().await, []);
+}
+
+/// Another process has the commit that makes a child under way while an agent is deleted, and it lands
+/// just before the deletion takes the agent.
+#[derive(Clone)]
+struct LandsBeforeClaim {
+    holds: Arc<AtomicBool>,
+    has_come: Arc<Semaphore>,
+    may_land: Arc<Semaphore>,
+    has_landed: Arc<Semaphore>,
+}
+
+#[async_trait]
+impl Between for LandsBeforeClaim {
+    async fn claim(
+        &self,
+        store: &Arc<dyn Store>,
+        agent: AgentId,
+        from: u64,
+    ) -> entourage_store::Result<Option<Claim>> {
+        if self.holds.swap(false, Ordering::SeqCst) {
+            self.may_land.add_permits(1);
+            self.has_landed.acquire().await.unwrap().forget();
+        }
+        store.claim(agent, from).await
+    }
+
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> entourage_store::Result<Committed> {
+        let spawns = |write: &Write| matches!(write, Write::NewAgent(agent) if agent.parent.is_some());
+        if !commit.writes.iter().any(spawns) {
+            return store.commit(commit).await;
+        }
+        self.holds.store(true, Ordering::SeqCst);
+        self.has_come.add_permits(1);
+        self.may_land.acquire().await.unwrap().forget();
+        let committed = store.commit(commit).await;
+        self.has_landed.add_permits(1);
+        committed
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_another_process_makes_before_its_maker_is_taken_is_deleted_too() {
+    let none = || Arc::new(Semaphore::new(0));
+    let lands =
+        LandsBeforeClaim { holds: Arc::default(), has_come: none(), may_land: none(), has_landed: none() };
+    let spawns = Script::call("spawn_agent", json!({"kind": "researcher", "task": "Find it."}));
+    let model = ScriptedModel::deciding(move |_| Some(Ok(spawns.clone())));
+    let builder = World::builder(model).tools(first_tools()).in_memory().workers(0);
+    let world = builder.between(lands.clone()).start().await;
+    let root = world.ask("Find it.").await;
+    let works = world.house().clone();
+    let working = tokio::spawn(async move { works.advance(root.id).await });
+    lands.has_come.acquire().await.unwrap().forget();
+    let elsewhere = world.beside().client(Owner::local());
+    elsewhere.intervene(root.id, Action::Delete, None).await.unwrap();
+    let tree = world.client().tree(root.id).await.unwrap();
+    let statuses: Vec<Status> = tree.iter().map(|agent| agent.status).collect();
+    assert_eq!(statuses, [Status::Cancelled; 2], "the child has landed, and is deleted with its maker");
+    working.await.unwrap().unwrap();
     assert_eq!(world.audit().await, []);
 }

@@ -65,6 +65,7 @@ async fn shop(State(paid): State<Paid>, Json(request): Json<Value>) -> Response 
         Some("tools/call") => {
             let job = request["params"]["arguments"]["job"].as_str().unwrap_or_default().to_owned();
             *paid.lock().unwrap().entry(job).or_default() += 1;
+            // So does a shop: kills find payments that were made and not answered.
             tokio::time::sleep(Duration::from_millis(5)).await;
             json!({ "content": [{ "type": "text", "text": "paid" }] })
         }
@@ -232,6 +233,7 @@ async fn a_house_that_is_killed_again_and_again_loses_and_doubles_nothing() {
             if Auditor::ended(&http, &life.url).await == Some(auditor.jobs.len()) {
                 return;
             }
+            // Another process works, and is asked again and again: it shall have the cores in between.
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };

@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use entourage_engine::{Kinds, Role, kinds::parse};
+use entourage_engine::{Clock, Kinds, Role, kinds::parse};
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
-use entourage_testkit::{HeldModel, World};
+use entourage_store::Write;
+use entourage_testkit::{Fact, FakeClock, Faults, HeldModel, World};
 use entourage_tests::{first_tools, plain, well_formed};
 use entourage_types::{
     Action, AgentId, EventBody, ItemBody, Owner, Question, QuestionStatus, Status, TaskResult, WaitingOn,
@@ -45,7 +46,7 @@ async fn what_needs_no_work_is_answered_directly() {
     assert_eq!((tasks(&world, chat.id).await.len(), model.requests().len()), (0, 1));
 }
 
-/// Shows: S1-R005, S1-R006, S1-R007, S1-R059, S1-R060, S1-R061, S1-R075.
+/// Shows: S1-R005, S1-R006, S1-R059, S1-R060, S1-R061, S1-R075.
 #[tokio::test]
 async fn work_that_is_handed_on_says_nothing_and_its_result_is_told_once() {
     let script = ScriptedModel::new([start("How high is K2?"), Script::text("K2 is 8611 m high.")]);
@@ -88,6 +89,45 @@ async fn work_that_is_handed_on_says_nothing_and_its_result_is_told_once() {
     let task = events.iter().position(|event| matches!(event.body, EventBody::Task { .. }));
     assert!(made < task && task.is_some());
     assert_eq!(world.audit().await, []);
+}
+
+/// The orchestrator is over and done with before its sub-agent begins: the wake-up that was written with
+/// the task is all that sets it off.
+/// Shows: S1-R007.
+#[tokio::test]
+async fn writing_a_task_is_what_sets_its_agent_off() {
+    let model = cast(&ScriptedModel::new([start("dig")]), obeys);
+    let world = World::builder(model.clone()).tools(first_tools()).workers(0).start().await;
+    let chat = world.ask_kind(ORCHESTRATOR, "Dig.").await;
+    world.house().advance(chat.id).await.unwrap();
+    let (task, worker) = (tasks(&world, chat.id).await.remove(0), workers(&world, chat.id).await.remove(0));
+    assert_eq!((task.to, task.status, worker.items), (worker.id, Status::Queued, 0));
+    assert!(model.requests().iter().all(is_orchestrator), "nobody has asked the sub-agent for anything");
+    let wakes = |write: &Write| matches!(write, Write::Wake(wakeup) if wakeup.agent == worker.id);
+    let writes_it = |write: &Write| matches!(write, Write::Task(written) if written.id == task.id);
+    let facts = world.witness().facts();
+    let commits = facts.iter().filter_map(|fact| match fact {
+        Fact::Committed(commit) => Some(&commit.writes),
+        _ => None,
+    });
+    let counts = |writes: &Vec<Write>| {
+        (
+            writes.iter().filter(|write| writes_it(write)).count(),
+            writes.iter().filter(|write| wakes(write)).count(),
+        )
+    };
+    let concerned: Vec<_> = commits.map(counts).filter(|counts| *counts != (0, 0)).collect();
+    assert_eq!(concerned, [(1, 1)], "the task and the wake-up are one commit");
+
+    // Another process finds it.
+    let world = world.reborn(Faults::none()).await;
+    let due = world.store().due(world.clock().now(), None, 10).await.unwrap();
+    assert_eq!(due.iter().map(|wakeup| wakeup.agent).collect::<Vec<_>>(), [worker.id]);
+    let before = world.client().agent(chat.id).await.unwrap().epoch;
+    world.house().advance(due[0].agent).await.unwrap();
+    assert_eq!(tasks(&world, chat.id).await[0].result, Some(TaskResult::Text("did dig".into())));
+    let after = world.client().agent(chat.id).await.unwrap().epoch;
+    assert_eq!(before, after, "the orchestrator had no part in it");
 }
 
 /// Shows: S1-R002, S1-R008.
@@ -254,19 +294,24 @@ async fn a_reactivated_agent_takes_its_task_up_again_and_its_second_result_is_to
 #[tokio::test]
 async fn a_question_is_answered_in_plain_words() {
     let script = ScriptedModel::new([start("paint")]);
-    let model = cast(&script, |request| {
+    let clock = FakeClock::default();
+    let ticking = clock.clone();
+    let model = cast(&script, move |request| {
+        // What comes at one moment is in no order.
+        ticking.advance(Duration::from_secs(1));
         Ok(match request.messages.last() {
             Some(Message::Output { text, .. }) => Script::text(format!("painted {text}")),
             _ => Script::call("ask_user", json!({"question": "Which <colour>?"})),
         })
     });
-    let world = World::scripted(&model, first_tools()).await;
+    let world = World::builder(model.clone()).tools(first_tools()).clock(clock).start().await;
     let chat = world.ask_kind(ORCHESTRATOR, "Paint it.").await;
     let question = world.question(chat.id).await;
     let worker = world.client().agent(question.agent).await.unwrap();
     world.asleep(&worker).await;
     script.push(Ok(reactivate(worker.id, "red")));
     script.push(Ok(Script::text("It is red now.")));
+    world.clock().advance(Duration::from_secs(1));
     world.client().send(chat.id, "Red, please.", None).await.unwrap();
     ended_runs(&world, &chat, 3).await;
 
@@ -285,10 +330,7 @@ async fn a_question_is_answered_in_plain_words() {
         said(Role::User, "Red, please."),
         said(Role::Assistant, "It is red now."),
     ];
-    let mut chat_now = main_chat(&world, chat.id).await;
-    // The clock of a test stands: what comes at one moment is in no order.
-    chat_now.sort_by_key(|entry| seen.iter().position(|other| other == entry));
-    assert_eq!(chat_now, seen);
+    assert_eq!(main_chat(&world, chat.id).await, seen);
     assert_eq!(tasks(&world, chat.id).await.len(), 1);
     assert_eq!(world.audit().await, []);
 }
@@ -476,14 +518,12 @@ async fn three_attempts_are_made_before_a_call_has_failed() {
     });
     let world = World::scripted(&model, first_tools()).await;
     let chat = world.ask_kind(ORCHESTRATOR, "Try.").await;
-    let failed = async {
-        while workers(&world, chat.id).await.first().is_none_or(|worker| worker.status != Status::Failed) {
-            world.clock().advance(Duration::from_secs(1));
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), failed).await.expect("three attempts are made");
+    // The sub-agent's second attempt, and its third; then it has failed, and is told without a model.
+    for pause in [Duration::from_millis(1500), Duration::from_secs(2)] {
+        assert_eq!(world.clock().advance_to_sleeper(pause).await, pause);
+    }
     ended_runs(&world, &chat, 2).await;
+    assert_eq!(workers(&world, chat.id).await[0].status, Status::Failed);
     assert_eq!(model.requests().iter().filter(|request| !is_orchestrator(request)).count(), 3);
     let (_, last) = main_chat(&world, chat.id).await.pop().unwrap();
     assert!(last.starts_with("The Researcher could not finish its task: "), "{last}");

@@ -28,12 +28,14 @@ async fn told(world: &World, root: AgentId) -> (Time, Time, u32, String) {
     }
 }
 
-/// Moves the clock on until the run has slept or ended.
-async fn through_quick_retries(world: &World, model: &ScriptedModel, calls: usize) {
-    while model.requests().len() < calls {
-        world.clock().advance(Duration::from_millis(500));
-        // Not so fast that whoever reads from the disk seems to be stuck.
-        tokio::time::sleep(Duration::from_millis(2)).await;
+/// What passes in memory before the second attempt and before the third.
+const QUICK: [Duration; 2] = [Duration::from_millis(1500), Duration::from_secs(2)];
+
+/// Lets the time pass before the attempts that follow the first one at once, so many in all.
+async fn through_quick_retries(world: &World, model: &ScriptedModel, attempts: usize) {
+    for (made, pause) in (1..attempts).zip(QUICK) {
+        assert_eq!(world.clock().advance_to_sleeper(pause).await, pause);
+        assert_eq!(model.requests().len(), made, "not before its time");
     }
 }
 

@@ -1,12 +1,15 @@
 //! A sub-agent: it works alone on its task, and ends it by an answer, an error, or for the user to
 //! say more.
 
-use entourage_engine::{Clock, Kinds};
+use entourage_engine::{Clock, Kinds, kinds::parse};
 use entourage_llm::{Message, Script, ScriptedModel};
 use entourage_store::{Commit, Write};
-use entourage_testkit::{Fact, HeldModel, World};
+use entourage_testkit::{Effects, Fact, HeldModel, TestTool, Witness, World};
 use entourage_tests::{first_tools, plain, well_formed};
-use entourage_types::{Author, ItemBody, Post, PostBody, PostId, Status, StopReason, TaskResult, WakeupId};
+use entourage_tools::Effect;
+use entourage_types::{
+    Author, ItemBody, Post, PostBody, PostId, Status, StepState, StopReason, TaskResult, WakeupId,
+};
 use serde_json::json;
 
 use crate::chat::{cast, ended_runs, is_orchestrator, main_chat, obeys, start, tasks, workers};
@@ -114,6 +117,73 @@ async fn an_answer_its_status_and_the_tasks_are_one_commit() {
         if item.agent == worker.id && matches!(&item.body, ItemBody::Turn(turn) if turn.text == "did one"))));
     assert!(has(&|write| matches!(write, Write::Agent(agent) if agent.status == Status::Succeeded)));
     assert!(has(&|write| matches!(write, Write::Post(post) if post.agent == chat.id)));
+}
+
+/// Tools that return at once, without effects and with them: the turn stands before what they return, and
+/// before they begin where they have an effect.
+/// Shows: S1-R038.
+#[tokio::test]
+async fn a_turn_and_its_pending_calls_are_one_commit_and_come_before_every_output() {
+    for [one, two] in [
+        [Effect::Pure, Effect::Pure],
+        [Effect::Unsafe, Effect::Unsafe],
+        [Effect::Pure, Effect::Unsafe],
+        [Effect::Idempotent, Effect::Pure],
+    ] {
+        let effects = [one, two];
+        let witness = Witness::default();
+        let happened = Effects::seen_by(&witness);
+        let tools = effects
+            .iter()
+            .zip(["one", "two"])
+            .fold(first_tools(), |tools, (effect, name)| tools.with(TestTool::new(name, *effect, &happened)));
+        let model = cast(&ScriptedModel::new([start("go"), Script::text("Done.")]), |request| {
+            Ok(match request.messages.len() {
+                1 => Script::call("one", json!({"n": 1})).and_call("two", json!({"n": 2})),
+                _ => Script::text("did both"),
+            })
+        });
+        const WORKER: &str = "---\nname: researcher\ntools: [one, two]\n---\nYou are the Researcher.";
+        let kinds = Kinds::builtin().with(parse("researcher.md", WORKER).0.unwrap());
+        let builder = World::builder(model).tools(tools).kinds(kinds).witness(&witness);
+        let world = builder.start().await;
+        let chat = world.ask_kind(ORCHESTRATOR, "Begin.").await;
+        ended_runs(&world, &chat, 2).await;
+        let worker = workers(&world, chat.id).await.remove(0);
+
+        // Commits that concern the worker's calls, in their order, and where effects came between them.
+        let (mut commits, mut acted_after) = (Vec::new(), Vec::new());
+        for fact in witness.facts() {
+            match fact {
+                Fact::Committed(commit) => {
+                    let written = commit.writes.iter().filter_map(|write| match write {
+                        Write::Item(item) if item.agent == worker.id => match &item.body {
+                            ItemBody::Turn(turn) => Some(format!("turn of {}", turn.calls.len())),
+                            ItemBody::Output(output) => Some(format!("output of {}", output.tool)),
+                            _ => None,
+                        },
+                        Write::Step(step)
+                            if step.key.starts_with("tool/") && step.state == StepState::Started =>
+                        {
+                            Some("intent".to_owned())
+                        }
+                        _ => None,
+                    });
+                    commits.push(written.collect::<Vec<_>>());
+                }
+                Fact::Effect { effect, .. } if effect != Effect::Pure => acted_after.push(commits.concat()),
+                _ => {}
+            }
+        }
+        let intents = effects.iter().filter(|effect| **effect != Effect::Pure).count();
+        let begun = [vec!["turn of 2"], vec!["intent"; intents]].concat();
+        let ended = ["output of one", "output of two", "turn of 0"];
+        assert_eq!(commits.concat(), [&begun[..], &ended].concat(), "{effects:?}");
+        let turn = commits.iter().find(|written| written.contains(&"turn of 2".to_owned())).unwrap();
+        assert_eq!(turn[..begun.len()], begun, "one commit: {effects:?}");
+        assert_eq!(acted_after, vec![begun; intents], "no effect before it: {effects:?}");
+        assert_eq!(world.audit().await, []);
+    }
 }
 
 /// The sub-agent says its last word while the orchestrator passes more on to it: neither is lost.

@@ -1,8 +1,6 @@
 //! Threads: one for (chat, recipient, sender); each message has an answer of its own, and nobody waits
 //! for themselves.
 
-use std::sync::{Arc, Mutex};
-
 use entourage_engine::{Error, Kinds, Speech, Spoken};
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
@@ -207,7 +205,7 @@ async fn nobody_waits_in_a_circle_that_leads_through_the_threads_of_others() {
     assert_eq!(world.audit().await, []);
 }
 
-/// Shows: S2-R011, S2-R012, S2-R015, S2-R016, S2-R083, S2-R084, S2-R087, S2-R088.
+/// Shows: S2-R011, S2-R015, S2-R016, S2-R083, S2-R084, S2-R087.
 #[tokio::test]
 async fn threads_are_kept_apart_by_chat_recipient_and_sender_and_remember() {
     let model = ScriptedModel::deciding(|request: &Request| {
@@ -224,10 +222,6 @@ async fn threads_are_kept_apart_by_chat_recipient_and_sender_and_remember() {
         peer,
         ["message: one please", "turn: 1 messages[]", "message: secret two please", "turn: 3 messages[]"]
     );
-    // Of what the user and a said, b reads the message to it and nothing else.
-    let seen = model.requests().into_iter().rfind(|request| is(request, "b")).unwrap();
-    assert_eq!(seen.messages[0], Message::User("one please".into()));
-    assert!(!format!("{seen:?}").contains("You are a"));
 
     let other = Speech { chat: "another".into(), ..speech("a", "three") };
     let spoken = world.client().speak(other, None).await.unwrap();
@@ -242,6 +236,47 @@ async fn threads_are_kept_apart_by_chat_recipient_and_sender_and_remember() {
     assert_eq!(thread(&world, "b", Some("Bob")).await, ["message: four", "turn: 1 messages[]"]);
     assert_eq!(thread(&world, "b", Some("a")).await.len(), 4);
     assert_eq!(world.audit().await, []);
+}
+
+/// What the user and A said to each other, what A is told and what A keeps to itself is not for B.
+/// Shows: S2-R088.
+#[tokio::test]
+async fn of_the_thread_above_a_recipient_reads_the_message_to_it_and_nothing_else() {
+    let model = ScriptedModel::deciding(|request: &Request| {
+        Some(Ok(match (is(request, "b"), request.messages.last()) {
+            (true, _) => Script::text("fine"),
+            (false, Some(Message::User(text))) if text.contains("1234") => {
+                Script::text("I keep 1234 to myself.")
+            }
+            (false, Some(Message::User(_))) => {
+                let note = json!({"title": "5678", "content": "a note of 5678"});
+                Script::text("I ask b about 9012.").and_call("create_note", note)
+            }
+            (false, Some(Message::Output { tool, .. })) if tool == "create_note" => write("b", "hello b"),
+            _ => Script::text("Done."),
+        }))
+    });
+    let mut kinds = chart(&[("b", &[])]);
+    kinds.add(Kind {
+        instructions: "You are a. The rule is 3456.".into(),
+        tools: Some(vec!["send_message".into(), "create_note".into()]),
+        peers: vec!["b".into()],
+        ..Kind::bare("a")
+    });
+    let world = world_of(&model, kinds).start().await;
+    say(&world, "a", "my number is 1234").await;
+    say(&world, "a", "ask b, and tell it nothing of 7890").await;
+    let to_b: Vec<Request> = model.requests().into_iter().filter(|request| is(request, "b")).collect();
+    let [request] = &to_b[..] else { panic!("{to_b:?}") };
+    assert_eq!(request.messages, [Message::User("hello b".into())]);
+    assert!(request.system.starts_with("You are b."), "{}", request.system);
+    let all = format!("{request:?}");
+    for secret in ["1234", "3456", "5678", "7890", "9012"] {
+        assert!(!all.contains(secret), "{secret} in {all}");
+    }
+    // All of it was there to be leaked.
+    let to_a = format!("{:?}", model.requests().iter().rfind(|request| is(request, "a")));
+    assert!(["1234", "3456", "5678", "7890", "9012"].iter().all(|secret| to_a.contains(secret)), "{to_a}");
 }
 
 #[tokio::test]
@@ -290,6 +325,13 @@ async fn work_goes_as_deep_as_the_speaker_allows_and_five_levels_otherwise() {
         assert_eq!(run.status, Status::Succeeded);
         let tree = world.client().tree(spoken.root).await.unwrap();
         assert_eq!(tree.len(), reached + 1, "the last one reached makes no call of its own");
+        // Nobody below it was asked for anything: its call is answered by an error, and it carries on.
+        let runs = world.client().tree_runs(spoken.root).await.unwrap();
+        assert_eq!(runs.len(), reached + 1);
+        let last = lines(&world, tree[reached].id).await;
+        let refusal = format!("output!: you stand {reached} levels deep");
+        assert!(last.len() == 4 && last[2].starts_with(&refusal), "{last:#?}");
+        assert!(last[3].starts_with("turn: Error: you stand"), "{last:#?}");
         let said = world.client().transcript(spoken.agent).await.unwrap().pop().unwrap();
         assert!(said.text.contains(&format!("{reached} levels deep")), "{}", said.text);
     }
@@ -408,27 +450,15 @@ async fn messages_of_people_to_a_busy_thread_are_answered_one_after_the_other() 
 /// Shows: S2-R066.
 #[tokio::test]
 async fn an_answer_that_says_nothing_is_an_error_and_never_an_end() {
-    let asked = Arc::new(Mutex::new(0));
-    let count = Arc::clone(&asked);
-    let model = ScriptedModel::deciding(move |_| {
-        *count.lock().unwrap() += 1;
-        Some(Ok(Script::text("  ")))
-    });
+    let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("  "))));
     let mut kind = Kind { instructions: "You are a.".into(), ..Kind::bare("a") };
     kind.limits = Limits { max_attempts: 2, ..Limits::default() };
     let world = world_of(&model, Kinds::none().with(kind)).start().await;
     let spoken = world.client().speak(speech("a", "hi"), None).await.unwrap();
-    let asked_twice = async {
-        while *asked.lock().unwrap() < 2 {
-            world.clock().advance(std::time::Duration::from_millis(500));
-            // Not so fast that reads from the disk seem to be stuck.
-            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-        }
-    };
-    tokio::time::timeout(std::time::Duration::from_secs(30), asked_twice).await.expect("it is asked again");
+    world.clock().advance_to_sleeper(std::time::Duration::from_secs(2)).await;
     let run = answered(&world, &spoken).await;
     assert_eq!((run.status, run.stop_reason), (Status::Failed, Some(StopReason::EmptyResponse)));
-    assert_eq!(*asked.lock().unwrap(), 2, "it was asked again before");
+    assert_eq!(model.requests().len(), 2, "it was asked again before");
     assert_eq!(run.usage.input, 20, "what says nothing was paid for");
 }
 

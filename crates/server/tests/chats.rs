@@ -138,7 +138,7 @@ async fn a_message_is_there_at_once_and_keeps_its_id() {
 
 /// Shows: S1-R004, S1-R005, S1-R009, S1-R010, S1-R011, S1-R012, S1-R019, S1-R020, S1-R021, S1-R022.
 /// Shows: S1-R024, S1-R040, S1-R041, S1-R042, S1-R043, S1-R044, S1-R045, S1-R046, S1-R062, S1-R064.
-/// Shows: S1-R065, S1-R067, S1-R078, S1-R079, S1-R081, S1-R082.
+/// Shows: S1-R065, S1-R067, S1-R078, S1-R079, S1-R082.
 #[tokio::test]
 async fn a_task_goes_from_pending_through_a_question_to_success_and_begins_again() {
     let site = site().await;
@@ -200,8 +200,7 @@ async fn a_task_goes_from_pending_through_a_question_to_success_and_begins_again
     }
 }
 
-/// Shows: S1-R021, S1-R036, S1-R037, S1-R038, S1-R039, S1-R046, S1-R050, S1-R051, S1-R052, S1-R053.
-/// Shows: S1-R080, S1-R081.
+/// Shows: S1-R021, S1-R036, S1-R037, S1-R039, S1-R046, S1-R050, S1-R051, S1-R052, S1-R053, S1-R080.
 #[tokio::test]
 async fn calls_of_tools_are_documents_of_their_own() {
     let site = site().await;
@@ -230,6 +229,31 @@ async fn calls_of_tools_are_documents_of_their_own() {
     assert_eq!(latest(&told)[&("tool_call".to_owned(), text(&call["id"]))], *call);
     assert_eq!(statuses(&told, "task"), ["pending", "running", "success"]);
     assert_eq!(statuses(&told, "sub_agent"), ["active", "completed"]);
+}
+
+/// Shows: S1-R081.
+#[tokio::test]
+async fn the_collections_of_a_sub_agent_and_the_roles_of_its_messages_are_the_designs() {
+    let site = site().await;
+    let description = site.get("/openapi.json").await.expect(200);
+    for (path, collection) in [
+        ("/api/sub-agents/{id}/messages", "`sub_agent_messages`"),
+        ("/api/sub-agents/{id}/tool-calls", "`sub_agent_tool_calls`"),
+    ] {
+        let summary = text(&description["paths"][path]["get"]["summary"]);
+        assert!(summary.contains(collection), "{summary}");
+    }
+    let mut roles: Vec<String> = Vec::new();
+    for task in ["note", "ask"] {
+        let chat = begun(&site, &format!("do {task}")).await;
+        let (.., id) = standing(&site, &chat).await;
+        advance(&site, &id).await;
+        let messages = list(&site, &format!("/api/sub-agents/{id}/messages")).await;
+        roles.extend(said(&messages).into_iter().map(|(role, _)| role));
+    }
+    assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "system", "user", "assistant"]);
+    let known = &description["components"]["schemas"]["SubAgentRole"]["enum"];
+    assert_eq!(*known, json!(["system", "user", "assistant", "tool"]), "and there is no other");
 }
 
 /// Shows: S1-R051, S1-R054, S1-R055, S1-R080.
@@ -325,12 +349,17 @@ fn latest(frames: &[Frame]) -> BTreeMap<(String, String), Value> {
     documents.map(|frame| ((frame.event.clone(), text(&frame.data["id"])), frame.data.clone())).collect()
 }
 
-/// The statuses that documents of this sort went through.
+/// The statuses that documents of this sort went through. One that is told again as it was, as the page
+/// says that it may be, counts once.
 fn statuses(frames: &[Frame], sort: &str) -> Vec<String> {
-    let of_sort = frames.iter().filter(|frame| frame.event == sort);
-    let mut words: Vec<String> = of_sort.map(|frame| text(&frame.data["status"])).collect();
-    words.dedup();
-    words
+    let mut last: BTreeMap<String, Value> = BTreeMap::new();
+    let changes = frames.iter().filter(|frame| frame.event == sort).filter_map(|frame| {
+        let mut document = frame.data.clone();
+        document.as_object_mut().expect("an object").remove("updatedAt");
+        let is_new = last.insert(text(&document["id"]), document.clone()).as_ref() != Some(&document);
+        is_new.then(|| text(&document["status"]))
+    });
+    changes.collect()
 }
 
 fn is_over(frame: &Frame) -> bool {

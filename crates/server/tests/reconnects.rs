@@ -129,11 +129,13 @@ async fn nobody_misses_an_event_who_comes_and_goes_while_the_server_is_restarted
         .map(|client| tokio::spawn(come_and_go(Arc::clone(&world), Arc::clone(&trees), client)))
         .collect();
     let (mut restart_at, mut restarts) = (RESTART_EVERY, 0);
-    while !clients.iter().all(tokio::task::JoinHandle::is_finished) {
-        for tree in trees.iter() {
-            let path = format!("/v1/agents/{tree}/messages");
-            site.post(&path, &json!({ "text": "tell note" })).await.expect(202);
+    for tree in trees.iter().cycle() {
+        if clients.iter().all(tokio::task::JoinHandle::is_finished) {
+            break;
         }
+        let begun = site.client().last_event(tree.parse().unwrap()).await.unwrap();
+        let messages = format!("/v1/agents/{tree}/messages");
+        site.post(&messages, &json!({ "text": "tell note" })).await.expect(202);
         let visits = world.reconnects.load(Ordering::SeqCst);
         if visits >= restart_at {
             (restart_at, restarts) = (visits + RESTART_EVERY, restarts + 1);
@@ -146,7 +148,7 @@ async fn nobody_misses_an_event_who_comes_and_goes_while_the_server_is_restarted
             site = opened(&path).await;
             open.send_replace(Some(format!("http://{}", site.address)));
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        site.follow(tree, begun).await.until(|frame| frame.is_status_of(tree, "succeeded")).await;
     }
     for client in clients {
         client.await.unwrap();

@@ -1,15 +1,27 @@
 //! Webhooks that tell the house: signed by a known sender, of now, about the sender's own; and however
 //! often and in whatever order they come, what becomes of the house is the same.
 
-use std::{collections::BTreeMap, process::Command, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
+use async_trait::async_trait;
 use base64::{Engine, engine::general_purpose::STANDARD};
-use entourage_engine::{Client, House, NewAgent, Page};
+use entourage_engine::{Client, House, Kinds, NewAgent, Page, kinds::parse};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_server::{Settings, WebhookSender};
+use entourage_store::{Between, Commit, Committed, Store, Through, Write};
 use entourage_store_sqlite::SqliteStore;
+use entourage_tools::{Caller, Context, Effect, Outcome, Tool};
 use entourage_types::{
     Agent, AgentId, Answer as Said, Author, ItemBody, Owner, Question, QuestionStatus, Status, Task, Time,
+    ToolSpec,
 };
 use hmac::{Hmac, KeyInit, Mac};
 use reqwest::{Method, RequestBuilder};
@@ -92,12 +104,36 @@ fn speak(request: &Request) -> Script {
 }
 
 async fn open() -> Site {
-    let model = ScriptedModel::deciding(|request| Some(Ok(speak(request))));
-    let tools = entourage_tools::builtin(entourage_tools::Settings::default());
-    let house = House::builder(Arc::new(SqliteStore::in_memory().unwrap()), Arc::new(model)).tools(tools);
-    let site = Site::serving(house.build(), settings()).await;
+    let site = at_rest_over(Arc::new(SqliteStore::in_memory().unwrap())).await;
     site.work();
     site
+}
+
+/// The same over this store, in which nobody works until it is told to.
+async fn at_rest_over(store: Arc<dyn Store>) -> Site {
+    let model = ScriptedModel::deciding(|request| Some(Ok(speak(request))));
+    let tools = entourage_tools::builtin(entourage_tools::Settings::default());
+    Site::serving(House::builder(store, Arc::new(model)).tools(tools).build(), settings()).await
+}
+
+/// Who has something to do, now or later.
+async fn woken(site: &Site) -> Vec<AgentId> {
+    let due = site.house.store().due(Time::from_micros(i64::MAX), None, 100).await.unwrap();
+    due.into_iter().map(|wakeup| wakeup.agent).collect()
+}
+
+/// Takes away what would have an agent go on by itself: from here on only a webhook can.
+async fn forget_wakeups(site: &Site, agent: AgentId) {
+    let store = site.house.store();
+    let due = store.due(Time::from_micros(i64::MAX), None, 100).await.unwrap();
+    let own = due.into_iter().filter(|wakeup| wakeup.agent == agent);
+    // Only an activation may.
+    let claimed = store.claim(agent, u64::MAX).await.unwrap().expect("there is such an agent");
+    let mut commit = Commit::fenced(&claimed.agent, Time::now());
+    commit.writes.extend(own.map(|wakeup| Write::Woken(wakeup.id)));
+    assert!(!commit.writes.is_empty(), "it would have gone on by itself");
+    store.commit(commit).await.unwrap();
+    assert!(!woken(site).await.contains(&agent));
 }
 
 async fn chat(site: &Site) -> Agent {
@@ -215,7 +251,7 @@ async fn disturb(site: &Site, chat: AgentId, turn: usize) {
     }
 }
 
-/// Shows: S1-R001, S1-R026, S1-R027, S1-R056, S1-R058.
+/// Shows: S1-R001, S1-R026, S1-R027, S1-R056.
 #[tokio::test]
 async fn every_webhook_twice_shuffled_and_late_leaves_what_none_would_have() {
     let mut outcomes = Vec::new();
@@ -255,7 +291,136 @@ async fn every_webhook_twice_shuffled_and_late_leaves_what_none_would_have() {
     assert!(outcomes[0].iter().any(|line| line == "1 notes") && outcomes[0].len() > 15, "{:#?}", outcomes[0]);
 }
 
-/// Shows: S1-R001, S1-R017, S1-R018, S1-R027, S1-R028, S1-R049, S1-R056, S1-R058, S1-R063.
+/// The chat with its task, once the orchestrator has decided and nobody else has done anything.
+async fn handed_on(site: &Site) -> (AgentId, Task) {
+    let chat = chat(site).await.id;
+    site.client().send(chat, "find it", None).await.unwrap();
+    site.house.advance(chat).await.unwrap();
+    let task = site.client().tasks(Some(chat), None, Page::default()).await.unwrap().remove(0);
+    (chat, task)
+}
+
+/// Shows: S1-R017.
+#[tokio::test]
+async fn a_new_task_drives_agent_init() {
+    let site = at_rest_over(Arc::new(SqliteStore::in_memory().unwrap())).await;
+    let (chat, task) = handed_on(&site).await;
+    forget_wakeups(&site, task.to).await;
+    let document = json!({"id": task.id, "type": "agent", "name": "agent:researcher"});
+    let outcome = tell(&site, "agent-init", &document).await;
+    assert_eq!(outcome, json!({"outcome": "woken", "agent": task.to}));
+    assert_eq!(woken(&site).await, [task.to]);
+    site.work();
+    let question = asked(&site, chat).await;
+    assert_eq!((question.agent, question.task), (task.to, Some(task.id)), "it is at work");
+}
+
+/// A tool with an effect, so that its call is on record before it begins.
+struct Pay;
+
+#[async_trait]
+impl Tool for Pay {
+    fn name(&self) -> &'static str {
+        "pay"
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        let parameters = json!({"type": "object"});
+        Some(ToolSpec { name: "pay".into(), description: "Pays.".into(), parameters })
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Idempotent
+    }
+
+    async fn call(&self, _: &Context, _: Value) -> Result<Outcome, entourage_tools::Error> {
+        Ok(Outcome::text("paid"))
+    }
+}
+
+/// Loses the first output, as if the process had died while the tool worked.
+#[derive(Default)]
+struct LosesOutput(AtomicBool);
+
+#[async_trait]
+impl Between for LosesOutput {
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> entourage_store::Result<Committed> {
+        let is_output = |write: &Write| {
+            matches!(write, Write::Item(item)
+                if matches!(&item.body, ItemBody::Output(output) if output.tool == "pay"))
+        };
+        if commit.writes.iter().any(is_output) && !self.0.swap(true, Ordering::SeqCst) {
+            return Err(entourage_store::Error::Closed);
+        }
+        store.commit(commit).await
+    }
+}
+
+/// Shows: S1-R049.
+#[tokio::test]
+async fn a_new_tool_call_drives_tool_runner() {
+    const PAYER: &str = "---\nname: researcher\ntools: [pay]\n---\nPay.";
+    let model = ScriptedModel::deciding(|request| {
+        let pays = !request.system.contains("You are the Orchestrator");
+        Some(Ok(match request.messages.last() {
+            Some(Message::User(_)) if pays => Script::call("pay", json!({})),
+            Some(Message::Output { text, .. }) if pays => Script::text(text),
+            _ => speak(request),
+        }))
+    });
+    let store = Through::new(Arc::new(SqliteStore::in_memory().unwrap()), LosesOutput::default());
+    let tools = entourage_tools::builtin(entourage_tools::Settings::default()).with(Pay);
+    let kinds = Kinds::builtin().with(parse("researcher.md", PAYER).0.unwrap());
+    let house = House::builder(Arc::new(store), Arc::new(model)).tools(tools).kinds(kinds);
+    let site = Site::serving(house.build(), settings()).await;
+    let (chat, task) = handed_on(&site).await;
+    site.house.advance(task.to).await.expect_err("the process dies");
+    let calls = async || {
+        let path = format!("/api/sub-agents/{}/tool-calls", task.to);
+        site.get(&path).await.expect(200)["data"].as_array().unwrap().clone()
+    };
+    let pending = calls().await;
+    let [call] = &pending[..] else { panic!("{pending:?}") };
+    assert_eq!((&call["name"], &call["status"]), (&json!("pay"), &json!("pending")));
+    forget_wakeups(&site, task.to).await;
+    let document = json!({"id": call["id"], "subAgentId": task.to, "status": "pending"});
+    let outcome = tell(&site, "tool-runner", &document).await;
+    assert_eq!(outcome, json!({"outcome": "woken", "agent": task.to}));
+    assert_eq!(woken(&site).await, [task.to]);
+    site.work();
+    let done =
+        async || said(&site, chat).await.iter().any(|line| line.contains("It is found.")).then_some(());
+    until("a result", done).await;
+    let after = calls().await;
+    assert_eq!(after.len(), 1, "{after:?}");
+    assert_eq!(
+        (&after[0]["id"], &after[0]["status"], &after[0]["result"]),
+        (&call["id"], &json!("success"), &json!("paid"))
+    );
+}
+
+/// Shows: S1-R058.
+#[tokio::test]
+async fn a_task_that_succeeded_drives_orchestrator_finalize() {
+    let site = at_rest_over(Arc::new(SqliteStore::in_memory().unwrap())).await;
+    let (chat, task) = handed_on(&site).await;
+    site.house.advance(task.to).await.unwrap();
+    let question = asked(&site, chat).await;
+    site.client().answer(question.id, Said::Text("red".into())).await.unwrap();
+    site.house.advance(task.to).await.unwrap();
+    assert_eq!(site.client().task(task.id).await.unwrap().status, Status::Succeeded);
+    forget_wakeups(&site, chat).await;
+    let outcome = tell(&site, "orchestrator-finalize", &json!({"id": task.id, "status": "success"})).await;
+    assert_eq!(outcome, json!({"outcome": "woken", "agent": chat}));
+    assert_eq!(woken(&site).await, [chat]);
+    let replies =
+        async || said(&site, chat).await.iter().filter(|line| line.contains("It is found.")).count();
+    assert_eq!(replies().await, 0);
+    site.work();
+    until("a reply", async || (replies().await == 1).then_some(())).await;
+}
+
+/// Shows: S1-R001, S1-R018, S1-R027, S1-R028, S1-R056, S1-R063.
 #[tokio::test]
 async fn each_webhook_says_what_came_of_it() {
     let site = open().await;
@@ -442,9 +607,9 @@ async fn without_a_sender_none_is_taken_and_a_bad_secret_keeps_the_server_from_s
 /// The page says that its lines work as they stand: so they do.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_recipe_of_the_page_works_as_it_stands() {
-    let there = |program: &str| Command::new(program).arg("--version").output().is_ok();
-    if !there("curl") || !there("openssl") {
-        return;
+    for program in ["curl", "openssl"] {
+        let found = Command::new(program).arg("version").output();
+        assert!(found.is_ok(), "the page's recipe runs `{program}`: install it to test the recipe");
     }
     let page = include_str!("../../../docs/webhooks.md");
     let recipe = page

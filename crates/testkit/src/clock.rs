@@ -1,9 +1,10 @@
 //! A clock that stands still until the test moves it.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -11,7 +12,9 @@ use std::{
 use async_trait::async_trait;
 use entourage_engine::Clock;
 use entourage_types::Time;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
+
+use crate::world::PATIENCE;
 
 /// A clock that stands still until the test moves it. Clones are the same clock.
 #[derive(Debug, Clone)]
@@ -19,12 +22,33 @@ pub struct FakeClock {
     now: Arc<AtomicI64>,
     /// Wakes sleepers in the order in which they lay down.
     moved: Arc<Notify>,
+    sleepers: Arc<watch::Sender<Sleepers>>,
+    slept: Arc<AtomicU64>,
+}
+
+/// Until when whoever sleeps now does.
+type Sleepers = BTreeMap<u64, Time>;
+
+/// Somebody who sleeps until they are dropped.
+struct Sleeper<'c>(&'c watch::Sender<Sleepers>, u64);
+
+impl Drop for Sleeper<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|sleepers| {
+            sleepers.remove(&self.1);
+        });
+    }
 }
 
 impl Default for FakeClock {
     fn default() -> Self {
         // 2026-01-01T00:00:00Z
-        Self { now: Arc::new(AtomicI64::new(1_767_225_600_000_000)), moved: Arc::default() }
+        Self {
+            now: Arc::new(AtomicI64::new(1_767_225_600_000_000)),
+            moved: Arc::default(),
+            sleepers: Arc::new(watch::Sender::new(Sleepers::new())),
+            slept: Arc::default(),
+        }
     }
 }
 
@@ -35,6 +59,26 @@ impl FakeClock {
         self.now.fetch_add(by, Ordering::SeqCst);
         self.moved.notify_waiters();
     }
+
+    /// Waits until somebody sleeps until a moment at most this far ahead, and moves the clock to the
+    /// earliest such moment. Returns how far that was.
+    ///
+    /// # Panics
+    /// When nobody lies down for so short a time while a test may wait.
+    pub async fn advance_to_sleeper(&self, within: Duration) -> Duration {
+        let next = |sleepers: &Sleepers| {
+            let now = self.now();
+            sleepers.values().copied().filter(|until| now < *until && *until <= now + within).min()
+        };
+        let mut sleepers = self.sleepers.subscribe();
+        let lies =
+            tokio::time::timeout(PATIENCE, sleepers.wait_for(|sleepers| next(sleepers).is_some())).await;
+        let until = lies.ok().and_then(|lies| lies.ok().and_then(|sleepers| next(&sleepers)));
+        let Some(until) = until else { panic!("nobody sleeps for {within:?} or less") };
+        let by = until.since(self.now());
+        self.advance(by);
+        by
+    }
 }
 
 #[async_trait]
@@ -44,6 +88,14 @@ impl Clock for FakeClock {
     }
 
     async fn sleep_until(&self, until: Time) {
+        if self.now() >= until {
+            return;
+        }
+        let id = self.slept.fetch_add(1, Ordering::SeqCst);
+        self.sleepers.send_modify(|sleepers| {
+            sleepers.insert(id, until);
+        });
+        let _sleeper = Sleeper(&self.sleepers, id);
         loop {
             let moved = self.moved.notified();
             tokio::pin!(moved);

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{FakeClock, Faults, Faulty, Violation, Witness, WorldBuilder, audit};
 
 /// How long a test waits for something that must happen.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A house for one test. Its database goes with the last world that uses it.
 pub struct World {

@@ -168,6 +168,7 @@ async fn dropping_a_call_tells_the_server_to_stop() {
     let dir = TempDir::new().unwrap();
     let appears = async |name: &str| {
         while !dir.path().join(name).exists() {
+            // Another process makes it, and tells of it in no other way.
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

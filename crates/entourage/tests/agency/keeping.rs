@@ -11,10 +11,14 @@ use entourage::{
     agency::{Agency, AgencyBuilder, KeeperError, RunItem, ThreadKeeper, ThreadKey},
     types::{Author, Item, ItemBody, Message as Said, Turn},
 };
+use entourage_engine::Clock;
 use entourage_llm::{Message, ScriptedModel};
 use entourage_testkit::FakeClock;
 
 use crate::{agent, chain, hands_on, is, lines, scripted};
+
+/// How long a keeper is given for one save.
+const A_SAVES_TIME: Duration = Duration::from_secs(30);
 
 /// What becomes of a request to the keeper.
 #[derive(Clone, Copy, PartialEq)]
@@ -219,26 +223,22 @@ async fn a_save_that_fails_or_hangs_is_tried_again_and_keeps_nobody_waiting() {
     ]);
     let agency = open(chain().0.clock(Arc::new(clock.clone())), &elsewhere, &scripted(hands_on)).await;
     assert_eq!(say(&agency, "Go.").await, "<<<Go.>>>");
-    let mut waited = Duration::ZERO;
+    let began = clock.now();
     let is_saved = |thread: &str| elsewhere.lines().contains_key(thread);
     while !is_saved("c Ceo<user")
         || !elsewhere.saves.lock().unwrap().is_empty()
         || !is_saved("c Developer<Ceo")
     {
-        // Not so fast that whoever reads from the disk seems to be late.
-        tokio::time::sleep(Duration::from_millis(2)).await;
-        clock.advance(Duration::from_millis(100));
-        waited += Duration::from_millis(100);
-        assert!(waited < Duration::from_secs(300), "{:?}", elsewhere.lines());
+        clock.advance_to_sleeper(A_SAVES_TIME).await;
     }
-    assert!(waited >= Duration::from_secs(30), "one that hangs is given {waited:?}");
+    let waited = clock.now().since(began);
+    assert!(A_SAVES_TIME <= waited && waited < 10 * A_SAVES_TIME, "one that hangs is given {waited:?}");
     // Nor does one that hangs keep the program from ending, or the other threads from being saved.
     elsewhere.saves.lock().unwrap().extend([("Developer", Fate::Hangs), ("Developer", Fate::Hangs)]);
     say(&agency, "More.").await;
     let time_goes_by = async {
         loop {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-            clock.advance(Duration::from_millis(100));
+            clock.advance_to_sleeper(A_SAVES_TIME).await;
         }
     };
     tokio::select! {

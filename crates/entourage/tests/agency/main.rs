@@ -3,6 +3,7 @@
 
 mod building;
 mod keeping;
+mod loops;
 mod responses;
 mod restarts;
 mod streams;

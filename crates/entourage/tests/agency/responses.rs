@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::{agent, chain, hands_on, is, last, lines, scripted, to, write};
 
-/// Shows: S2-R001, S2-R004, S2-R005, S2-R006, S2-R022, S2-R023, S2-R031, S2-R032, S2-R036, S2-R039.
+/// Shows: S2-R004, S2-R006, S2-R022, S2-R023, S2-R031, S2-R032, S2-R036, S2-R039.
 /// Shows: S2-R042, S2-R043, S2-R044, S2-R047, S2-R060, S2-R063, S2-R067, S2-R068, S2-R069, S2-R070.
 /// Shows: S2-R071, S2-R074.
 #[tokio::test]
@@ -60,11 +60,36 @@ async fn a_message_is_handed_down_and_the_answer_comes_back_with_all_that_was_us
     let all: Vec<_> = threads.threads("c").await.unwrap().into_iter().map(|t| (t.agent, t.sender)).collect();
     let expected = [("Ceo", "user"), ("Developer", "Ceo"), ("Reviewer", "Developer"), ("Reviewer", "user")];
     assert_eq!(all, expected.map(|(agent, sender)| (agent.to_owned(), sender.to_owned())));
+    // What each of them said stands in the thread of that exchange alone.
+    let logs: [(&str, Option<&str>, &[&str]); 4] = [
+        (
+            "Ceo",
+            None,
+            &[
+                "Ceo is told Build it.",
+                "Ceo calls send_message Build it.",
+                "Ceo gets <<Build it.>>",
+                "Ceo says <<<Build it.>>>",
+            ],
+        ),
+        (
+            "Developer",
+            Some("Ceo"),
+            &[
+                "Developer is told Build it.",
+                "Developer calls send_message Build it.",
+                "Developer gets <Build it.>",
+                "Developer says <<Build it.>>",
+            ],
+        ),
+        ("Reviewer", Some("Developer"), &["Reviewer is told Build it.", "Reviewer says <Build it.>"]),
+        ("Reviewer", None, &["Reviewer is told You.", "Reviewer says <You.>"]),
+    ];
+    for (to, from, log) in logs {
+        let thread = threads.get_thread("c", to, from).await.unwrap().unwrap();
+        assert_eq!(lines(&thread.get_full_log().await.unwrap()), log, "{to} < {from:?}");
+    }
     let thread = threads.get_thread("c", "Developer", Some("Ceo")).await.unwrap().unwrap();
-    assert_eq!(
-        lines(&thread.get_full_log().await.unwrap())[..2],
-        ["Developer is told Build it.", "Developer calls send_message Build it."]
-    );
     assert_eq!(thread.get_history_for_model().await.unwrap().len(), 4);
     assert!(threads.get_thread("d", "Developer", Some("Ceo")).await.unwrap().is_none());
 
@@ -109,6 +134,7 @@ async fn tools_are_run_by_the_agents_own_loop_beside_messages_and_answered_in_or
         .instructions("You are A.")
         .tool(sum("sum"))
         .tool(sum("fail"))
+        .model("compatible::small")
         .temperature(0.25)
         .can_message(["B"])
         .build()
@@ -143,7 +169,10 @@ async fn tools_are_run_by_the_agents_own_loop_beside_messages_and_answered_in_or
     let requests = model.requests();
     let own: Vec<&Request> = requests.iter().filter(|request| is(request, "A")).collect();
     assert_eq!(own.len(), 2);
-    assert!(own.iter().all(|request| request.temperature == Some(0.25)));
+    let settings = |request: &Request| (request.model.clone(), request.temperature);
+    assert!(own.iter().all(|own| settings(own) == (Some("compatible::small".into()), Some(0.25))), "{own:?}");
+    let of_b = requests.iter().find(|request| is(request, "B")).unwrap();
+    assert_eq!(settings(of_b), (None, None), "each agent has its own");
     assert_eq!(own[1].messages.len(), 7, "each model call reads the history anew");
 }
 

@@ -47,14 +47,17 @@ async fn a_delegation_goes_on_where_the_last_program_left_it() {
         agency.close().await;
         drop(stream);
 
-        let model = held();
+        let script = ScriptedModel::deciding(|request| Some(Ok(hands_on(request))));
+        let model = Arc::new(HeldModel::new(script.clone()));
         model.let_go(100);
         let agency = open(chain().0, &name, &model).await;
+        // Nobody says it again: the message, and each answer that a model had given, was saved by then.
+        let resumed = agency.resume_response("c").await.unwrap();
+        assert_eq!(script.requests().len(), 5 - done, "no model is asked twice");
         // Whoever says it again under the same key gets the answer to what was said before.
         let said = agency.get_response("Go.").chat_id("c").key("once").await.unwrap();
         assert_eq!(said.final_output.as_deref(), Some("<<<Go.>>>"), "after {done} calls");
         assert_eq!((said.usage.calls, said.nested.len()), (5, 2), "each is paid for once");
-        let resumed = agency.resume_response("c").await.unwrap();
         assert_eq!(resumed.run_id, said.run_id);
         assert_eq!(logs(&agency).await, undisturbed, "after {done} calls");
         let next = agency.get_response("More.").chat_id("c").await.unwrap();

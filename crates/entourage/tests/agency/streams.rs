@@ -24,7 +24,7 @@ fn items(events: &[StreamEvent]) -> Vec<RunItem> {
     events.iter().filter_map(item).collect()
 }
 
-/// Shows: S2-R007, S2-R013, S2-R076, S2-R077, S2-R078, S2-R079, S2-R080, S2-R081.
+/// Shows: S2-R007, S2-R013, S2-R077, S2-R078, S2-R079, S2-R080, S2-R081.
 #[tokio::test]
 async fn items_of_agents_below_come_between_the_call_and_its_output() {
     let (builder, _) = chain();

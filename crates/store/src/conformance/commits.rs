@@ -60,11 +60,18 @@ pub async fn a_refused_write_leaves_nothing(place: impl Place) -> Result<()> {
     let theirs = request(&stranger(), "theirs", "done");
     store.commit(Commit::new(at(1)).write(Write::Entity(theirs))).await?;
     let stolen = request(&owner(), "theirs", "stolen");
-    for last in [Write::NewAgent(known.clone()), Write::Entity(stolen)] {
+    for last in [Write::NewAgent(known.clone()), Write::Entity(stolen.clone())] {
         let refused = store.commit(much(&known).write(last)).await;
         assert!(refused.is_err());
         assert_nothing(&store, &known).await?;
     }
+    // Nor does it use up numbers of a commit that is written at the same moment.
+    let stolen = Commit::new(at(1)).write(Write::Entity(stolen));
+    let (told, refused) = tokio::join!(store.commit(much(&known)), store.commit(stolen));
+    assert!(told.is_ok() && refused.is_err());
+    let events = store.events(&Scope::House, known.root, 0, 10).await?;
+    let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
     Ok(())
 }
 
