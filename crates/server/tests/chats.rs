@@ -228,7 +228,8 @@ async fn calls_of_tools_are_documents_of_their_own() {
     // To the microsecond what is read of it.
     assert_eq!(latest(&told)[&("tool_call".to_owned(), text(&call["id"]))], *call);
     assert_eq!(statuses(&told, "task"), ["pending", "running", "success"]);
-    assert_eq!(statuses(&told, "sub_agent"), ["active", "completed"]);
+    // It is told as it was made, and with its task.
+    assert_eq!(statuses(&told, "sub_agent"), ["active", "active", "completed"]);
 }
 
 /// Shows: S1-R081.
@@ -379,7 +380,8 @@ async fn a_stream_tells_documents_as_they_change_and_resumes_anywhere() {
     let whole = follow(&site, &chat, 0).await.until(is_over).await;
 
     assert_eq!(statuses(&whole, "task"), ["pending", "running", "waiting", "running", "success"]);
-    assert_eq!(statuses(&whole, "sub_agent"), ["active", "waiting_for_user", "active", "completed"]);
+    let went = statuses(&whole, "sub_agent");
+    assert_eq!(went, ["active", "active", "waiting_for_user", "active", "completed"]);
     let messages: Vec<&Frame> = whole.iter().filter(|frame| frame.event == "message").collect();
     let words: Vec<String> = messages.iter().map(|frame| text(&frame.data["content"])).collect();
     let asked = "The Researcher needs more information: Which colour?";
