@@ -119,7 +119,7 @@ async fn closes_at_the_same_instant(size: usize) {
     assert!(refused > 0, "{told:#?}");
     assert_eq!((refused + answered, read), (size, size), "all were sent, none is lost: {told:#?}");
 
-    let mut told = 0;
+    let mut tried = 0;
     for (first, fault) in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch].into_iter().enumerate() {
         for at in (1 + first as u64..).step_by(points().stride.min(7)) {
             let told = story.tell(1, &[(at, fault)]).await;
@@ -128,13 +128,13 @@ async fn closes_at_the_same_instant(size: usize) {
             let [refused, answered, read] = counts(&told);
             assert!(refused > 0 && read >= answered, "{fault:?} at {at}: {:#?}", told.transcripts);
             assert_eq!(refused + answered, size, "{fault:?} at {at}: {:#?}", told.transcripts);
-            told += 1;
+            tried += 1;
             if told.commits[0] < at {
                 break;
             }
         }
     }
-    println!("{told} crash points");
+    println!("{tried} crash points");
 }
 
 /// Shows: S2-R089.
