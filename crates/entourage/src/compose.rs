@@ -12,11 +12,14 @@ use entourage_engine::{
     kinds::{Finding, Severity},
 };
 use entourage_llm::{Choice, MODEL_VARIABLE, Rehearsal, choose};
+#[cfg(feature = "server")]
 use entourage_server::Auth;
 use entourage_store_sqlite::{Durability, SqliteStore};
 use entourage_tools::{Files, Owners, Problem, Toolbox, builtin, connect_all};
 use tokio::task::JoinSet;
 
+#[cfg(not(feature = "server"))]
+use crate::settings::Auth;
 use crate::{
     Error, Result, Settings, settings,
     telemetry::{self, Exporter},
@@ -250,7 +253,37 @@ fn make_directory(path: &Path) -> Result<()> {
     builder.create(path).map_err(|cause| Error::DataDirectory { path: path.to_owned(), cause })
 }
 
+/// The receivers of webhooks, of which a build without the feature `server` has none.
+#[cfg(not(feature = "server"))]
+fn outbox(settings: &Settings) -> Result<(Outbox, Arc<dyn Courier>)> {
+    if let Some(name) = settings.webhooks.keys().next() {
+        return Err(Error::Settings {
+            place: format!("webhooks.{name}"),
+            why: "this program was built without webhooks. Build it with the feature `server` of entourage, or \
+                  take the webhooks out of its settings"
+                .into(),
+        });
+    }
+    Ok((Outbox::default(), Arc::new(NoReceivers)))
+}
+
+/// Delivers nothing, since there are no receivers.
+#[cfg(not(feature = "server"))]
+struct NoReceivers;
+
+#[cfg(not(feature = "server"))]
+#[async_trait::async_trait]
+impl Courier for NoReceivers {
+    async fn bring(
+        &self,
+        _: &entourage_types::Delivery,
+    ) -> std::result::Result<(), entourage_engine::Undelivered> {
+        Err(entourage_engine::Undelivered::because("this program was built without webhooks"))
+    }
+}
+
 /// Whom the house tells, and who brings it to them. TLS is set up where anybody is told.
+#[cfg(feature = "server")]
 fn outbox(settings: &Settings) -> Result<(Outbox, Arc<dyn Courier>)> {
     if !settings.webhooks.is_empty() {
         entourage_llm::install_tls();

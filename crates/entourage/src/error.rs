@@ -61,6 +61,7 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] entourage_store::Error),
     /// The webhooks that are set cannot work.
+    #[cfg(feature = "server")]
     #[error(transparent)]
     Webhooks(#[from] entourage_server::Error),
     /// The model that is set cannot work.

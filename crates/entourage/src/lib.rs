@@ -17,6 +17,9 @@
 //! Whatever a trait or a type of this crate speaks of can be named through it: [`models`] has what a
 //! [`Model`] takes and gives, [`tools`] what a [`Tool`] does, [`store`] and [`sqlite`] the databases,
 //! [`types`] the nouns, [`engine`] the rest. A crate that builds on it needs no other of ours.
+//!
+//! Features: `mcp` (tools of MCP servers), `server` (the HTTP API and webhooks), `cli` (the binary;
+//! includes `server`). All are on unless `default-features = false`.
 
 pub mod agency;
 mod compose;
@@ -38,9 +41,12 @@ pub use entourage_types::{self as types, Owner};
 pub use error::Error;
 pub use runtime::runtime;
 pub use schemars;
+pub use secrecy::SecretString;
 pub use serde;
 pub use serde_json;
 pub use settings::Settings;
+pub use tokio::sync::broadcast;
+pub use tokio_util::sync::CancellationToken;
 
 /// What every call returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -26,9 +26,11 @@ pub use context::{Context, Memory, Notes};
 pub use entourage_types::Effect;
 pub use error::Error;
 pub use files::{Files, FilesSettings, ListFiles, ReadFile};
-#[cfg(target_os = "linux")]
+#[cfg(feature = "mcp")]
+pub use mcp::McpServer;
+#[cfg(all(feature = "mcp", target_os = "linux"))]
 pub use mcp::supervise;
-pub use mcp::{McpServer, McpSettings, McpTransport, Problem, connect_all};
+pub use mcp::{McpSettings, McpTransport, Problem, connect_all};
 pub use memory::{ReadOutput, RetireLearning, SaveLearning, SearchAgentHistory, UpdateLearning};
 pub use notes::{CreateNote, SearchNotes};
 pub use outcome::{Ask, Delegate, Done, Outcome, Target};

@@ -31,6 +31,8 @@ const IMPORTS: &[(&str, Imports)] = &[
     ("entourage-tests", Any),
     ("entourage-benches", Any),
     ("xtask", Only(&[])),
+    // A workspace of its own, to show what somebody else can do with the library alone.
+    ("outside", Only(&["entourage"])),
 ];
 
 /// What only one crate knows of, so that it can be exchanged: HTTP, providers, databases.

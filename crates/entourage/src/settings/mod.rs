@@ -8,16 +8,22 @@ mod message;
 mod paths;
 mod reference;
 mod time;
+#[cfg(not(feature = "server"))]
+mod unserved;
 mod variables;
 
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 
+#[cfg(feature = "server")]
+use entourage_server::{Settings as Server, Webhook};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use load::FILE;
 pub use reference::{Key, keys, markdown, template};
 pub use time::time;
+#[cfg(not(feature = "server"))]
+pub use unserved::{Auth, Jwt, Server, Webhook};
 
 /// Everything an operator may set.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -49,9 +55,9 @@ pub struct Settings {
     /// The tools, MCP servers among them.
     pub tools: entourage_tools::Settings,
     /// The HTTP API.
-    pub server: entourage_server::Settings,
+    pub server: Server,
     /// Whom the house tells of tasks and questions, by name; nobody unless given.
-    pub webhooks: BTreeMap<String, entourage_server::Webhook>,
+    pub webhooks: BTreeMap<String, Webhook>,
     /// How agents are given their turns.
     pub dispatch: Dispatch,
     /// Traces for a collector.
