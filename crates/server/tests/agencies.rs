@@ -184,3 +184,90 @@ async fn a_chat_of_the_same_name_is_another_owners_own() {
     assert_ne!(his["data"][0]["id"], hers["data"][0]["id"]);
     assert_eq!(alice.get(threads).await.expect(200), hers, "nothing was added to hers");
 }
+
+const CHATS: &str = "/v1/agencies/desk/chats";
+
+fn named(chats: &Value) -> Vec<&str> {
+    let chats = chats["data"].as_array().expect("a list").iter();
+    chats.map(|chat| chat["name"].as_str().expect("a name")).collect()
+}
+
+#[tokio::test]
+async fn chats_of_an_agency_are_listed_in_pages() {
+    let site = desk().await;
+    assert_eq!(site.get(CHATS).await.expect(200), json!({"data": [], "next_cursor": null}));
+    for name in ["first", "a b/ü", "third"] {
+        site.post(RESPONSES, &json!({"message": "hello", "chat_id": name})).await.expect(200);
+    }
+    let (mut found, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = site.get(&format!("{CHATS}?limit=1{cursor}")).await.expect(200);
+        assert_eq!(page["data"].as_array().map(Vec::len), Some(1));
+        found.extend(named(&page).into_iter().map(str::to_owned));
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    found.sort();
+    assert_eq!(found, ["a b/ü", "first", "third"]);
+    let chats = site.get(CHATS).await.expect(200);
+    let first = chats["data"].as_array().unwrap().iter().find(|chat| chat["name"] == "first").unwrap();
+    let threads = site.get("/v1/agencies/desk/chats/first/threads").await.expect(200);
+    assert_eq!(first["root"], threads["data"][0]["id"], "its tree begins with its first thread");
+    site.get("/v1/agencies/none/chats").await.problem(404, "not-found");
+}
+
+#[tokio::test]
+async fn a_deleted_chat_is_not_listed_and_its_name_begins_a_new_one() {
+    let site = desk().await;
+    let say = async |text: &str| {
+        site.post(RESPONSES, &json!({"message": text, "chat_id": "a b/ü"})).await.expect(200);
+        site.get(CHATS).await.expect(200)["data"][0]["root"].clone()
+    };
+    let before = say("hello").await;
+    let delete = || send(site.request(Method::DELETE, &format!("{CHATS}/a%20b%2F%C3%BC")));
+    assert_eq!(delete().await.status, 204);
+    assert_eq!(delete().await.status, 204, "again changes nothing");
+    assert_eq!(site.get(CHATS).await.expect(200)["data"], json!([]));
+    let old = site.get(&format!("/v1/agents/{}", before.as_str().unwrap())).await.expect(200);
+    assert_eq!(old["status"], "cancelled");
+    let after = say("hello again").await;
+    assert_ne!(before, after);
+    let threads = site.get(&format!("{CHATS}/a%20b%2F%C3%BC/threads")).await.expect(200);
+    assert_eq!(threads["data"].as_array().map(Vec::len), Some(1));
+    assert_eq!((&threads["data"][0]["id"], &threads["data"][0]["items"]), (&after, &json!(2)));
+}
+
+#[tokio::test]
+async fn chats_of_another_owner_are_neither_listed_nor_deleted() {
+    let alice = Site::of_kinds_with(kinds(), settings()).await.bearing(&token_of("alice"));
+    let bob = alice.bearing(&token_of("bob"));
+    alice.post(RESPONSES, &json!({"message": "hello", "chat_id": "first"})).await.expect(200);
+    assert_eq!(bob.get(CHATS).await.expect(200)["data"], json!([]));
+    let chat = format!("{CHATS}/first");
+    send(bob.request(Method::DELETE, &chat)).await.problem(404, "not-found");
+    assert_eq!(named(&alice.get(CHATS).await.expect(200)), ["first"]);
+    assert_eq!(send(alice.request(Method::DELETE, &chat)).await.status, 204);
+}
+
+#[tokio::test]
+async fn a_name_in_a_path_has_as_many_characters_as_a_body_may_give_it() {
+    let site = desk().await;
+    let (longest, longer) = ("ü".repeat(255), "ü".repeat(256));
+    site.get(&format!("/v1/agencies/{longest}")).await.problem(404, "not-found");
+    site.get(&format!("/v1/kinds/{longest}")).await.problem(404, "not-found");
+    assert_eq!(site.get(&format!("{CHATS}/{longest}/threads")).await.expect(200)["data"], json!([]));
+    for path in [
+        format!("/v1/agencies/{longer}"),
+        format!("/v1/agencies/{longer}/chats"),
+        format!("/v1/kinds/{longer}"),
+        format!("/v1/jobs/{longer}/damages"),
+        format!("/v1/agents/{longer}"),
+        format!("{CHATS}/{longer}/threads"),
+        format!("/v1/agencies/{longer}/chats/first/threads"),
+    ] {
+        let problem = site.get(&path).await.problem(400, "invalid-path");
+        assert!(problem.detail.contains("256 characters; at most 255 are taken"), "{}", problem.detail);
+    }
+}

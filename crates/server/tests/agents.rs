@@ -74,6 +74,26 @@ async fn runs_and_steps_say_what_was_done_and_used() {
 }
 
 #[tokio::test]
+async fn steps_are_told_in_pages_in_the_order_they_were_begun() {
+    let site = Site::open().await;
+    let id = site.done("strange").await;
+    let run = site.get(&format!("/v1/agents/{id}/runs")).await.expect(200)["data"][0]["id"].clone();
+    let path = format!("/v1/runs/{}/steps", run.as_str().unwrap());
+    let all = site.client().steps(run.as_str().unwrap().parse().unwrap()).await.unwrap();
+    assert_eq!(all.len(), 4, "two calls of the model, two of tools: {all:?}");
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    for last in [false, false, false, true] {
+        let page = site.get(&format!("{path}?limit=1{cursor}")).await.expect(200);
+        assert_eq!((page["data"].as_array().map(Vec::len), page["next_cursor"].is_null()), (Some(1), last));
+        seen.push(serde_json::from_value::<Step>(page["data"][0].clone()).unwrap());
+        cursor = format!("&cursor={}", page["next_cursor"].as_str().unwrap_or_default());
+    }
+    assert_eq!(seen, all);
+    site.get(&format!("{path}?limit=201")).await.problem(400, "invalid-query");
+    site.get(&format!("{path}?cursor=MTptb2RlbC85OTk")).await.problem(422, "invalid-request");
+}
+
+#[tokio::test]
 async fn a_tree_is_nested_and_its_use_is_the_sum_of_its_runs() {
     let site = Site::open().await;
     let id = site.done("tell hello").await;

@@ -88,7 +88,11 @@ impl Client {
     /// # Errors
     /// [`Error::UnknownAgency`]; [`Error::NotFound`] where nothing was said in it.
     pub async fn delete_agency_chat(&self, agency: &str, chat: &str) -> Result<()> {
-        self.delete_chat(&chat_in(&*self.agency(agency)?, chat)).await
+        let deleted = self.delete_chat(&chat_in(&*self.agency(agency)?, chat)).await;
+        deleted.map_err(|error| match error {
+            Error::NotFound { .. } => Error::not_found("chat", chat),
+            other => other,
+        })
     }
 }
 

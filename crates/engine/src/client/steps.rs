@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use entourage_store::ItemQuery;
+use entourage_store::{ItemQuery, Page};
 use entourage_types::{CallId, Item, ItemBody, RunId, Step, StepState, Time};
 use serde_json::{Value, json};
 
@@ -13,6 +13,10 @@ use crate::{
     run::{call_key, model_key},
 };
 
+/// How much of a transcript is held at once while its steps are found.
+const ITEMS: u32 = 500;
+const BYTES: usize = 1 << 20;
+
 impl Client {
     /// The steps of a run in the order they were begun, with what each model call used.
     ///
@@ -21,18 +25,83 @@ impl Client {
     pub async fn steps(&self, id: RunId) -> Result<Vec<Step>> {
         let run = self.run(id).await?;
         let store = self.house.store();
-        let recorded = store.steps(&self.scope, id).await?;
-        let query = ItemQuery { run: Some(id), ..ItemQuery::of(run.agent, 0, u32::MAX) };
-        Ok(merged(id, recorded, &store.items(&self.scope, query).await?))
+        let mut merging = Merging::new(id, store.steps(&self.scope, id).await?);
+        let mut from = 0;
+        loop {
+            let query = ItemQuery { run: Some(id), bytes: BYTES, ..ItemQuery::of(run.agent, from, ITEMS) };
+            let items = store.items(&self.scope, query).await?;
+            let Some(last) = items.last() else { return Ok(merging.steps()) };
+            from = last.seq + 1;
+            items.iter().for_each(|item| merging.read(item));
+        }
+    }
+
+    /// A page of these steps; it goes on behind the step of this key.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`]; [`crate::Error::Invalid`] where no step has the key.
+    pub async fn steps_page(&self, id: RunId, page: Page) -> Result<Vec<Step>> {
+        let mut steps = self.steps(id).await?;
+        if page.newest_first {
+            steps.reverse();
+        }
+        if let Some(after) = &page.after {
+            let Some(at) = steps.iter().position(|step| step.key == *after) else {
+                return Err(crate::Error::Invalid("the cursor is of no step of this run".into()));
+            };
+            steps.drain(..=at);
+        }
+        steps.truncate(page.limit as usize);
+        let mut bytes = 0;
+        let is_full = steps.iter().position(|step| {
+            bytes += step.value.to_string().len();
+            bytes >= page.bytes
+        });
+        steps.truncate(is_full.map_or(steps.len(), |last| last + 1));
+        Ok(steps)
     }
 }
 
-fn merged(run: RunId, recorded: Vec<Step>, items: &[Item]) -> Vec<Step> {
-    let mut recorded: HashMap<String, Step> =
-        recorded.into_iter().map(|step| (step.key.clone(), step)).collect();
-    let mut done = |key: String, item: &Item, begun: Time| {
+/// Steps as they are found, item by item.
+struct Merging {
+    run: RunId,
+    /// Those with a record of their own whose item was not met.
+    recorded: HashMap<String, Step>,
+    /// When each call was asked for.
+    asked: HashMap<CallId, Time>,
+    turns: usize,
+    steps: Vec<Step>,
+}
+
+impl Merging {
+    fn new(run: RunId, recorded: Vec<Step>) -> Self {
+        let recorded = recorded.into_iter().map(|step| (step.key.clone(), step)).collect();
+        Self { run, recorded, asked: HashMap::new(), turns: 0, steps: Vec::new() }
+    }
+
+    fn read(&mut self, item: &Item) {
+        match &item.body {
+            ItemBody::Turn(turn) => {
+                self.asked.extend(turn.calls.iter().map(|call| (call.id, item.at)));
+                if turn.used.is_some() {
+                    self.turns += 1;
+                    let step = self.done(model_key(self.turns), item, item.at);
+                    self.steps.push(Step { used: turn.used.clone(), ..step });
+                }
+            }
+            ItemBody::Output(output) => {
+                let begun = self.asked.get(&output.call).copied().unwrap_or(item.at);
+                let step = self.done(call_key(output.call), item, begun);
+                self.steps.push(step);
+            }
+            ItemBody::Message(_) | ItemBody::Decision(_) | ItemBody::Notice(_) | ItemBody::Digest(_) => {}
+        }
+    }
+
+    /// The step whose checkpoint is this item.
+    fn done(&mut self, key: String, item: &Item, begun: Time) -> Step {
         let unrecorded = |key| Step {
-            run,
+            run: self.run,
             key,
             state: StepState::Done,
             value: Value::Null,
@@ -41,30 +110,16 @@ fn merged(run: RunId, recorded: Vec<Step>, items: &[Item]) -> Vec<Step> {
             started: begun,
             updated: item.at,
         };
-        let step = recorded.remove(&key).unwrap_or_else(|| unrecorded(key));
+        let step = self.recorded.remove(&key).unwrap_or_else(|| unrecorded(key));
         Step { value: json!({ "item": item.seq }), ..step }
-    };
-    let mut steps = Vec::new();
-    let mut asked: HashMap<CallId, Time> = HashMap::new();
-    let mut turns = 0;
-    for item in items {
-        match &item.body {
-            ItemBody::Turn(turn) => {
-                asked.extend(turn.calls.iter().map(|call| (call.id, item.at)));
-                if turn.used.is_some() {
-                    turns += 1;
-                    let step = done(model_key(turns), item, item.at);
-                    steps.push(Step { used: turn.used.clone(), ..step });
-                }
-            }
-            ItemBody::Output(output) => {
-                let begun = asked.get(&output.call).copied().unwrap_or(item.at);
-                steps.push(done(call_key(output.call), item, begun));
-            }
-            ItemBody::Message(_) | ItemBody::Decision(_) | ItemBody::Notice(_) | ItemBody::Digest(_) => {}
-        }
     }
-    steps.extend(recorded.into_values());
-    steps.sort_by_key(|step| (step.started, step.updated));
-    steps
+
+    fn steps(self) -> Vec<Step> {
+        let mut rest: Vec<Step> = self.recorded.into_values().collect();
+        rest.sort_by(|one, other| one.key.cmp(&other.key));
+        let mut steps = self.steps;
+        steps.append(&mut rest);
+        steps.sort_by_key(|step| (step.started, step.updated));
+        steps
+    }
 }

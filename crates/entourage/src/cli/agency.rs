@@ -11,7 +11,7 @@ use entourage_engine::{
 };
 
 use super::{
-    backend::Result,
+    backend::{self, Backend, Purpose, Result},
     failure::{Exit, Failure},
     globals::Globals,
     out,
@@ -24,6 +24,8 @@ Examples:
   entourage agency graph studio              the chart, as a drawing and as Mermaid
   entourage agency graph ./studio.agency.md  that of a file, wherever it stands
   entourage chat --agency ./studio.agency.md talk with its first entry point
+  entourage agency chats studio              the chats that were begun over HTTP
+  entourage agency delete-chat studio first  end one of them for good
 
 An agency is a Markdown file NAME.agency.md beside the files of its kinds; docs/agency.md has its keys.";
 
@@ -49,13 +51,29 @@ enum Command {
         #[arg(long)]
         mermaid: bool,
     },
+    /// List the chats of an agency that were not deleted
+    #[command(after_help = "Example:\n  entourage agency chats studio --json")]
+    Chats {
+        /// The agency's name or file
+        agency: String,
+    },
+    /// End a chat of an agency for good, with all its agents; what they wrote stays readable
+    #[command(after_help = "Example:\n  entourage agency delete-chat studio first")]
+    DeleteChat {
+        /// The agency's name or file
+        agency: String,
+        /// The chat's name; `entourage agency chats` shows them
+        chat: String,
+    },
 }
 
 impl Agency {
-    pub(crate) fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
         match self.command.unwrap_or(Command::List) {
             Command::List => list(globals),
             Command::Graph { agency, mermaid } => graph(globals, &agency, mermaid),
+            Command::Chats { agency } => chats(globals, &agency).await,
+            Command::DeleteChat { agency, chat } => delete_chat(globals, &agency, &chat).await,
         }
     }
 }
@@ -95,6 +113,47 @@ fn graph(globals: &Globals, given: &str, mermaid: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+async fn chats(globals: &Globals, given: &str) -> Result<Exit> {
+    let (backend, agency) = connected(globals, given).await?;
+    let (paint, mut after, mut any) = (out::stdout(), None::<String>, false);
+    loop {
+        let (chats, next) = backend.agency_chats(&agency, after.as_deref()).await?;
+        for chat in &chats {
+            if globals.json {
+                out::json(chat)?;
+            } else {
+                let since = paint.dim(format!("since {}", chat.created));
+                out::result(text![paint.bold(&chat.name), "  ", chat.root, "  ", since])?;
+            }
+        }
+        any |= !chats.is_empty();
+        match next {
+            Some(next) => after = Some(next),
+            None => break,
+        }
+    }
+    if !any && !globals.json && !globals.quiet {
+        out::note("no chats; each message over HTTP begins one, or goes on in the one that it names");
+    }
+    Ok(Exit::Done)
+}
+
+async fn delete_chat(globals: &Globals, given: &str, chat: &str) -> Result<Exit> {
+    let (backend, agency) = connected(globals, given).await?;
+    backend.delete_agency_chat(&agency, chat).await?;
+    if !globals.json && !globals.quiet {
+        out::note(text!["the chat ", chat, " was deleted; the next message under its name begins a new one"]);
+    }
+    Ok(Exit::Done)
+}
+
+/// The house, with an agency read there, and the agency's name.
+async fn connected(globals: &Globals, given: &str) -> Result<(Box<dyn Backend>, String)> {
+    let mut settings = globals.settings()?;
+    let agency = chosen(&mut settings, given)?;
+    Ok((backend::connect(globals, &settings, Purpose::Look).await?, agency))
+}
+
 /// The agency of a name. Where it is not there because its file does not load, that is the error.
 fn named(settings: &Settings, name: &str) -> Result<Found> {
     let found = entourage::loaded_kinds(settings)?.0.agency(name);
@@ -115,17 +174,21 @@ pub(super) fn kind(
 
 /// Has an agency read with the kinds beside it; the kind to talk to is its first entry point.
 fn entry_point(settings: &mut Settings, given: &str) -> Result<String> {
-    let path = file(given);
-    let name = match &path {
-        Some(path) => read(path)?.name,
-        None => given.to_owned(),
-    };
-    settings.agency = path;
+    let name = chosen(settings, given)?;
     // Kinds beside it that do not load are told of here, with their lines.
     let (kinds, _) = entourage::kinds(settings)?;
     let agency = kinds.agency(&name)?;
     let entry = agency.chart.entry_points().first();
     Ok(entry.ok_or_else(|| Failure::usage(format!("the agency `{name}` has no entry point")))?.clone())
+}
+
+/// Has the file of an agency read, where one is named. Returns the agency's name.
+fn chosen(settings: &mut Settings, given: &str) -> Result<String> {
+    settings.agency = file(given);
+    match &settings.agency {
+        Some(path) => Ok(read(path)?.name),
+        None => Ok(given.to_owned()),
+    }
 }
 
 /// What names a file, and not an agency that was read.

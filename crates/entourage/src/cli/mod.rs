@@ -182,7 +182,7 @@ async fn obey(cli: Cli) -> Result<Exit, Failure> {
         Command::Usage(usage) => usage.obey(&globals).await,
         Command::Models(models) => models.obey(&globals).await,
         Command::Kinds(kinds) => kinds.obey(&globals).await,
-        Command::Agency(agency) => agency.obey(&globals),
+        Command::Agency(agency) => agency.obey(&globals).await,
         Command::Token(token) => token.obey(&globals),
         Command::Init(init) => init.obey(&globals),
         Command::Doctor(doctor) => doctor.obey(&globals).await,

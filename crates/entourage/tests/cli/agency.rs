@@ -1,6 +1,12 @@
 //! Agencies are files beside the kinds: listed, drawn and talked to.
 
-use super::place::{Ended, Place};
+use entourage::{Owner, Settings, engine::Speech, types::AgentId};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    place::{Ended, Place},
+    server::Server,
+};
 
 const STUDIO: &str = "---\nname: studio\ndescription: Builds small programs.\nentry_points: ceo\nflows:\n  \
                       - ceo > developer > reviewer\n  - ceo > reviewer\n---\nBe brief.\n";
@@ -79,4 +85,48 @@ fn what_is_wrong_with_an_agency_is_said_in_a_line() {
             "a name hides no cause: {said}"
         );
     }
+}
+
+/// Says something in a chat of the agency; nobody answers yet. Returns the chat's first agent.
+fn say(place: &Place, chat: &str) -> AgentId {
+    let settings = Settings::load(Some(&place.data()), None).expect("settings");
+    let said = async {
+        let client = entourage::look(&settings).expect("a house").client(Owner::local());
+        let stays = CancellationToken::new();
+        stays.cancel();
+        let speech = Speech { chat: chat.into(), text: "Hello".into(), ..Speech::default() };
+        client.respond("studio", speech, None, stays).await.expect("it is taken");
+        client.threads("studio", chat).await.expect("threads")[0].id
+    };
+    entourage::runtime().expect("threads").block_on(said)
+}
+
+#[test]
+fn chats_of_an_agency_are_listed_and_deleted_with_and_without_a_server() {
+    let place = studio("data/kinds");
+    let chats = || place.entourage(&["agency", "chats", "studio", "--json"]).good().json();
+    let names = || {
+        let mut names: Vec<String> =
+            chats().iter().map(|chat| chat["name"].as_str().expect("a name").to_owned()).collect();
+        names.sort();
+        names
+    };
+    let none = place.entourage(&["agency", "chats", "studio"]).good();
+    assert!(none.stdout.is_empty() && none.stderr.contains("no chats"), "{none:?}");
+    say(&place, "first");
+    let odd = say(&place, "a b/ü?");
+    assert_eq!(names(), ["a b/ü?", "first"]);
+    place.entourage(&["agency", "delete-chat", "studio", "first"]).good();
+    assert_eq!(names(), ["a b/ü?"]);
+
+    let server = Server::start(&place);
+    assert_eq!(names(), ["a b/ü?"]);
+    let line = place.entourage(&["agency", "chats", "studio"]).good().stdout;
+    assert!(line.starts_with(&format!("a b/ü?  {odd}  since ")), "{line}");
+    let deleted = place.entourage(&["agency", "delete-chat", "studio", "a b/ü?"]).good();
+    assert!(deleted.stderr.contains("a b/ü? was deleted"), "{deleted:?}");
+    assert_eq!(names(), Vec::<String>::new());
+    let unknown = place.entourage(&["agency", "delete-chat", "studio", "none"]);
+    assert!(unknown.error(2).contains("there is no chat `none`"), "{unknown:?}");
+    assert_eq!(server.stop(), 0);
 }

@@ -1,4 +1,4 @@
-//! The id, or the name, in a path.
+//! The id, or the names, in a path.
 
 use std::{fmt::Display, str::FromStr};
 
@@ -8,6 +8,9 @@ use axum::{
 };
 
 use crate::Problem;
+
+/// The most characters of a name: as many as a body may give it.
+const LONGEST: usize = 255;
 
 /// The id in a path, of the noun that the path is about; a name is an id without a form.
 pub(crate) struct Id<T>(pub(crate) T);
@@ -21,8 +24,32 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let Path(text) = Path::<String>::from_request_parts(parts, state).await?;
+        let text = checked(text)?;
         let id: T = text.parse().map_err(|error: T::Err| Problem::bad_path(error.to_string()))?;
         tracing::Span::current().record("id", tracing::field::display(&id));
         Ok(Self(id))
+    }
+}
+
+/// The two names in a path.
+pub(crate) struct Names(pub(crate) String, pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Names {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Path((one, other)) = Path::<(String, String)>::from_request_parts(parts, state).await?;
+        Ok(Self(checked(one)?, checked(other)?))
+    }
+}
+
+/// Refuses what is too long to name anything; it is not repeated.
+fn checked(name: String) -> Result<String, Problem> {
+    match name.chars().count() {
+        0..=LONGEST => Ok(name),
+        length => {
+            let why = format!("a name in it has {length} characters; at most {LONGEST} are taken");
+            Err(Problem::bad_path(why))
+        }
     }
 }

@@ -8,6 +8,6 @@ mod key;
 
 pub(crate) use caller::Caller;
 pub(crate) use filter::Filter;
-pub(crate) use id::Id;
+pub(crate) use id::{Id, Names};
 pub(crate) use json::{Body, Object};
 pub(crate) use key::IdempotencyKey;

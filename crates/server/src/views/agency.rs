@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use entourage_engine::{Agency, agencies::Flow, responses::sender_of};
-use entourage_types::{Agent, AgentId, Status};
+use entourage_types::{Agent, AgentId, Chat, Owner, Status, Time};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -77,5 +77,36 @@ impl From<Agent> for ThreadView {
     fn from(agent: Agent) -> Self {
         let sender = sender_of(&agent);
         Self { agent: agent.kind, sender, id: agent.id, status: agent.status, items: agent.items }
+    }
+}
+
+/// A chat of an agency.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AgencyChat)]
+pub(crate) struct AgencyChatView {
+    /// What it is found by in the store.
+    id: String,
+    /// Whose it is.
+    #[schema(value_type = String)]
+    owner: Owner,
+    /// Its name: the `chat_id` of its messages.
+    name: String,
+    /// The tree of its threads: `GET /v1/agents/{id}/tree` reads it.
+    #[schema(value_type = schema::AgentId)]
+    root: AgentId,
+    /// Whether it was deleted; such a chat is not listed.
+    deleted: bool,
+    /// When it was made.
+    #[schema(value_type = schema::Time)]
+    created: Time,
+    /// When it was made, or deleted.
+    #[schema(value_type = schema::Time)]
+    updated: Time,
+}
+
+impl From<Chat> for AgencyChatView {
+    fn from(chat: Chat) -> Self {
+        let Chat { id, owner, name, root, deleted, created, updated } = chat;
+        Self { id, owner, name, root, deleted, created, updated }
     }
 }

@@ -26,7 +26,7 @@ mod task;
 mod tree;
 mod usage;
 
-pub(crate) use agency::{AgencyView, ThreadView};
+pub(crate) use agency::{AgencyChatView, AgencyView, ThreadView};
 pub(crate) use agent::AgentView;
 pub(crate) use context::ContextView;
 pub(crate) use entry::{EntryView, PostedView};

@@ -9,7 +9,7 @@ use entourage_engine::{
 };
 use entourage_store::{AgentQuery, Page};
 use entourage_types::{
-    Action, Agent, AgentId, Answer, Event, Grant, GrantId, GrantStatus, Intervention, Item, PostBody,
+    Action, Agent, AgentId, Answer, Chat, Event, Grant, GrantId, GrantStatus, Intervention, Item, PostBody,
     Question, QuestionId, QuestionStatus, Scope, Session, Status, Tally, Time, UsageRow,
 };
 use tokio::{
@@ -227,6 +227,18 @@ impl Backend for Local {
     async fn sessions(&self, agent: AgentId, limit: u32) -> Result<Vec<Session>> {
         let page = Page { limit, newest_first: true, ..Page::default() };
         Ok(self.client.sessions(agent, page).await?)
+    }
+
+    async fn agency_chats(&self, agency: &str, after: Option<&str>) -> Result<(Vec<Chat>, Option<String>)> {
+        let page = Page { after: after.map(str::to_owned), limit: PAGE, ..Page::default() };
+        let found = self.client.agency_chats(agency, page).await?;
+        let is_full = found.len() == PAGE as usize;
+        let next = found.last().filter(|_| is_full).map(|last| last.id.clone());
+        Ok((found, next))
+    }
+
+    async fn delete_agency_chat(&self, agency: &str, chat: &str) -> Result<()> {
+        Ok(self.client.delete_agency_chat(agency, chat).await?)
     }
 
     async fn jobs(&self) -> Result<Vec<JobRecord>> {

@@ -14,7 +14,7 @@ use entourage_engine::{Entry, FoundDamage, JobRecord, ReceiverRecord, Seen, Sign
 use entourage_llm::MODEL_VARIABLE;
 use entourage_tools::FilesSettings;
 use entourage_types::{
-    Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, Intervention, Item, Owner, Question,
+    Action, Agent, AgentId, Answer, Chat, Cost, Event, Grant, GrantId, Intervention, Item, Owner, Question,
     QuestionId, Session, Status, Usage, UsageRow,
 };
 
@@ -86,6 +86,12 @@ pub(crate) trait Backend: Send + Sync {
 
     /// The closed sessions of an agent, newest first.
     async fn sessions(&self, agent: AgentId, limit: u32) -> Result<Vec<Session>>;
+
+    /// A page of an agency's chats that were not deleted, and where the next one begins.
+    async fn agency_chats(&self, agency: &str, after: Option<&str>) -> Result<(Vec<Chat>, Option<String>)>;
+
+    /// Deletes a chat of an agency, with all its agents.
+    async fn delete_agency_chat(&self, agency: &str, chat: &str) -> Result<()>;
 
     /// The jobs of the upkeep, each with its last round.
     async fn jobs(&self) -> Result<Vec<JobRecord>>;

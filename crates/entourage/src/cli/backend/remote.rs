@@ -9,9 +9,10 @@ use entourage_engine::{
 };
 use entourage_server::Problem;
 use entourage_types::{
-    Action, Agent, AgentId, Answer, Cost, Event, Grant, GrantId, GrantStatus, Intervention, Item, PostId,
-    Question, QuestionId, QuestionStatus, Session, Status, TaskId, Time, Usage, UsageRow,
+    Action, Agent, AgentId, Answer, Chat, Cost, Event, Grant, GrantId, GrantStatus, Intervention, Item,
+    PostId, Question, QuestionId, QuestionStatus, Session, Status, TaskId, Time, Usage, UsageRow,
 };
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Client, Method, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -104,6 +105,12 @@ impl Remote {
             self.running.url
         ))
     }
+}
+
+/// A path of these segments, whatever characters they hold.
+fn in_path(segments: &[&str]) -> String {
+    let encoded = segments.iter().map(|segment| utf8_percent_encode(segment, NON_ALPHANUMERIC).to_string());
+    encoded.collect::<Vec<_>>().join("/")
 }
 
 async fn read<T: DeserializeOwned>(response: Response) -> Result<T> {
@@ -334,6 +341,17 @@ impl Backend for Remote {
     async fn sessions(&self, agent: AgentId, limit: u32) -> Result<Vec<Session>> {
         let limit = limit.clamp(1, PAGE);
         Ok(self.get::<List<Session>>(&format!("agents/{agent}/sessions?limit={limit}")).await?.data)
+    }
+
+    async fn agency_chats(&self, agency: &str, after: Option<&str>) -> Result<(Vec<Chat>, Option<String>)> {
+        let cursor = after.map(|after| format!("&cursor={after}")).unwrap_or_default();
+        let path = format!("{}?limit={PAGE}{cursor}", in_path(&["agencies", agency, "chats"]));
+        let List { data, next_cursor } = self.get(&path).await?;
+        Ok((data, next_cursor))
+    }
+
+    async fn delete_agency_chat(&self, agency: &str, chat: &str) -> Result<()> {
+        self.ask(Method::DELETE, &in_path(&["agencies", agency, "chats", chat]), None).await.map(drop)
     }
 
     async fn jobs(&self) -> Result<Vec<JobRecord>> {

@@ -3,7 +3,6 @@
 
 use axum::{
     Json,
-    extract::{Path, rejection::PathRejection},
     http::StatusCode,
     response::{IntoResponse, Response},
 };
@@ -20,15 +19,16 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
-    extract::{Body, Caller, Id, IdempotencyKey},
-    page::List,
+    extract::{Body, Caller, Filter, Id, IdempotencyKey, Names},
+    page::{List, Page, PageQuery},
     routes::sse::{Teller, ended, frame, streamed},
     state::Served,
-    views::{AgencyView, QuestionView, ResponseView, RunItemView, RunTextView, ThreadView},
+    views::{AgencyChatView, AgencyView, QuestionView, ResponseView, RunItemView, RunTextView, ThreadView},
 };
 
 type AgencyList = List<AgencyView>;
 type ThreadList = List<ThreadView>;
+type AgencyChatPage = Page<AgencyChatView>;
 
 pub(super) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new()
@@ -36,6 +36,8 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
         .routes(routes!(get))
         .routes(routes!(respond))
         .routes(routes!(threads))
+        .routes(routes!(chats))
+        .routes(routes!(delete_chat))
 }
 
 /// List agencies, by name
@@ -50,7 +52,7 @@ async fn list(caller: Caller) -> Json<AgencyList> {
 /// Get an agency: its agents, its chart
 #[utoipa::path(
     get, path = "/v1/agencies/{name}", tag = "agencies", operation_id = "getAgency",
-    params(("name" = String, Path, description = "Its name.")),
+    params(("name" = String, Path, description = "Its name.", max_length = 255)),
     responses((status = 200, description = "The agency.", body = AgencyView), Failures)
 )]
 async fn get(caller: Caller, Id(name): Id<String>) -> Answer<AgencyView> {
@@ -110,7 +112,7 @@ struct Respond {
 /// message under the same `Idempotency-Key` is said once, and followed again.
 #[utoipa::path(
     post, path = "/v1/agencies/{name}/responses", tag = "agencies", operation_id = "createAgencyResponse",
-    params(("name" = String, Path, description = "The agency's name."), IdempotencyKey),
+    params(("name" = String, Path, description = "The agency's name.", max_length = 255), IdempotencyKey),
     request_body = Respond,
     responses(
         (status = 200, description = "The answer, or why there is none; the text alone, or a stream, where that \
@@ -230,16 +232,46 @@ async fn whole(mut heard: Heard) -> Result<(StatusCode, ResponseView), Problem> 
     Err(Problem::internal("the answer ended before its end; the server's log may have the cause"))
 }
 
+/// List the chats of an agency that were not deleted, in an order of their own
+#[utoipa::path(
+    get, path = "/v1/agencies/{name}/chats", tag = "agencies", operation_id = "listAgencyChats",
+    params(("name" = String, Path, description = "The agency's name.", max_length = 255), PageQuery),
+    responses((status = 200, description = "A page of chats.", body = AgencyChatPage), Failures)
+)]
+async fn chats(
+    caller: Caller,
+    Id(name): Id<String>,
+    Filter(query): Filter<PageQuery>,
+) -> Answer<AgencyChatPage> {
+    let read = |rows| caller.client.agency_chats(&name, rows);
+    Ok(Json(query.paging()?.read(read, |chat| chat.id.clone()).await?))
+}
+
+/// Delete a chat of an agency
+///
+/// Its agents end for good; what they wrote stays readable. The next message under its name begins a new chat.
+#[utoipa::path(
+    delete, path = "/v1/agencies/{name}/chats/{chat}", tag = "agencies", operation_id = "deleteAgencyChat",
+    params(
+        ("name" = String, Path, description = "The agency's name.", max_length = 255),
+        ("chat" = String, Path, description = "The chat's.", max_length = 255),
+    ),
+    responses((status = 204, description = "It has ended."), Failures)
+)]
+async fn delete_chat(caller: Caller, Names(name, chat): Names) -> Result<StatusCode, Problem> {
+    caller.client.delete_agency_chat(&name, &chat).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 /// List the threads of a chat of an agency, oldest first
 #[utoipa::path(
     get, path = "/v1/agencies/{name}/chats/{chat}/threads", tag = "agencies", operation_id = "listThreads",
     params(
-        ("name" = String, Path, description = "The agency's name."),
-        ("chat" = String, Path, description = "The chat's."),
+        ("name" = String, Path, description = "The agency's name.", max_length = 255),
+        ("chat" = String, Path, description = "The chat's.", max_length = 255),
     ),
     responses((status = 200, description = "All threads; none where nothing was said yet.", body = ThreadList), Failures)
 )]
-async fn threads(caller: Caller, path: Result<Path<(String, String)>, PathRejection>) -> Answer<ThreadList> {
-    let Path((name, chat)) = path?;
+async fn threads(caller: Caller, Names(name, chat): Names) -> Answer<ThreadList> {
     Ok(Json(List::of(caller.client.threads(&name, &chat).await?)))
 }

@@ -31,7 +31,7 @@ async fn list(caller: Caller) -> Answer<JobList> {
 /// Do a round of a job now: find what is wrong, and mend it
 #[utoipa::path(
     post, path = "/v1/jobs/{name}/run", tag = "operations", operation_id = "runJob",
-    params(("name" = String, Path, description = "The job's name.")),
+    params(("name" = String, Path, description = "The job's name.", max_length = 255)),
     responses((status = 200, description = "The round, which is over.", body = JobView), Failures, Reserved)
 )]
 async fn run(caller: Caller, Id(name): Id<String>) -> Answer<JobView> {
@@ -41,7 +41,7 @@ async fn run(caller: Caller, Id(name): Id<String>) -> Answer<JobView> {
 /// Look for what a job would find at this moment, and change nothing
 #[utoipa::path(
     get, path = "/v1/jobs/{name}/damages", tag = "operations", operation_id = "findDamages",
-    params(("name" = String, Path, description = "The job's name.")),
+    params(("name" = String, Path, description = "The job's name.", max_length = 255)),
     responses((status = 200, description = "Everything that it finds.", body = DamageList), Failures, Reserved)
 )]
 async fn damages(caller: Caller, Id(name): Id<String>) -> Answer<DamageList> {

@@ -35,7 +35,7 @@ async fn list(caller: Caller) -> Answer<KindList> {
 /// Get a kind
 #[utoipa::path(
     get, path = "/v1/kinds/{name}", tag = "kinds", operation_id = "getKind",
-    params(("name" = String, Path, description = "Its name.")),
+    params(("name" = String, Path, description = "Its name.", max_length = 255)),
     responses((status = 200, description = "The kind.", body = KindView), Failures)
 )]
 async fn get(caller: Caller, Id(name): Id<String>) -> Answer<KindView> {

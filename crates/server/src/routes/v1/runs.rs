@@ -1,19 +1,20 @@
 //! Runs: what an agent did, step by step, and what its tree used.
 
 use axum::Json;
+use entourage_engine::Page as Rows;
 use entourage_types::{AgentId, RunId};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter, Id},
-    page::{List, Page, PageQuery},
+    page::{Page, PageQuery},
     state::Served,
     views::{RunView, StepView, TreeUsageView, schema},
 };
 
 type RunPage = Page<RunView>;
-type StepList = List<StepView>;
+type StepPage = Page<StepView>;
 
 pub(super) fn routes() -> OpenApiRouter<Served> {
     OpenApiRouter::new()
@@ -48,11 +49,12 @@ async fn get(caller: Caller, Id(id): Id<RunId>) -> Answer<RunView> {
 /// List the steps of a run, in the order they were begun
 #[utoipa::path(
     get, path = "/v1/runs/{id}/steps", tag = "runs", operation_id = "listSteps",
-    params(("id" = schema::RunId, Path, description = "The run.")),
-    responses((status = 200, description = "All steps.", body = StepList), Failures)
+    params(("id" = schema::RunId, Path, description = "The run."), PageQuery),
+    responses((status = 200, description = "A page of steps.", body = StepPage), Failures)
 )]
-async fn steps(caller: Caller, Id(id): Id<RunId>) -> Answer<StepList> {
-    Ok(Json(List::of(caller.client.steps(id).await?)))
+async fn steps(caller: Caller, Id(id): Id<RunId>, Filter(query): Filter<PageQuery>) -> Answer<StepPage> {
+    let read = |rows| caller.client.steps_page(id, Rows { newest_first: false, ..rows });
+    Ok(Json(query.paging()?.read(read, |step| step.key.clone()).await?))
 }
 
 /// Add up what the whole tree of an agent used

@@ -29,7 +29,7 @@ async fn list(caller: Caller) -> Answer<ReceiverList> {
 /// Try everything anew that did not arrive at a receiver, also what was given up
 #[utoipa::path(
     post, path = "/v1/webhooks/{name}/retry", tag = "webhooks", operation_id = "retryReceiver",
-    params(("name" = String, Path, description = "The receiver's name.")),
+    params(("name" = String, Path, description = "The receiver's name.", max_length = 255)),
     responses((status = 200, description = "How the receiver stands then.", body = ReceiverView), Failures)
 )]
 async fn retry(caller: Caller, Id(name): Id<String>) -> Answer<ReceiverView> {
