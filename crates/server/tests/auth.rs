@@ -193,12 +193,19 @@ async fn the_operator_is_whom_the_settings_name_and_nobody_by_name_alone() {
         jwt.operator = operator.map(str::to_owned);
         settings
     };
+    let refused = async |site: &Site, token: &str| {
+        for path in ["/v1/jobs", "/v1/agents"] {
+            let problem = site.bearing(token).get(path).await.problem(401, "unauthorized");
+            assert!(problem.detail.contains("its `sub` is `local`"), "{path}: {}", problem.detail);
+        }
+    };
     let site = Site::with(of(&settings(), None)).await;
-    site.bearing(&by_name).get("/v1/jobs").await.problem(403, "operator-only");
+    refused(&site, &by_name).await;
     site.bearing(&token_of("local")).get("/v1/jobs").await.expect(200);
     let site = Site::with(of(&settings(), Some("ops@example"))).await;
     site.bearing(&token_of("ops@example")).get("/v1/jobs").await.expect(200);
-    site.bearing(&by_name).get("/v1/jobs").await.problem(403, "operator-only");
+    site.bearing(&token_of("alice")).get("/v1/jobs").await.problem(403, "operator-only");
+    refused(&site, &by_name).await;
 
     // What somebody else's issuer says of itself does not count.
     let public = with(Algorithm::EdDsa, include_str!("keys/ed25519.public.pem"));
@@ -207,7 +214,7 @@ async fn the_operator_is_whom_the_settings_name_and_nobody_by_name_alone() {
     let claimed =
         jsonwebtoken::encode(&Header::new(jsonwebtoken::Algorithm::EdDSA), &claims, &signer).unwrap();
     let site = Site::with(of(&public, None)).await;
-    site.bearing(&claimed).get("/v1/jobs").await.problem(403, "operator-only");
+    refused(&site, &claimed).await;
     Site::with(of(&public, Some("local"))).await.bearing(&claimed).get("/v1/jobs").await.expect(200);
 }
 

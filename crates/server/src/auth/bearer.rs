@@ -88,7 +88,12 @@ impl Bearer {
         let expires = Time::from_micros(0) + Duration::from_secs(claims.exp);
         let is_named = check.operator.as_ref() == Some(&claims.sub);
         let is_operator = is_named || check.is_own && claims.operator;
-        Ok(Identity { owner: Owner::new(claims.sub), is_operator, expires: Some(expires) })
+        let owner = Owner::new(claims.sub);
+        // The name of who works at this machine: an issuer of others may give it to anybody.
+        if owner == Owner::local() && !is_operator {
+            return Err(Problem::bad_token("its `sub` is `local`, a name for the operator alone"));
+        }
+        Ok(Identity { owner, is_operator, expires: Some(expires) })
     }
 }
 

@@ -35,7 +35,8 @@ pub struct Jwt {
     #[schemars(with = "String")]
     pub key: SecretString,
     /// The operator: the `sub` of whoever may do what concerns the whole house. With HS256 also whoever
-    /// has a token made by [`mint`] for the owner `local`; otherwise nobody unless given.
+    /// has a token made by [`mint`] for the owner `local`; otherwise nobody unless given. Any other token
+    /// whose `sub` is `local` is refused.
     #[serde(default)]
     pub operator: Option<String>,
     /// What a token's `aud` must hold, when given; with RS256 and EdDSA it must be.
