@@ -1,7 +1,7 @@
 //! Opening: is it ours, is it of a version we know, may we write; and only then the settings.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -100,6 +100,10 @@ pub(crate) fn reader(path: &Path) -> Result<Connection> {
 }
 
 fn connect(path: &Path, access: OpenFlags) -> Result<Connection> {
+    if let Some(log) = lost_log(path) {
+        let why = format!("it is empty, but its log {} is not. {DAMAGED}", log.display());
+        return Err(unusable(path, why));
+    }
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(|error| unusable(path, error))?;
     connection.busy_timeout(crate::PATIENCE).map_err(Fault::from)?;
@@ -108,6 +112,16 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(Fault::from)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(connection)
+}
+
+/// The log beside an empty file. SQLite takes that for a new database, and deletes what is in the log; it
+/// has itself never begun a log before there was a first page.
+fn lost_log(path: &Path) -> Option<PathBuf> {
+    let length = |path: &Path| std::fs::metadata(path).ok().map(|file| file.len());
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let log = PathBuf::from(log);
+    (length(path) == Some(0) && length(&log) > Some(0)).then_some(log)
 }
 
 /// Counts each statement that begins on this connection.

@@ -88,15 +88,15 @@ impl Run {
         let view = View::new(globals, root, false, false);
         let begun = if self.resume.is_none() { Begun::Now } else { Begun::Before };
         let mut session = Session::new(&*backend, root, begun, view, interrupt).await?;
-        match &task {
-            Some(task) if begun == Begun::Before => session.tell(task).await?,
-            None if !session.resume().await? => {
-                let next = "Say what it shall do: `entourage run --resume` takes a task too";
-                return Err(Failure::usage(format!("agent {root} was never given anything to do. {next}")));
-            }
-            _ => {}
+        if task.is_none() && !session.resume().await? {
+            let next = "Say what it shall do: `entourage run --resume` takes a task too";
+            return Err(Failure::usage(format!("agent {root} was never given anything to do. {next}")));
         }
+        // Where this is refused, the agent must not have been told anything yet.
         backend.work(root).await?;
+        if let (Some(task), Begun::Before) = (&task, begun) {
+            session.tell(task).await?;
+        }
         if begun == Begun::Now && !globals.quiet && !globals.json {
             out::note(out::stderr().dim(beside(root)));
         }

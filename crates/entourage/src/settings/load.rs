@@ -292,6 +292,22 @@ mod tests {
     }
 
     #[test]
+    fn a_variable_is_read_as_what_its_setting_is_also_where_that_may_be_a_text_or_a_table() {
+        let set = [
+            ("ENTOURAGE_TOOLS__FILES__PATH", "/srv"),
+            ("ENTOURAGE_TOOLS__FILES__HIDDEN", "true"),
+            ("ENTOURAGE_TOOLS__FILES__OWNERS", "ann, bob"),
+        ];
+        let files = load("", &set).expect("valid").tools.files.expect("set");
+        assert_eq!((files.path.as_path(), files.hidden), (Path::new("/srv"), true));
+        assert_eq!(files.owners, Some(vec!["ann".to_owned(), "bob".to_owned()].into()));
+        let alone = load("", &[("ENTOURAGE_TOOLS__FILES", "/srv")]).expect("valid").tools.files;
+        assert_eq!(alone, Some(entourage_tools::FilesSettings::new("/srv")));
+        let wrong = load("", &[set[0], ("ENTOURAGE_TOOLS__FILES__HIDDEN", "maybe")]).expect_err("wrong");
+        assert!(wrong.to_string().starts_with("the variable ENTOURAGE_TOOLS__FILES__HIDDEN: "), "{wrong}");
+    }
+
+    #[test]
     fn lists_are_given_with_commas() {
         let set = [("ENTOURAGE_MODELS__FALLBACK", "openai::a, anthropic::b")];
         assert_eq!(load("", &set).expect("valid").models.fallback, ["openai::a", "anthropic::b"]);

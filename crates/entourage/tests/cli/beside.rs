@@ -98,6 +98,27 @@ fn a_second_task_is_refused_with_what_to_do() {
     assert_eq!(ended(child).0, 0);
 }
 
+/// A run does one task: another agent is not told anything by a command that is refused.
+#[test]
+fn a_message_for_another_agent_is_refused_before_it_is_stored() {
+    let (place, model) = (Place::new(), Model::new());
+    let first = run(&place, &model, "The first");
+    model.next().text("Done.").end();
+    assert_eq!(ended(first).0, 0);
+    let agents = || place.entourage(&["agents", "--json"]).good().json();
+    let first = agents()[0]["id"].as_str().expect("an id").to_owned();
+    let second = run(&place, &model, "The second");
+    let asked = model.next();
+    let refused = place.entourage(&["run", "--resume", &first, "more"]);
+    assert!(refused.error(1).contains(&format!("pid {}", second.id())), "{refused:?}");
+    let stands = agents().into_iter().find(|agent| agent["id"] == *first).expect("it is there");
+    assert_eq!((&stands["status"], &stands["items"]), (&json!("succeeded"), &json!(2)));
+    asked.text("Done.").end();
+    assert_eq!(ended(second).0, 0);
+    let tail = place.entourage(&["tail", &first]).good().stdout;
+    assert!(!tail.contains("more"), "{tail}");
+}
+
 /// Who is stopped by a person did not fail.
 #[test]
 fn a_stop_from_another_terminal_is_no_error() {

@@ -50,6 +50,26 @@ fn a_file_that_is_no_database_is_refused_and_left_alone() {
     assert_eq!(fs::read_to_string(&path).unwrap(), letter);
 }
 
+#[tokio::test]
+async fn an_emptied_file_is_refused_where_its_log_is_still_there() {
+    let directory = TempDir::new().unwrap();
+    let [path, cut] = ["house.db", "cut.db"].map(|name| directory.path().join(name));
+    let log = |path: &Path| path.with_extension("db-wal");
+    let store = open(&path).unwrap();
+    Author::begin(&store).await.unwrap();
+    // As a crash leaves the log; and then the file is emptied.
+    fs::copy(log(&path), log(&cut)).unwrap();
+    fs::write(&cut, "").unwrap();
+    let before = fs::read(log(&cut)).unwrap();
+    assert!(!before.is_empty());
+    let why = refusal(&cut);
+    assert!(why.contains("it is empty, but its log") && why.contains("entourage backup"), "{why}");
+    assert!(fs::read(log(&cut)).unwrap() == before, "nothing of it is lost");
+    // Without one, an empty file is a new database, as SQLite has it.
+    fs::remove_file(log(&cut)).unwrap();
+    open(&cut).unwrap();
+}
+
 #[test]
 fn a_database_of_a_newer_version_is_refused() {
     let directory = TempDir::new().unwrap();

@@ -1,15 +1,17 @@
 //! Which directory agents may read, and whose agents.
 
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf};
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, MapAccess, Visitor, value::MapAccessDeserializer},
+};
 
 use crate::Owners;
 
 /// The one directory that agents may read: its path, or a table with `path` and what follows here.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(from = "Written")]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(with = "Written")]
 pub struct FilesSettings {
     /// The directory.
@@ -30,8 +32,10 @@ impl FilesSettings {
     }
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "a path, or a table with `path`, `hidden` and `owners`")]
+/// How it is written, for its description.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "read by hand below")]
 enum Written {
     Path(PathBuf),
     Table(Table),
@@ -49,13 +53,29 @@ struct Table {
     owners: Option<Owners>,
 }
 
-impl From<Written> for FilesSettings {
-    fn from(written: Written) -> Self {
-        match written {
-            Written::Path(path) => Self::new(path),
-            Written::Table(Table { path, hidden, owners }) => {
-                Self { path, hidden, owners, never: Vec::new() }
-            }
-        }
+impl<'de> Deserialize<'de> for FilesSettings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PathOrTable)
+    }
+}
+
+/// By hand, because an untagged enum holds its values before it reads them, and a variable of the
+/// environment, which is text, could then be neither `true` nor `false`.
+struct PathOrTable;
+
+impl<'de> Visitor<'de> for PathOrTable {
+    type Value = FilesSettings;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a path, or a table with `path`, `hidden` and `owners`")
+    }
+
+    fn visit_str<E: de::Error>(self, path: &str) -> Result<FilesSettings, E> {
+        Ok(FilesSettings::new(path))
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, table: M) -> Result<FilesSettings, M::Error> {
+        let Table { path, hidden, owners } = Table::deserialize(MapAccessDeserializer::new(table))?;
+        Ok(FilesSettings { path, hidden, owners, never: Vec::new() })
     }
 }
