@@ -169,7 +169,10 @@ async fn a_peers_failure_is_an_error_output_and_the_caller_goes_on() {
     let root = world.ask("Try.").await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     let items = world.client().items(root.id, 0, 10).await.unwrap();
-    assert_eq!(plain(&items)[2], "output!: the model could not be reached, or failed; try again later");
+    assert_eq!(
+        plain(&items)[2],
+        "output!: the service behind the model refused the request; the operator finds the cause in the log"
+    );
     let tree = world.client().tree(root.id).await.unwrap();
     assert_eq!(tree[1].status, Status::Failed);
     let tasks = world.client().tasks(Some(root.id), Some(Status::Failed), Page::default()).await.unwrap();

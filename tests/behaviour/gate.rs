@@ -13,7 +13,8 @@ use std::{
 use async_trait::async_trait;
 use entourage_engine::Kinds;
 use entourage_llm::{
-    Connection, Deltas, Door, Error, Gated, Message, Model, Reply, Request, Result, Script, ScriptedModel,
+    Connection, Deltas, Door, Error, Gated, Lack, Message, Model, Reply, Request, Result, Script,
+    ScriptedModel,
 };
 use entourage_store::Page;
 use entourage_testkit::{FakeClock, World};
@@ -278,7 +279,8 @@ async fn last_words(world: &World, root: AgentId) -> String {
 
 #[tokio::test]
 async fn a_model_that_cannot_be_used_is_replaced_at_once() {
-    let model = two_models(|| Error::Denied { model: MAIN.into(), cause: "HTTP 404".into() });
+    let model =
+        two_models(|| Error::Denied { model: MAIN.into(), lack: Lack::Model, cause: "HTTP 404".into() });
     let world = World::builder(model.clone()).kinds(with_spare()).start().await;
     let root = world.ask("Hello?").await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
@@ -288,8 +290,10 @@ async fn a_model_that_cannot_be_used_is_replaced_at_once() {
 
 #[tokio::test]
 async fn the_turn_says_which_model_answered() {
-    let model =
-        Named(two_models(|| Error::Denied { model: MAIN.into(), cause: "HTTP 404".into() }), Vec::new());
+    let model = Named(
+        two_models(|| Error::Denied { model: MAIN.into(), lack: Lack::Model, cause: "HTTP 404".into() }),
+        Vec::new(),
+    );
     let world = World::builder(model).kinds(with_spare()).start().await;
     let root = world.ask("Hello?").await;
     world.ended(root.id).await;
@@ -357,7 +361,8 @@ async fn a_request_that_is_refused_as_such_is_not_taken_elsewhere() {
 #[tokio::test]
 async fn a_kind_that_names_no_model_has_the_houses_fallback_and_others_their_own() {
     for (own, answered) in [(None, true), (Some(MAIN), false)] {
-        let script = two_models(|| Error::Denied { model: MAIN.into(), cause: "HTTP 401".into() });
+        let script =
+            two_models(|| Error::Denied { model: MAIN.into(), lack: Lack::Key, cause: "HTTP 401".into() });
         let model = Named(script.clone(), vec![SPARE.into()]);
         let kinds = one_kind(|kind| kind.model = own.map(Into::into));
         let world = World::builder(model).kinds(kinds).start().await;
@@ -371,7 +376,7 @@ async fn a_kind_that_names_no_model_has_the_houses_fallback_and_others_their_own
 async fn where_all_fail_everything_that_was_said_is_told_once() {
     let model = ScriptedModel::deciding(|request| {
         let model = request.model.clone().unwrap_or_default();
-        Some(Err(Error::Denied { model, cause: "HTTP 401".into() }))
+        Some(Err(Error::Denied { model, lack: Lack::Key, cause: "HTTP 401".into() }))
     });
     let world = World::builder(model).kinds(with_spare()).start().await;
     let root = world.ask("Hello?").await;

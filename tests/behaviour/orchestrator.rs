@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use entourage_engine::{Clock, Kinds, Role, kinds::parse};
-use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
+use entourage_llm::{Error as ModelError, Lack, Message, Request, Script, ScriptedModel};
 use entourage_store::Write;
 use entourage_testkit::{Fact, FakeClock, Faults, HeldModel, World};
 use entourage_tests::{first_tools, plain, well_formed};
@@ -19,7 +19,10 @@ use crate::chat::{
 
 const ORCHESTRATOR: Option<&str> = Some("orchestrator");
 /// What people read where a model fails for good.
-const FAILED: &str = "the model could not be reached, or failed; try again later";
+const FAILED: &str =
+    "the service behind the model refused the request; the operator finds the cause in the log";
+/// What people read where a call on their message was refused.
+const COULD_NOT: &str = "I could not do that. Please say it in other words, or more precisely.";
 
 fn said(role: Role, text: &str) -> (Role, String) {
     (role, text.to_owned())
@@ -221,7 +224,9 @@ async fn a_call_that_is_refused_changes_nothing_and_is_told_in_the_chat() {
         assert_eq!(world.client().agent(chat.id).await.unwrap().status, Status::Succeeded);
         let (role, text) = main_chat(&world, chat.id).await.pop().unwrap();
         assert_eq!(role, Role::Assistant);
-        assert!(text.starts_with("I could not do that: ") && text.contains(&why), "{text}");
+        assert_eq!(text, COULD_NOT, "what a tool says of it is for models");
+        let items = world.client().items(chat.id, 0, 10).await.unwrap();
+        assert!(plain(&items).iter().any(|item| item.starts_with("output!: ") && item.contains(&why)));
         assert_eq!(model.requests().len(), 1, "the model is not asked about it again");
         assert_eq!((tasks(&world, chat.id).await.len(), workers(&world, chat.id).await.len()), (0, 0));
     }
@@ -248,9 +253,12 @@ async fn an_agent_of_another_chat_or_owner_is_not_reactivated() {
         while !matches!(watch.next().await.unwrap(), entourage_engine::Signal::Event(event)
             if matches!(event.body, EventBody::AgentStatus { status: Status::Succeeded, .. }))
         {}
-        let entries = world.client_of(owner).transcript(theirs.id).await.unwrap();
+        let entries = world.client_of(owner.clone()).transcript(theirs.id).await.unwrap();
         let last = &entries.last().unwrap().text;
-        assert_eq!(*last, format!("I could not do that: there is no agent {}", worker.id));
+        assert_eq!(*last, COULD_NOT);
+        let items = world.client_of(owner).items(theirs.id, 0, 10).await.unwrap();
+        let why = format!("output!: there is no agent {}", worker.id);
+        assert!(plain(&items).contains(&why), "{:?}", plain(&items));
     }
     assert_eq!(world.client().agent(worker.id).await.unwrap().items, 2, "it heard nothing of it");
 }
@@ -388,12 +396,13 @@ async fn of_two_questions_the_one_that_is_named_is_answered() {
     world.client().send(chat.id, "Red.", None).await.unwrap();
     ended_runs(&world, &chat, 2).await;
     let told = main_chat(&world, chat.id).await;
+    assert!(told.contains(&said(Role::Assistant, COULD_NOT)), "{told:?}");
+    let items = plain(&world.client().items(chat.id, 0, 20).await.unwrap());
     let refusal = format!(
-        "I could not do that: the agent has 2 open questions; say which as `question`:\n{}: Which wall?\n{}: Which \
-         colour?",
+        "output!: the agent has 2 open questions; say which as `question`:\n{}: Which wall?\n{}: Which colour?",
         wall.id, colour.id
     );
-    assert!(told.contains(&said(Role::Assistant, &refusal)), "{told:?}");
+    assert!(items.contains(&refusal), "{items:?}");
 
     let names = |question: &Question, answer: &str| {
         let (agent, question) = (worker.id.to_string(), question.id.to_string());
@@ -503,6 +512,39 @@ async fn a_decision_that_fails_for_good_is_told_and_the_chat_goes_on() {
     world.client().send(chat.id, "Hello again.", None).await.unwrap();
     ended_runs(&world, &chat, 2).await;
     assert_eq!(main_chat(&world, chat.id).await.pop(), Some(said(Role::Assistant, "Here I am.")));
+}
+
+/// What people read depends on what can be done about it, and names no model and no provider's words.
+#[tokio::test]
+async fn each_sort_of_failure_of_a_model_has_a_sentence_of_its_own() {
+    let (model, cause) = (String::from("openai::gpt-x"), String::from("HTTP 4711: org-secret"));
+    let denied = |lack| ModelError::Denied { model: model.clone(), lack, cause: cause.clone() };
+    let cases = [
+        (denied(Lack::Key), "does not accept the key"),
+        (denied(Lack::Credit), "no credit left"),
+        (denied(Lack::Model), "was not found"),
+        (ModelError::Refused { model: model.clone(), cause: cause.clone() }, "refused the request"),
+        (ModelError::BeyondWindow { model: model.clone(), cause: cause.clone() }, "too long for the model"),
+        (ModelError::TooLong { model: model.clone(), bytes: 9 }, "had no end"),
+        (ModelError::Configuration(format!("{model}: {cause}")), "not set up correctly"),
+    ];
+    for (error, sentence) in cases {
+        let script = ScriptedModel::new([]);
+        script.push(Err(error.clone()));
+        let world = World::scripted(&cast(&script, obeys), first_tools()).await;
+        let chat = world.ask_kind(ORCHESTRATOR, "Hello?").await;
+        ended_runs(&world, &chat, 1).await;
+        let (role, text) = main_chat(&world, chat.id).await.pop().unwrap();
+        assert_eq!(role, Role::Notice);
+        assert!(text.contains(sentence), "{error:?}: {text}");
+        assert!(!text.contains(&model) && !text.contains("4711"), "{text}");
+        let items = world.client().items(chat.id, 0, 10).await.unwrap();
+        let cause = items.iter().find_map(|item| match &item.body {
+            ItemBody::Notice(notice) => notice.cause.clone(),
+            _ => None,
+        });
+        assert_eq!(cause, Some(error.to_string()), "it is kept for programs");
+    }
 }
 
 /// Shows: S1-R068, S1-R069, S1-R070.

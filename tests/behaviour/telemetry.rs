@@ -308,7 +308,11 @@ async fn every_line_of_an_activation_names_agent_tree_and_run() {
     // With a second one, what another test's thread comes by first is not taken for unwanted by all.
     let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let model = ScriptedModel::new([]);
-    model.push(Err(Error::Denied { model: "m".into(), cause: "no credit".into() }));
+    model.push(Err(Error::Denied {
+        model: "m".into(),
+        lack: entourage_llm::Lack::Credit,
+        cause: "no credit".into(),
+    }));
     let world = World::builder(model).start().await;
     let root = world.ask("Hello?").await.id;
     assert_eq!(world.ended(root).await.status, Status::Failed);

@@ -482,7 +482,10 @@ async fn a_failure_below_is_text_for_the_caller_and_what_it_did_is_found_by_its_
     let lines = thread(&world, "a", None).await;
     assert_eq!(
         lines[2..4],
-        ["output: fine", "output!: the model could not be reached, or failed; try again later"]
+        [
+            "output: fine",
+            "output!: the service behind the model refused the request; the operator finds the cause in the log"
+        ]
     );
     let items = world.client().items_of(&run).await.unwrap();
     let below = world.client().runs_below(&run, &items).await.unwrap();

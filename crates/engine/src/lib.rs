@@ -52,7 +52,7 @@ pub use keeper::{KeeperError, ThreadKeeper};
 pub use kinds::Kinds;
 pub use outbox::{Courier, Outbox, Receiver, Undelivered};
 pub use retention::{Pruned, Retention};
-pub use run::{Arrival, Interrupt, Run, Told};
+pub use run::{Arrival, Interrupt, Run, Stop, Told};
 pub use trace::{Span, SpanId, TraceId, Tracer, Value as TraceValue};
 pub use versions::{Reloaded, Source};
 

@@ -46,7 +46,7 @@ pub(crate) fn next(error: &Error, attempt: u32, max_attempts: u32, others: bool,
     }
     let later = match error {
         Error::RateLimited { .. } => RATE_LIMITED,
-        Error::Unavailable { .. } | Error::TimedOut { .. } => UNAVAILABLE,
+        Error::Unavailable { .. } | Error::Unreachable { .. } | Error::TimedOut { .. } => UNAVAILABLE,
         _ => OTHER,
     };
     if !error.is_retryable() || attempt >= max_attempts.min(1 + QUICK.len() as u32 + later) {

@@ -112,7 +112,7 @@ impl House {
                 let minutes = LONGEST.as_secs() / 60;
                 let cause =
                     format!("it was at work for {minutes} minutes without a pause, the most there is");
-                self.end(agent, Interrupt::Stopped(StopReason::MaxTime, cause)).await
+                self.end(agent, Interrupt::stopped(StopReason::MaxTime, cause)).await
             }
         }
     }

@@ -14,15 +14,23 @@ pub enum Error {
         /// How long the provider asks to wait.
         retry_after: Option<Duration>,
     },
-    /// The provider failed or cannot be reached.
+    /// The provider failed.
     #[error("{model}: {cause}")]
     Unavailable {
         /// Which model.
         model: String,
-        /// Status and message, or the network's error.
+        /// Status and message.
         cause: String,
         /// How long the provider asks to wait.
         retry_after: Option<Duration>,
+    },
+    /// Nothing answers at the provider's address.
+    #[error("{model}: cannot be reached: {cause}")]
+    Unreachable {
+        /// Which model.
+        model: String,
+        /// The network's error.
+        cause: String,
     },
     /// No headers, or silence in the middle, for longer than allowed.
     #[error("{model}: no answer for {} s", after.as_secs())]
@@ -64,6 +72,8 @@ pub enum Error {
     Denied {
         /// Which model.
         model: String,
+        /// What it lacks.
+        lack: Lack,
         /// Status and message.
         cause: String,
     },
@@ -86,6 +96,17 @@ pub enum Error {
     /// Nothing, or something contradictory, is configured for the model asked for.
     #[error("{0}")]
     Configuration(String),
+}
+
+/// What a model that may not be used lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lack {
+    /// A key that the provider takes.
+    Key,
+    /// Credit.
+    Credit,
+    /// A model of this name.
+    Model,
 }
 
 /// How the description of an answer begins that says nothing.
@@ -115,6 +136,43 @@ impl Error {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::BadAnswer { what, .. } if what.starts_with(EMPTY))
+    }
+
+    /// A sentence for people who use agents. What a provider said is for logs and programs: it names
+    /// models, addresses and accounts.
+    #[must_use]
+    pub fn for_people(&self) -> &'static str {
+        match self {
+            Self::RateLimited { .. } | Self::Busy { .. } => {
+                "the model has too many requests at the moment; try again in some minutes"
+            }
+            Self::Unavailable { .. } => "the service behind the model has failed; try again later",
+            Self::Unreachable { .. } => {
+                "the service behind the model could not be reached; check the network, or try again later"
+            }
+            Self::TimedOut { .. } => "the model did not answer in time; try again later",
+            Self::BadAnswer { .. } if self.is_empty() => "the model gave no answer; try again",
+            Self::BadAnswer { .. } => "the model's answer could not be read; try again",
+            Self::TooLong { .. } => "the model's answer had no end and was cut off; ask for less at once",
+            Self::Denied { lack: Lack::Key, .. } => {
+                "the service behind the model does not accept the key that is set; the operator must replace it"
+            }
+            Self::Denied { lack: Lack::Credit, .. } => {
+                "the account behind the model has no credit left; the operator must add some"
+            }
+            Self::Denied { lack: Lack::Model, .. } => {
+                "the model that is set was not found; the operator must correct its name or its address"
+            }
+            Self::Refused { .. } => {
+                "the service behind the model refused the request; the operator finds the cause in the log"
+            }
+            Self::BeyondWindow { .. } => {
+                "the conversation is too long for the model; begin a new one, or ask about less at once"
+            }
+            Self::Configuration(_) => {
+                "the model is not set up correctly; the operator must correct the settings"
+            }
+        }
     }
 
     /// How long the provider, or the gate before it, asks to wait.

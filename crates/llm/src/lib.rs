@@ -23,7 +23,7 @@ mod settings;
 mod table;
 
 pub use choose::{Choice, MODEL_VARIABLE, Tried, choose};
-pub use error::Error;
+pub use error::{Error, Lack};
 pub use gate::{Door, GateState, Gated, Gates};
 pub use http::install_tls;
 pub use model::{Delta, Deltas, Model, NoDeltas};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use entourage_llm::{Delta, Error, Model, NoDeltas, Provider, ProviderModel, Reply, Result};
+use entourage_llm::{Delta, Error, Lack, Model, NoDeltas, Provider, ProviderModel, Reply, Result};
 use jiff::Timestamp;
 
 use crate::{
@@ -194,7 +194,7 @@ async fn a_provider_that_cannot_be_reached_is_unavailable() {
         let model = ProviderModel::new(provider, connection, std::sync::Arc::default()).expect("a model");
         let error = model.call(request(provider), &mut NoDeltas).await.unwrap_err();
         assert!(
-            matches!(&error, Error::Unavailable { cause, .. } if cause.contains("cannot be reached")),
+            matches!(&error, Error::Unreachable { .. }) && error.to_string().contains("cannot be reached"),
             "{error:?}"
         );
     }
@@ -208,18 +208,21 @@ async fn a_request_at_fault_is_refused_with_advice() {
         let setting = format!("`models.providers.{provider}.key`");
         let address = format!("`models.providers.{provider}.base_url`");
         let advice = [
-            (400, false, "no such thing"),
-            (401, true, &setting),
-            (403, true, &setting),
-            (404, true, "model's name"),
-            (307, false, &address),
+            (400, None, "no such thing"),
+            (401, Some(Lack::Key), &setting),
+            (402, Some(Lack::Credit), "no such thing"),
+            (403, Some(Lack::Key), &setting),
+            (404, Some(Lack::Model), "model's name"),
+            (307, None, &address),
         ];
-        for (status, denied, advice) in advice {
+        for (status, lacks, advice) in advice {
             let error =
                 call(provider, Answer::status(status, body).header("location", "/")).await.unwrap_err();
             // What another model may do better is told apart from what is wrong with the request.
-            assert_eq!(matches!(error, Error::Denied { .. }), denied, "{error:?}");
-            assert_eq!(matches!(error, Error::Refused { .. }), !denied, "{error:?}");
+            match &error {
+                Error::Denied { lack, .. } => assert_eq!(Some(*lack), lacks, "{error:?}"),
+                error => assert!(matches!(error, Error::Refused { .. }) && lacks.is_none(), "{error:?}"),
+            }
             assert!(!error.is_retryable());
             let text = error.to_string();
             assert!(text.contains(advice) && text.contains(&status.to_string()), "{text}");
@@ -268,8 +271,17 @@ async fn an_error_in_the_middle_of_a_stream_keeps_its_meaning() {
     }
     let error = call(Provider::Anthropic, anthropic("invalid_request_error")).await.unwrap_err();
     assert!(matches!(error, Error::Refused { .. }), "{error:?}");
-    let error = call(Provider::OpenRouter, chat(r#"{"message": "why", "code": 402}"#)).await.unwrap_err();
-    assert!(matches!(error, Error::Denied { .. }), "{error:?}");
+    let denied = [
+        (Lack::Credit, Provider::OpenRouter, chat(r#"{"message": "why", "code": 402}"#)),
+        (Lack::Key, Provider::OpenRouter, chat(r#"{"message": "why", "code": 401}"#)),
+        (Lack::Key, Provider::Anthropic, anthropic("authentication_error")),
+        (Lack::Model, Provider::Anthropic, anthropic("not_found_error")),
+        (Lack::Credit, Provider::Anthropic, anthropic("billing_error")),
+    ];
+    for (what, provider, answer) in denied {
+        let error = call(provider, answer).await.unwrap_err();
+        assert!(matches!(error, Error::Denied { lack, .. } if lack == what), "{provider}: {error:?}");
+    }
 }
 
 #[tokio::test]

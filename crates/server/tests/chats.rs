@@ -285,7 +285,7 @@ async fn a_failure_is_told_where_the_user_looks_and_where_it_happened() {
     let (task, agent, _) = standing(&site, &chat).await;
     assert_eq!((&*task, &*agent), ("failed", "failed"));
     let tasks = list(&site, &format!("/api/chats/{chat}/tasks")).await;
-    let failed = "the model could not be reached, or failed; try again later";
+    let failed = "the service behind the model refused the request; the operator finds the cause in the log";
     assert_eq!(tasks[0]["error"], failed, "what a provider says is not for the user");
     assert!(tasks[0].get("result").is_none());
     let last = list(&site, &format!("/api/sub-agents/{id}/messages")).await.pop().unwrap();

@@ -116,17 +116,6 @@ impl StopReason {
             Self::MaxSteps | Self::SameTool | Self::Stalled | Self::MaxTime | Self::MaxTokens | Self::MaxCost
         )
     }
-
-    /// What a person reads of a run that stopped by this cause. What a provider said is for logs: it
-    /// names models, addresses and accounts.
-    #[must_use]
-    pub fn for_people(self, cause: &str) -> String {
-        match self {
-            Self::ModelFailed => "the model could not be reached, or failed; try again later".to_owned(),
-            Self::EmptyResponse => "the model gave no answer; try again".to_owned(),
-            _ => cause.to_owned(),
-        }
-    }
 }
 
 /// One durable unit of a run. Its key is stable, so that after a crash it is answered from here.

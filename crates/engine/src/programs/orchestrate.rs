@@ -15,6 +15,9 @@ const WORDS: &str = "Not done: the task has ended. Write what the user shall rea
 /// The remark on a result that is told as it is.
 const AS_IT_IS: &str = "This is the result as it came: putting it into words failed.";
 
+/// What is told where the call on a message was refused.
+const COULD_NOT: &str = "I could not do that. Please say it in other words, or more precisely.";
+
 /// Takes one thing from the inbox and deals with it. What else lies there gets a run of its own.
 ///
 /// # Errors
@@ -67,7 +70,11 @@ enum Words {
 fn words_of(output: Option<&Output>) -> Words {
     match output {
         Some(output) if output.has_asked() => Words::ForModel,
-        Some(output) if output.error => Words::Now(format!("I could not do that: {}", output.text)),
+        Some(output) if output.error => {
+            // What a tool says is for models and stands in the transcript.
+            tracing::warn!(tool = output.tool, why = output.text, "a call on a message was refused");
+            Words::Now(COULD_NOT.to_owned())
+        }
         Some(output) if output.task().is_none() => Words::Now(output.text.clone()),
         _ => Words::Later,
     }
@@ -75,16 +82,16 @@ fn words_of(output: Option<&Output>) -> Words {
 
 /// What the user reads of a result: words of the model, or the result itself where there are none.
 async fn reply(run: &mut Run<'_>) -> Result<String, Interrupt> {
-    let (reason, cause) = match put_into_words(run).await {
-        Err(Interrupt::Stopped(reason, cause)) => (reason, cause),
+    let stop = match put_into_words(run).await {
+        Err(Interrupt::Stopped(stop)) => stop,
         done => return done,
     };
-    let Some(result) = run.result_told() else { return Err(Interrupt::Stopped(reason, cause)) };
+    let Some(result) = run.result_told() else { return Err(Interrupt::Stopped(stop)) };
     let words = format!("{result}\n\n({AS_IT_IS})");
     if !run.passes_output(&words).await? {
-        return Err(Interrupt::Stopped(reason, cause));
+        return Err(Interrupt::Stopped(stop));
     }
-    run.remark(reason, &cause);
+    run.remark(stop);
     Ok(run.say(words))
 }
 

@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use entourage_llm::{Delta, Deltas, Error as ModelError, Priority, Reply, Request, ToolChoice};
 use entourage_store::Write;
-use entourage_types::{
-    ItemBody, ModelUse, Status, Step, StepState, StopReason, Time, Turn, WaitingOn, Wakeup, WakeupId,
-};
+use entourage_types::{ItemBody, ModelUse, Status, Step, StepState, Time, Turn, WaitingOn, Wakeup, WakeupId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Interrupt, Result, Run, check::Beside};
+use super::{Interrupt, Result, Run, Stop, check::Beside};
 use crate::{
     Clock,
     feed::{AgentDelta, Piece, Pieces},
@@ -44,8 +42,7 @@ impl Tries {
     /// The last word on a call that failed for good: everything that was said.
     fn last_word(mut self, error: &ModelError) -> Interrupt {
         self.said.push(error.to_string());
-        let reason = if error.is_empty() { StopReason::EmptyResponse } else { StopReason::ModelFailed };
-        Interrupt::Stopped(reason, self.said.join("; "))
+        Interrupt::Stopped(Stop::of_model(error, self.said.join("; ")))
     }
 }
 

@@ -144,7 +144,7 @@ impl Run<'_> {
         let times = self.own_items().filter(|item| is_refusal(item)).count();
         if times >= self.kind.checks.attempts as usize {
             let cause = format!("`{name}` refused the answer, the last one that may be tried: {why}");
-            return Err(Interrupt::Stopped(StopReason::ValidationFailed, cause));
+            return Err(Interrupt::stopped(StopReason::ValidationFailed, cause));
         }
         Ok(Some((name, why)))
     }
@@ -211,7 +211,7 @@ impl Run<'_> {
         let asking = self.asking(names, texts, Side::Input)?;
         Ok(async move {
             asking.await?.map_err(|(name, why)| {
-                Interrupt::Stopped(StopReason::InputRejected, format!("`{name}` refused the message: {why}"))
+                Interrupt::stopped(StopReason::InputRejected, format!("`{name}` refused the message: {why}"))
             })
         })
     }

@@ -10,7 +10,7 @@ use entourage_types::{
 use serde_json::Value;
 
 use super::{
-    Interrupt, Run,
+    Interrupt, Run, Stop,
     ask::Asked,
     call_tools::{key, output},
 };
@@ -25,9 +25,8 @@ impl Run<'_> {
                 let reason = self.last_call().and_then(Notice::last_call).unwrap_or(StopReason::Completed);
                 self.end(Status::Succeeded, reason, TaskResult::Text(text), None).await
             }
-            Err(Interrupt::Stopped(reason, cause)) => {
-                let result = TaskResult::Error(reason.for_people(&cause));
-                self.end(Status::Failed, reason, result, Some(cause)).await
+            Err(Interrupt::Stopped(Stop { reason, text, cause })) => {
+                self.end(Status::Failed, reason, TaskResult::Error(text), Some(cause)).await
             }
             Err(Interrupt::Suspended(on)) => self.sleep(on).await,
             // The wake-ups stand: the next start goes on from here.

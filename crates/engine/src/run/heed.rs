@@ -60,7 +60,7 @@ impl Run<'_> {
             for (post, id) in stops {
                 self.has_heeded(&post, id).await?;
             }
-            return Err(Interrupt::Stopped(StopReason::Cancelled, "stopped before it was done".into()));
+            return Err(Interrupt::stopped(StopReason::Cancelled, "stopped before it was done"));
         }
         if self.paused { Err(Interrupt::Suspended(WaitingOn::Resume)) } else { Ok(()) }
     }

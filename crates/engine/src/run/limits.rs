@@ -32,7 +32,7 @@ impl Run<'_> {
         }
         let Some(Met { reason, said, leaves_one }) = self.met() else { return Ok(()) };
         if !leaves_one {
-            return Err(Interrupt::Stopped(reason, said));
+            return Err(Interrupt::stopped(reason, said));
         }
         let notice = Notice::new(Level::Info, reason.as_str(), said);
         let announced = self.item(ItemBody::Notice(notice), self.house.now());
@@ -115,5 +115,5 @@ fn is_last_call(item: &Item) -> bool {
 
 fn stopped(notice: &Notice) -> Interrupt {
     let cause = format!("{}, and the last call of the model gave no answer", notice.text);
-    Interrupt::Stopped(notice.last_call().unwrap_or(StopReason::Error), cause)
+    Interrupt::stopped(notice.last_call().unwrap_or(StopReason::Error), cause)
 }

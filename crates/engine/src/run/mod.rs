@@ -29,6 +29,7 @@ pub(crate) mod session;
 mod speak;
 mod spend;
 mod stall;
+mod stop;
 mod summarize;
 mod terms;
 mod trace;
@@ -40,14 +41,15 @@ use std::{
 
 use entourage_store::{Claim, Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
-    Agent, CallId, Item, ItemBody, Kind, Post, PostId, Run as Record, RunId, Status, Step, StepState,
-    StopReason, Terms, Time, WaitingOn, WakeupId,
+    Agent, CallId, Item, ItemBody, Kind, Post, PostId, Run as Record, RunId, Status, Step, StepState, Terms,
+    Time, WaitingOn, WakeupId,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub use receive::Arrival;
 pub use speak::Told;
+pub use stop::{Interrupt, Stop};
 
 pub(crate) use call_model::model_key;
 pub(crate) use call_tools::{call_key, call_of};
@@ -64,38 +66,6 @@ use crate::{
     versions::is_kind,
     watch::Pulse,
 };
-
-/// Why a program did not come to its end in this activation.
-#[derive(Debug)]
-pub enum Interrupt {
-    /// It sleeps on disk until what it waits on happens.
-    Suspended(WaitingOn),
-    /// The process ends, or a person intervenes; the wake-ups stand, and the run goes on from here.
-    Stopping,
-    /// It was ended, with an honest reason.
-    Stopped(StopReason, String),
-    /// The store failed, or another activation has taken the agent.
-    Store(StoreError),
-}
-
-impl Interrupt {
-    /// The kind, a tool or the house itself is at fault.
-    pub(crate) fn failed(cause: impl Into<String>) -> Self {
-        Self::Stopped(StopReason::Error, cause.into())
-    }
-}
-
-impl From<StoreError> for Interrupt {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl From<serde_json::Error> for Interrupt {
-    fn from(error: serde_json::Error) -> Self {
-        Self::Store(error.into())
-    }
-}
 
 type Result<T, E = Interrupt> = std::result::Result<T, E>;
 

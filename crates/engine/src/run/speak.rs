@@ -1,11 +1,11 @@
 //! What a run has said, by the model or by itself, and the calls that it answers without making them.
 
 use entourage_types::{
-    CallId, Item, ItemBody, Level, Notice, Output, OutputEffect, StepState, StopReason, ToolCall, Turn,
+    CallId, Item, ItemBody, Level, Notice, Output, OutputEffect, StepState, ToolCall, Turn,
 };
 
 use super::{
-    Result, Run,
+    Result, Run, Stop,
     call_tools::{key, output},
 };
 
@@ -32,10 +32,10 @@ impl Run<'_> {
     }
 
     /// Notes why words of the model were done without, for logs and programs: it goes with the next commit.
-    pub fn remark(&mut self, reason: StopReason, cause: &str) {
+    pub fn remark(&mut self, stop: Stop) {
+        let Stop { reason, text, cause } = stop;
         tracing::warn!(%reason, cause, "a result is told as it is");
-        let notice = Notice::new(Level::Info, "told_as_it_is", reason.for_people(cause));
-        let notice = Notice { cause: Some(cause.to_owned()), ..notice };
+        let notice = Notice { cause: Some(cause), ..Notice::new(Level::Info, "told_as_it_is", text) };
         let item = self.item(ItemBody::Notice(notice), self.house.now());
         self.riding.push(item);
     }

@@ -41,6 +41,12 @@ fn the_doctor_asks_the_provider_for_the_models_that_agents_use() {
     assert!(lines[0].starts_with("✗ model") && lines[0].contains("OPENAI_API_KEY"), "{key:?}");
     assert!(!key.stdout.contains("sk-bad"), "{key:?}");
 
+    let elsewhere = Provider { url: provider.url.replace("/v1", "/elsewhere") };
+    let lost = said(&place, &elsewhere.settings("unknown", KEY), &["doctor"]);
+    assert_eq!(lost.code, 1, "{lost:?}");
+    let hint = "so the path of `models.providers.openai.base_url` is probably wrong";
+    assert!(findings(&lost)[0].contains(hint) && !findings(&unknown)[0].contains(hint), "{lost:?}");
+
     let nowhere = Provider { url: "http://127.0.0.1:1/v1".into() };
     let dead = said(&place, &nowhere.settings("listed", KEY), &["doctor"]);
     assert_eq!(dead.code, 1, "{dead:?}");

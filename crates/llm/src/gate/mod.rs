@@ -180,7 +180,7 @@ impl Pass<'_> {
         let sort = match result {
             Err(Error::RateLimited { retry_after, .. }) => Sort::Slower(*retry_after),
             Err(Error::Unavailable { retry_after: Some(after), .. }) => Sort::Slower(Some(*after)),
-            Err(Error::Unavailable { .. } | Error::TimedOut { .. }) => Sort::Down,
+            Err(Error::Unavailable { .. } | Error::Unreachable { .. } | Error::TimedOut { .. }) => Sort::Down,
             // An answer that is no good was given all the same.
             _ => Sort::Answered,
         };

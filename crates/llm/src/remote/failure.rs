@@ -6,7 +6,7 @@ use reqwest::{StatusCode, header::HeaderMap};
 use secrecy::ExposeSecret;
 use serde_json::Value;
 
-use crate::{Connection, Error, Provider, http};
+use crate::{Connection, Error, Lack, Provider, http};
 
 /// At most this many bytes of text, thoughts and arguments make an answer: several times what the
 /// largest models write.
@@ -43,11 +43,11 @@ impl Failure<'_> {
     }
 
     /// A model that is not there, or not for us.
-    fn denied(&self, cause: &str) -> Error {
-        Error::Denied { model: self.model.to_owned(), cause: self.clean(cause) }
+    fn denied(&self, lack: Lack, cause: &str) -> Error {
+        Error::Denied { model: self.model.to_owned(), lack, cause: self.clean(cause) }
     }
 
-    /// A provider that fails or cannot be reached.
+    /// A provider that fails.
     pub(super) fn unavailable(&self, cause: &str, retry_after: Option<Duration>) -> Error {
         Error::Unavailable { model: self.model.to_owned(), cause: self.clean(cause), retry_after }
     }
@@ -73,7 +73,7 @@ impl Failure<'_> {
         if cut {
             self.bad(&format!("cut off: {cause}"))
         } else {
-            self.unavailable(&format!("cannot be reached: {cause}"), None)
+            Error::Unreachable { model: self.model.to_owned(), cause: self.clean(&cause) }
         }
     }
 
@@ -85,15 +85,17 @@ impl Failure<'_> {
         };
         let code = status.as_u16();
         let refused = |advice: &str| self.refused(&format!("HTTP {code}: {words}{advice}"));
-        let denied = |advice: &str| self.denied(&format!("HTTP {code}: {words}{advice}"));
+        let denied = |lack, advice: &str| self.denied(lack, &format!("HTTP {code}: {words}{advice}"));
         let address = format!("`models.providers.{}.base_url`", self.provider);
         match code {
-            429 if body.contains("insufficient_quota") => denied(". The account has no credit left"),
+            429 if body.contains("insufficient_quota") => {
+                denied(Lack::Credit, ". The account has no credit left")
+            }
             429 => Error::RateLimited { model: self.model.to_owned(), retry_after: retry_after(headers) },
             408 | 425 | 500..=599 => self.unavailable(&format!("HTTP {code}: {words}"), retry_after(headers)),
-            402 => denied(""),
-            401 | 403 => denied(&self.key_advice()),
-            404 => denied(&format!(". Check the model's name, and {address} if it is set")),
+            402 => denied(Lack::Credit, ""),
+            401 | 403 => denied(Lack::Key, &self.key_advice()),
+            404 => denied(Lack::Model, &format!(". Check the model's name, and {address} if it is set")),
             300..=399 => {
                 refused(&format!("The address redirects elsewhere, which is not followed: check {address}"))
             }
@@ -108,11 +110,16 @@ impl Failure<'_> {
         let word = |key: &str| inner.get(key).and_then(Value::as_str).unwrap_or_default();
         let code = inner.get("code").and_then(Value::as_u64).unwrap_or(0);
         let words = words(body);
-        let denials = ["authentication_error", "permission_error", "not_found_error", "billing_error"];
+        let lack = match (word("type"), code) {
+            ("authentication_error" | "permission_error", _) | (_, 401 | 403) => Some(Lack::Key),
+            ("billing_error", _) | (_, 402) => Some(Lack::Credit),
+            ("not_found_error", _) | (_, 404) => Some(Lack::Model),
+            _ => None,
+        };
         if code == 429 || word("type").contains("rate_limit") || word("code").contains("rate_limit") {
             Error::RateLimited { model: self.model.to_owned(), retry_after: None }
-        } else if denials.contains(&word("type")) || [401, 402, 403, 404].contains(&code) {
-            self.denied(&words)
+        } else if let Some(lack) = lack {
+            self.denied(lack, &words)
         } else if is_too_long(&inner.to_string()) {
             self.too_long(&words)
         } else if (400..500).contains(&code) && code != 408 || word("type") == "invalid_request_error" {

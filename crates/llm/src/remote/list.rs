@@ -14,7 +14,7 @@ impl ProviderModel {
     /// read. Asking costs nothing, and shows whether the address answers and the key is good.
     ///
     /// # Errors
-    /// As of a call: [`Error::Unavailable`] when nothing answers, [`Error::Denied`] for a wrong key, …
+    /// As of a call: [`Error::Unreachable`] when nothing answers, [`Error::Denied`] for a wrong key, …
     pub async fn offered(&self, limit: Duration) -> Result<Option<Vec<String>>> {
         let provider = self.provider;
         let failure = Failure { model: provider.name(), provider, connection: &self.connection };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use entourage::Settings;
-use entourage_llm::{Choice, Provider, Result};
+use entourage_llm::{Choice, Error, Lack, Provider, Result};
 
 use super::{Finding, broken, good, remark};
 use crate::cli::models::probe;
@@ -53,7 +53,9 @@ pub(super) async fn models(settings: &Settings, offline: bool) -> Vec<Finding> {
                 format!("answers and offers {} models; no agent uses it yet", names.len()),
             ),
             Ok(None) => {
-                remark(provider.name(), "keeps no list of models: `entourage models test NAME` tries one")
+                let text = "has no list of models where it was looked for: `entourage models test NAME` tries \
+                            one. Where that fails, too, check the path of";
+                remark(provider.name(), format!("{text} {}", address_of(provider)))
             }
             // It is set and would not work; so far nobody needs it.
             Err(error) => remark(provider.name(), error.to_string()),
@@ -93,6 +95,11 @@ fn is_set(settings: &Settings, provider: Provider) -> bool {
     provider != Provider::OpenAiResp && (provider.key_variable().is_some() || address())
 }
 
+/// The setting with a provider's address.
+fn address_of(provider: Provider) -> String {
+    format!("`models.providers.{provider}.base_url`")
+}
+
 async fn finding(choice: &Choice, offers: &Offers, what: &str, model: &str, why: &str) -> Finding {
     let text = format!("{model}: {why}");
     let Ok((provider, name)) = Provider::split(model) else {
@@ -111,10 +118,18 @@ async fn finding(choice: &Choice, offers: &Offers, what: &str, model: &str, why:
         Some(Ok(list)) => match probe::call(choice, model).await {
             Ok(used) => good(what, format!("{text}. It answers ({used})")),
             Err(error) => {
-                let list = list.as_ref().map(|list| {
-                    format!(" {provider} offers {} other models: `entourage models`", list.len())
-                });
-                broken(what, format!("{text}, but it cannot be used. {error}.{}", list.unwrap_or_default()))
+                let next = match list {
+                    Some(list) => {
+                        format!(" {provider} offers {} other models: `entourage models`", list.len())
+                    }
+                    None if matches!(error, Error::Denied { lack: Lack::Model, .. }) => format!(
+                        " There is no list of models either, so the path of {} is probably wrong; most end with \
+                         `/v1`",
+                        address_of(provider)
+                    ),
+                    None => String::new(),
+                };
+                broken(what, format!("{text}, but it cannot be used. {error}.{next}"))
             }
         },
     }
