@@ -6,6 +6,7 @@
 
 mod finding;
 mod modules;
+mod planted;
 mod prices;
 mod repo;
 mod source;
@@ -26,6 +27,8 @@ const USAGE: &str = "usage: cargo xtask <command>
 
   tidy   the rules of the house: file sizes, imports, lints, kinds, leftovers
   spec   every requirement is there, every test it names exists; prints the coverage
+  planted [--release] [<bug> ...]
+         plants the bugs of tests/planted.toml in a copy, and runs the tests that must catch them
   prices writes crates/llm/data anew, from the `genai-prices` that is locked";
 
 fn main() -> ExitCode {
@@ -47,6 +50,12 @@ fn run() -> Result<Report> {
         let written = prices::write(root)?;
         write!(io::stdout(), "{written}")?;
         return Ok(Report { findings: Vec::new(), notes: Vec::new() });
+    }
+    if let Some(("planted", named)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        let named: Vec<&str> = named.iter().map(String::as_str).collect();
+        let report = planted::run(&Repo::here()?, &repo::root()?, &named)?;
+        write!(io::stdout(), "{report}")?;
+        return Ok(report);
     }
     let check: fn(&Repo) -> Report = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy::check,

@@ -1,6 +1,11 @@
 //! The repository's text files, in memory, so that a check is a function of what they say.
 
-use std::{collections::BTreeMap, fs, io, process::Command};
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Context, Result, ensure};
 
@@ -16,15 +21,13 @@ impl Repo {
     /// # Errors
     /// When git does not answer or a file cannot be read.
     pub(crate) fn here() -> Result<Self> {
-        let root = git(&["rev-parse", "--show-toplevel"])?;
-        let root = root.trim_end();
-        let listed = git(&["-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"])?;
+        let root = root()?;
         let mut files = BTreeMap::new();
-        for path in listed.split_terminator('\0') {
-            match fs::read(format!("{root}/{path}")) {
+        for path in listed(&root)? {
+            match fs::read(root.join(&path)) {
                 // What is not UTF-8 is not text, and none of these rules speaks of it.
                 Ok(bytes) => {
-                    String::from_utf8(bytes).ok().and_then(|text| files.insert(path.to_owned(), text));
+                    String::from_utf8(bytes).ok().and_then(|text| files.insert(path, text));
                 }
                 // Listed, but removed since; or a link to a folder.
                 Err(error)
@@ -58,6 +61,18 @@ impl Repo {
         let owned = |(path, text): &(&str, &str)| ((*path).to_owned(), (*text).to_owned());
         Self { files: files.iter().map(owned).collect() }
     }
+}
+
+/// The root of the repository around the current directory.
+pub(crate) fn root() -> Result<PathBuf> {
+    Ok(git(&["rev-parse", "--show-toplevel"])?.trim_end().into())
+}
+
+/// All that git tracks or would add, from the root.
+pub(crate) fn listed(root: &Path) -> Result<Vec<String>> {
+    let root = root.to_str().context("the path of the repository is not UTF-8")?;
+    let listed = git(&["-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"])?;
+    Ok(listed.split_terminator('\0').map(str::to_owned).collect())
 }
 
 fn git(arguments: &[&str]) -> Result<String> {

@@ -17,6 +17,13 @@ use crate::{
     },
 };
 
+/// Why each of these tests, named as `file#function`, proves nothing, if so.
+pub(crate) fn problems<'t>(repo: &Repo, named: impl Iterator<Item = &'t str>) -> Vec<Option<&'static str>> {
+    let modules = Modules::of(repo);
+    let tests = Tests::of(repo, &modules);
+    named.map(|named| tests.running(named).err()).collect()
+}
+
 /// One document of requirements: its file, and the ids that stand in it.
 struct Document {
     name: &'static str,
@@ -120,22 +127,23 @@ impl<'a> Tests<'a> {
         Self { modules, known, unnamed }
     }
 
+    /// The file and the function of a test named as `file#function`; why it proves nothing, if so.
+    fn running(&self, named: &str) -> Result<(&'a str, String), &'static str> {
+        let (path, function) = named.split_once('#').ok_or("not of the form `file#function`")?;
+        self.modules.get(path).ok_or("there is no such file")?;
+        let known = self.known.get_key_value(path);
+        let (path, tests) = known.ok_or("no module declares that file, so it never runs")?;
+        let test = tests.get(function).ok_or("there is no such test in that file")?;
+        test.idle.map_or_else(|| Ok((*path, function.to_owned())), Err)
+    }
+
     /// Why a test named as `file#function` does not count for this requirement, if so.
     fn problem(&mut self, named: &str, id: &str) -> Option<&'static str> {
-        let Some((path, function)) = named.split_once('#') else {
-            return Some("not of the form `file#function`");
+        let (path, function) = match self.running(named) {
+            Ok(found) => found,
+            Err(problem) => return Some(problem),
         };
-        if self.modules.get(path).is_none() {
-            return Some("there is no such file");
-        }
-        let Some((path, tests)) = self.known.get_key_value(path) else {
-            return Some("no module declares that file, so it never runs");
-        };
-        let Some(test) = tests.get(function) else { return Some("there is no such test in that file") };
-        if test.idle.is_some() {
-            return test.idle;
-        }
-        let says_so = self.unnamed.remove(&(*path, function.to_owned(), id.to_owned()));
+        let says_so = self.unnamed.remove(&(path, function, id.to_owned()));
         (!says_so).then_some("it does not say so; write `/// Shows: ` and the id above it")
     }
 

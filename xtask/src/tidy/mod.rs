@@ -5,7 +5,7 @@ mod manifests;
 mod rust;
 mod text;
 
-use crate::{finding::Report, modules::Modules, repo::Repo};
+use crate::{finding::Report, modules::Modules, planted, repo::Repo};
 
 /// Checks every rule on every file.
 pub(crate) fn check(repo: &Repo) -> Report {
@@ -15,6 +15,7 @@ pub(crate) fn check(repo: &Repo) -> Report {
     manifests::check(repo, &mut report);
     documents::check(repo, &mut report);
     text::check(repo, &mut report);
+    report.findings.extend(planted::check(repo));
     report.findings.sort();
     let (files, found) = (repo.files().count(), report.findings.len());
     report.notes.push(format!("tidy: {files} files, {found} findings"));

@@ -1,0 +1,42 @@
+//! `cargo xtask planted`: small mistakes planted inside the parts, one at a time, each of which a test that
+//! is named beside it must catch.
+//!
+//! The sources stay clean: the mistakes stand in a table of places, and are planted in a copy of the
+//! repository behind a switch that the environment turns, so that one build has all of them.
+
+mod plant;
+mod table;
+mod try_out;
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::{finding::Report, repo::Repo};
+
+pub(crate) use table::check;
+
+/// Plants the bugs with these names, or all of them, and tells which are caught.
+///
+/// # Errors
+/// When the table is wrong, the copy cannot be made or does not compile.
+pub(crate) fn run(repo: &Repo, root: &Path, arguments: &[&str]) -> Result<Report> {
+    let (options, names): (Vec<&str>, Vec<&str>) =
+        arguments.iter().copied().partition(|argument| argument.starts_with("--"));
+    ensure!(options.iter().all(|option| *option == "--release"), "planted knows no option but --release");
+    let found = check(repo);
+    ensure!(found.is_empty(), "{}", found.iter().map(|finding| format!("{finding}\n")).collect::<String>());
+    let bugs = table::read(repo)?;
+    for name in &names {
+        ensure!(bugs.iter().any(|bug| bug.name == *name), "there is no bug `{name}` in {}", table::PATH);
+    }
+    let chosen: Vec<_> =
+        bugs.iter().filter(|bug| names.is_empty() || names.contains(&bug.name.as_str())).collect();
+    let copy = root.join("target/planted");
+    plant::copy(root, &copy).with_context(|| format!("cannot copy the repository to {}", copy.display()))?;
+    for (path, text) in plant::planted(repo, &bugs)? {
+        let newest = [path.as_str(), table::PATH].map(|path| root.join(path));
+        plant::write(&copy.join(&path), &text, &newest).with_context(|| format!("cannot write {path}"))?;
+    }
+    try_out::all(&copy, &root.join("target"), &chosen, options.contains(&"--release"))
+}

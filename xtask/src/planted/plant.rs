@@ -1,0 +1,111 @@
+//! The copy with the bugs in it.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+
+use super::table::Bug;
+use crate::repo::{Repo, listed};
+
+/// The crate that every part knows, which gets the switch.
+const SWITCHED_IN: &str = "crates/types/src/lib.rs";
+
+/// Where the version of all crates stands.
+const VERSIONED_IN: &str = "Cargo.toml";
+
+/// The version of the copy's crates, by which cargo keeps what it compiles of them apart.
+const VERSION: &str = "version = \"0.0.0-planted\"";
+
+/// The switch. There is none in the repository itself.
+const SWITCH: &str = r#"
+/// Whether the bug of this name is planted in this process.
+#[must_use]
+pub fn is_planted(bug: &str) -> bool {
+    static PLANTED: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+    PLANTED.get_or_init(|| std::env::var("PLANTED").ok()).as_deref() == Some(bug)
+}
+"#;
+
+/// Copies what git knows of, as old as it is, so that only what changed is compiled anew.
+pub(super) fn copy(root: &Path, to: &Path) -> Result<()> {
+    if to.exists() {
+        fs::remove_dir_all(to)?;
+    }
+    for path in listed(root)? {
+        let (from, to) = (root.join(&path), to.join(&path));
+        if !from.is_file() {
+            continue;
+        }
+        if let Some(folder) = to.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::copy(&from, &to).with_context(|| format!("cannot copy {path}"))?;
+        fs::File::options().write(true).open(&to)?.set_modified(from.metadata()?.modified()?)?;
+    }
+    Ok(())
+}
+
+/// Writes a file that is as old as the newest of those that it was made from.
+pub(super) fn write(path: &Path, text: &str, made_from: &[PathBuf]) -> Result<()> {
+    fs::write(path, text)?;
+    let ages = made_from.iter().map(|path| path.metadata()?.modified()).collect::<io::Result<Vec<_>>>()?;
+    if let Some(newest) = ages.into_iter().max() {
+        fs::File::options().write(true).open(path)?.set_modified(newest)?;
+    }
+    Ok(())
+}
+
+/// The files with bugs in them, each bug behind its switch.
+pub(super) fn planted(repo: &Repo, bugs: &[Bug]) -> Result<BTreeMap<String, String>> {
+    let text = |path: &str| repo.get(path).map(str::to_owned).with_context(|| format!("{path} is not there"));
+    let versioned = text(VERSIONED_IN)?;
+    let version = versioned.lines().find(|line| line.starts_with("version = ")).context("no version")?;
+    let mut files = BTreeMap::from([
+        (SWITCHED_IN.to_owned(), text(SWITCHED_IN)? + SWITCH),
+        (VERSIONED_IN.to_owned(), versioned.replacen(version, VERSION, 1)),
+    ]);
+    for Bug { name, file, right, wrong, .. } in bugs {
+        if !files.contains_key(file) {
+            files.insert(file.clone(), text(file)?);
+        }
+        let either =
+            format!("{{ if entourage_types::is_planted(\"{name}\") {{ {wrong} }} else {{ {right} }} }}");
+        files.entry(file.clone()).and_modify(|text| *text = text.replacen(right, &either, 1));
+    }
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_bug_stands_beside_what_is_right_and_the_switch_in_the_crate_of_all() {
+        let repo = Repo::of(&[
+            (SWITCHED_IN, "//! Nouns.\n"),
+            (VERSIONED_IN, "[workspace.package]\nversion = \"1.2.3\"\n"),
+            ("a.rs", "fn a() { let b = 1 + 1; c(); }\n"),
+        ]);
+        let bug = |name: &str, right: &str, wrong: &str| Bug {
+            line: 1,
+            name: name.into(),
+            says: String::new(),
+            file: "a.rs".into(),
+            right: right.into(),
+            wrong: wrong.into(),
+            caught_by: String::new(),
+        };
+        let files = planted(&repo, &[bug("sum", "1 + 1", "1 + 2"), bug("gone", "c();", "")]).unwrap();
+        assert_eq!(
+            files["a.rs"],
+            "fn a() { let b = { if entourage_types::is_planted(\"sum\") { 1 + 2 } else { 1 + 1 } }; \
+             { if entourage_types::is_planted(\"gone\") {  } else { c(); } } }\n"
+        );
+        assert!(files[SWITCHED_IN].contains("pub fn is_planted"));
+        assert_eq!(files[VERSIONED_IN], "[workspace.package]\nversion = \"0.0.0-planted\"\n");
+    }
+}

@@ -1,0 +1,133 @@
+//! Runs the tests that must catch the bugs: each without its bug first, then with it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::{self, Write},
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::table::Bug;
+use crate::finding::Report;
+
+/// A test program of a package: its executable, and where it runs.
+struct Program {
+    executable: String,
+    folder: String,
+}
+
+/// Tries all of these bugs.
+pub(super) fn all(copy: &Path, target: &Path, bugs: &[&Bug], release: bool) -> Result<Report> {
+    let programs = build(copy, target, bugs, release)?;
+    let mut report = Report::default();
+    let mut passes: BTreeMap<&str, bool> = BTreeMap::new();
+    for bug in bugs {
+        let (program, test) = place_of(copy, &bug.caught_by)?;
+        let program = programs.get(&program).with_context(|| format!("no test program {program:?}"))?;
+        if !passes.contains_key(bug.caught_by.as_str()) {
+            passes.insert(&bug.caught_by, passed(program, test, None)? == Some(true));
+        }
+        if !passes[bug.caught_by.as_str()] {
+            let what = format!("{} does not pass without `{}`", bug.caught_by, bug.name);
+            report.findings.push(bug.finding(what, "it must, to catch anything"));
+            continue;
+        }
+        let is_caught = passed(program, test, Some(&bug.name))? != Some(true);
+        let word = if is_caught { "caught" } else { "MISSED" };
+        writeln!(io::stdout(), "{word}: {} ({}), by {}", bug.name, bug.says, bug.caught_by)?;
+        if !is_caught {
+            let what = format!("`{}` is not caught by {}: {}", bug.name, bug.caught_by, bug.says);
+            report.findings.push(bug.finding(what, "write the test that is missing"));
+        }
+    }
+    let caught = bugs.len() - report.findings.len();
+    report.notes.push(format!("planted: {caught} of {} bugs are caught", bugs.len()));
+    Ok(report)
+}
+
+/// The test program that a test of the specification's form stands in, as (package, target), and the
+/// name to run it by.
+fn place_of<'t>(copy: &Path, test: &'t str) -> Result<((String, String), &'t str)> {
+    let (file, name) = test.split_once('#').with_context(|| format!("`{test}` names no test"))?;
+    let parts: Vec<&str> = file.split('/').collect();
+    let (folder, rest) = match parts[..] {
+        ["crates", _, ..] => (parts[..2].join("/"), &parts[2..]),
+        _ => (parts[0].to_owned(), &parts[..]),
+    };
+    let manifest = fs::read_to_string(copy.join(&folder).join("Cargo.toml"))?;
+    let manifest: toml::Table = manifest.parse().with_context(|| format!("{folder}/Cargo.toml"))?;
+    let text = |value: Option<&toml::Value>| value.and_then(toml::Value::as_str).map(str::to_owned);
+    let package = text(manifest.get("package").and_then(|package| package.get("name")));
+    let own = manifest.get("test").and_then(toml::Value::as_array).and_then(|tests| tests.first());
+    let target = match rest {
+        ["src", ..] => Some("lib".to_owned()),
+        ["tests", target, _, ..] => Some((*target).to_owned()),
+        _ => text(own.and_then(|test| test.get("name"))),
+    };
+    Ok(((package.context("no package")?, target.with_context(|| format!("no target of {test}"))?), name))
+}
+
+/// Compiles the test programs that are needed, with the whole workspace's features, and finds them.
+fn build(
+    copy: &Path,
+    target: &Path,
+    bugs: &[&Bug],
+    release: bool,
+) -> Result<BTreeMap<(String, String), Program>> {
+    let mut targets = BTreeSet::new();
+    for bug in bugs {
+        targets.insert(place_of(copy, &bug.caught_by)?.0.1);
+    }
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["test", "--no-run", "--workspace", "--message-format=json", "--quiet"]);
+    for target in &targets {
+        match target.as_str() {
+            "lib" => cargo.arg("--lib"),
+            target => cargo.args(["--test", target]),
+        };
+    }
+    if release {
+        cargo.arg("--release");
+    }
+    // What others wrote is compiled once for both; the programs of the repository are not overwritten.
+    cargo.env("CARGO_BUILD_BUILD_DIR", target).env("CARGO_TARGET_DIR", copy.join("target"));
+    cargo.current_dir(copy).stderr(Stdio::inherit());
+    let output = cargo.output().context("cannot run cargo")?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let messages: Vec<Value> = said.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    // Warnings are of what is planted.
+    let is_error = |message: &&Value| message["message"]["level"] == "error";
+    let errors =
+        messages.iter().filter(is_error).filter_map(|message| message["message"]["rendered"].as_str());
+    ensure!(output.status.success(), "what was planted does not compile:\n{}", errors.collect::<String>());
+    let mut programs = BTreeMap::new();
+    for message in &messages {
+        let (Some(executable), Some(manifest)) =
+            (message["executable"].as_str(), message["manifest_path"].as_str())
+        else {
+            continue;
+        };
+        let folder = manifest.trim_end_matches("/Cargo.toml").to_owned();
+        let package: toml::Table = fs::read_to_string(manifest)?.parse()?;
+        let package = package["package"]["name"].as_str().unwrap_or_default().to_owned();
+        let is_lib = message["target"]["kind"] == serde_json::json!(["lib"]);
+        let target = if is_lib { "lib" } else { message["target"]["name"].as_str().unwrap_or_default() };
+        programs.insert((package, target.to_owned()), Program { executable: executable.to_owned(), folder });
+    }
+    Ok(programs)
+}
+
+/// Whether a test passes; none where there is no such test. One that never ends does not pass.
+fn passed(program: &Program, test: &str, bug: Option<&str>) -> Result<Option<bool>> {
+    let mut command = Command::new("timeout");
+    command.args(["120", &program.executable, test]).current_dir(&program.folder);
+    command.env_remove("PLANTED").envs(bug.map(|bug| ("PLANTED", bug)));
+    let output = command.output().with_context(|| format!("cannot run {}", program.executable))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let ran = !said.lines().any(|line| line == "running 0 tests");
+    Ok(ran.then_some(output.status.success()))
+}
