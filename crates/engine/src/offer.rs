@@ -53,7 +53,7 @@ const OWN: [&str; 1] = ["read_output"];
 
 /// What one kind of agent is offered.
 pub(crate) struct Offer {
-    /// As the model sees it, in the order of the names.
+    /// As the model sees it, in the order in which the kind lists them: small models try the first ones first.
     pub(crate) specs: Arc<[ToolSpec]>,
     /// How many bytes they have, roughly.
     pub(crate) weight: usize,
@@ -135,6 +135,7 @@ impl Offers {
                 Err(error) => tracing::warn!(tool = tool.name(), %error, "a tool is left out"),
             }
         }
+        specs.sort_by_key(|spec: &ToolSpec| place(kind, &spec.name));
         let weight =
             |spec: &ToolSpec| spec.name.len() + spec.description.len() + spec.parameters.to_string().len();
         Offer { weight: specs.iter().map(weight).sum(), specs: specs.into(), tools }
@@ -167,7 +168,9 @@ impl Offer {
     }
 
     pub(crate) fn names(&self) -> String {
-        self.specs.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>().join(", ")
+        let mut names: Vec<&str> = self.specs.iter().map(|spec| spec.name.as_str()).collect();
+        names.sort_unstable();
+        names.join(", ")
     }
 }
 
@@ -182,6 +185,12 @@ impl Offered {
 fn wants(kind: &Kind, tool: &str) -> bool {
     OWN.contains(&tool)
         || kind.tools.as_ref().is_none_or(|listed| listed.iter().any(|name| pattern::names(name, tool)))
+}
+
+/// Where a kind lists a tool; behind all others what every agent has.
+fn place(kind: &Kind, tool: &str) -> usize {
+    let listed = kind.tools.iter().flatten().position(|name| pattern::names(name, tool));
+    listed.unwrap_or(usize::MAX)
 }
 
 fn effect_of(kind: &Kind, tool: &dyn Tool) -> Effect {

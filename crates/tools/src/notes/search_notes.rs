@@ -47,7 +47,7 @@ impl Tool for SearchNotes {
         let Arguments { query, limit } = parse(NAME, arguments)?;
         let notes = context.notes.search(&query, limit.unwrap_or(LIMIT).clamp(1, LIMIT_MOST)).await?;
         if notes.is_empty() {
-            return Ok(Outcome::text(format!("No note matches `{query}`. Try other or fewer words.")));
+            return Ok(Outcome::text(format!("No note matches `{query}`. Look elsewhere.")));
         }
         let sections: Vec<String> = notes.iter().map(section).collect();
         Ok(Outcome::text(sections.join("\n\n")))
