@@ -39,6 +39,9 @@ pub enum Error {
          in `[server.auth.jwt]`"
     )]
     NoAudience(&'static str),
+    /// No token can be meant for this server.
+    #[error("`server.auth.jwt.audience` is empty: name who tokens must be for, or, with HS256, leave it out")]
+    EmptyAudience,
     /// A webhook's settings cannot be used.
     #[error("`{place}` cannot be used: {why}")]
     Webhook {

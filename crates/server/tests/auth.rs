@@ -229,11 +229,31 @@ async fn public_keys_are_taken_with_an_audience_only() {
 }
 
 #[tokio::test]
+async fn an_empty_audience_is_none() {
+    let site = Site::open().await;
+    for (algorithm, key) in
+        [(Algorithm::Hs256, SECRET), (Algorithm::EdDsa, include_str!("keys/ed25519.public.pem"))]
+    {
+        let mut settings = with(algorithm, key);
+        let Auth::Jwt(jwt) = &mut settings.auth else { panic!("tokens are asked for") };
+        jwt.audience = Some(" ".into());
+        let made = entourage_server::router(site.house.clone(), &settings, site.stop.clone());
+        assert!(matches!(made.expect_err("no router"), Error::EmptyAudience));
+    }
+}
+
+#[tokio::test]
 async fn a_server_does_not_start_with_a_key_it_cannot_use() {
     let site = Site::open().await;
+    let bare: String =
+        include_str!("keys/rsa.public.pem").lines().filter(|line| !line.starts_with('-')).collect();
     for settings in [
         with(Algorithm::Hs256, "short"),
         with(Algorithm::Hs256, include_str!("keys/rsa.public.pem")),
+        // What everybody knows, without the lines around it.
+        with(Algorithm::Hs256, &bare),
+        with(Algorithm::Rs256, include_str!("keys/rsa.private.pem")),
+        with(Algorithm::EdDsa, include_str!("keys/ed25519.private.pem")),
         with(Algorithm::Rs256, SECRET),
         with(Algorithm::EdDsa, include_str!("keys/rsa.public.pem")),
     ] {

@@ -85,6 +85,26 @@ async fn a_page_of_another_site_or_port_is_refused_and_one_of_this_server_is_not
 }
 
 #[tokio::test]
+async fn a_header_that_says_where_from_is_there_once_and_names_no_user() {
+    let site = Site::open().await;
+    let own = format!("http://{}", site.address);
+    let get = |headers: [(&str, &str); 2]| {
+        let request = site.request(Method::GET, "/v1/kinds");
+        headers.into_iter().fold(request, |request, (name, value)| request.header(name, value))
+    };
+    for twice in [
+        [("host", "localhost"), ("host", "evil.example")],
+        [("host", "evil.example"), ("host", "localhost")],
+        [("origin", own.as_str()), ("origin", "http://evil.example")],
+        [("sec-fetch-site", "same-origin"), ("sec-fetch-site", "cross-site")],
+    ] {
+        send(get(twice)).await.problem(400, "invalid-header");
+    }
+    let named = site.request(Method::GET, "/v1/kinds").header("host", "user@localhost");
+    send(named).await.problem(403, "foreign-site");
+}
+
+#[tokio::test]
 async fn no_settings_listen_beyond_this_machine() {
     let SocketAddr::V4(bind) = Settings::default().bind else { panic!("not IPv4") };
     assert!(bind.ip().is_loopback());

@@ -56,6 +56,7 @@ use entourage_types::Action;
 
 use failure::{Exit, Failure};
 use globals::Globals;
+use text::Text;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -139,7 +140,7 @@ const LAST_MOMENT: Duration = Duration::from_millis(200);
 
 /// Reads the command line, does what it says, and tells how it went.
 pub(crate) fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
     let done = match entourage::runtime() {
         Ok(runtime) => {
             let done = runtime.block_on(obey(cli));
@@ -151,6 +152,21 @@ pub(crate) fn main() -> ExitCode {
     match done {
         Ok(exit) => exit.into(),
         Err(failure) => failure.tell().into(),
+    }
+}
+
+/// Shows what is wrong with the arguments, or the help that they ask for. The parser repeats arguments, which
+/// may be another program's words: it gets them as a terminal may show them.
+fn refuse(error: &clap::Error) -> ! {
+    let shown =
+        std::env::args_os().map(|argument| Text::from(argument.to_string_lossy()).as_str().to_owned());
+    match Cli::try_parse_from(shown) {
+        Err(error) => error.exit(),
+        // It was the very characters that cannot be shown.
+        Ok(_) => {
+            let exit = Failure::usage(error.to_string()).tell();
+            std::process::exit(exit as i32)
+        }
     }
 }
 

@@ -119,3 +119,19 @@ fn a_line_of_the_log_stays_one_line_whatever_is_repeated_in_it() {
     assert!(ended.stderr.contains("cannot be reached (no"), "{ended:?}");
     assert!(ended.stderr.lines().all(|line| !line.starts_with("2026-01-01")), "{ended:?}");
 }
+
+/// Arguments may be another program's words, also where the command line refuses them.
+#[test]
+fn refused_arguments_are_repeated_as_a_terminal_may_show_them() {
+    let place = Place::new();
+    for arguments in
+        [&[HOSTILE][..], &["agents", "--status", HOSTILE], &["run", "hi", "--model"], &["--\x1b[2J"]]
+    {
+        let ended = place.entourage(arguments);
+        assert_eq!(ended.code, 2, "{ended:?}");
+        only_shows(&ended.stderr);
+    }
+    let mut terminal = Terminal::start(&place, &[HOSTILE]);
+    terminal.shows(r"\u{1b}]52;c;aGk=\u{7}\u{1b}]8;;http://x");
+    terminal.shows(r"\u{9b}2J\u{202e}txt");
+}

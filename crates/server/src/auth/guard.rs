@@ -7,12 +7,16 @@ use axum::{
     http::{
         HeaderMap, HeaderName, Uri,
         header::{HOST, ORIGIN},
+        uri::Authority,
     },
     middleware::Next,
     response::Response,
 };
 
 use crate::Problem;
+
+/// What a browser says of where a request comes from.
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Lets a request pass if it names this machine and comes from no other site.
 pub(crate) async fn guard(request: Request, next: Next) -> Result<Response, Problem> {
@@ -21,12 +25,21 @@ pub(crate) async fn guard(request: Request, next: Next) -> Result<Response, Prob
 }
 
 fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
-    let header = |name| headers.get(name).map(|value: &axum::http::HeaderValue| value.to_str().unwrap_or(""));
-    let host = uri.authority().map(|authority| authority.as_str()).or_else(|| header(HOST));
+    // A proxy may check one of two values while this reads the other.
+    let header = |name: HeaderName| {
+        let mut values = headers.get_all(&name).iter();
+        let first = values.next().map(|value| value.to_str().unwrap_or(""));
+        match values.next() {
+            None => Ok(first),
+            Some(_) => Err(Problem::bad_header(format!("`{name}` is there more than once; send it once"))),
+        }
+    };
+    let (named, site, origin) = (header(HOST)?, header(SEC_FETCH_SITE)?, header(ORIGIN)?);
+    let host = uri.authority().map(Authority::as_str).or(named);
     let Some(host) = host.filter(|host| is_loopback(host)) else {
         return Err(Problem::foreign_host(host.unwrap_or("")));
     };
-    match (header(HeaderName::from_static("sec-fetch-site")), header(ORIGIN)) {
+    match (site, origin) {
         // What a browser says of itself, no page can change: `none` is a person's own doing.
         (Some("same-origin" | "none"), _) | (None, None) => Ok(()),
         (None, Some(origin)) if is_of(host, origin) => Ok(()),
@@ -35,11 +48,16 @@ fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
+/// An authority without user information: a host with or without a port.
+fn authority(text: &str) -> Option<Authority> {
+    text.parse::<Authority>().ok().filter(|authority| !authority.as_str().contains('@'))
+}
+
 /// Whether a page of this origin is served by this host: by its scheme, which is `http` here, its
 /// name and its port.
 fn is_of(host: &str, origin: &str) -> bool {
-    let with_port = |authority: &str| {
-        let authority = authority.parse::<axum::http::uri::Authority>().ok()?;
+    let with_port = |text: &str| {
+        let authority = authority(text)?;
         Some((authority.host().to_ascii_lowercase(), authority.port_u16().unwrap_or(80)))
     };
     origin
@@ -48,8 +66,8 @@ fn is_of(host: &str, origin: &str) -> bool {
 }
 
 /// Whether an authority, with or without a port, names this machine.
-fn is_loopback(authority: &str) -> bool {
-    let Ok(authority) = authority.parse::<axum::http::uri::Authority>() else { return false };
+fn is_loopback(text: &str) -> bool {
+    let Some(authority) = authority(text) else { return false };
     let host = authority.host();
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     host.eq_ignore_ascii_case("localhost")
@@ -73,6 +91,8 @@ mod tests {
             "10.0.0.1",
             "0.0.0.0",
             "127.0.0.1@evil.example",
+            "user@localhost",
+            "user@127.0.0.1:4180",
             "[::ffff:10.0.0.1]",
         ] {
             assert!(!is_loopback(bad), "{bad}");

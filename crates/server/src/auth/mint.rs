@@ -60,6 +60,7 @@ pub fn mint(settings: &Settings, owner: &Owner, ttl: Duration) -> Result<String>
         aud: jwt.audience.as_deref(),
         iss: jwt.issuer.as_deref(),
     };
+    jwt.checked()?;
     let key = EncodingKey::from_secret(jwt.secret()?);
     jsonwebtoken::encode(&Header::new(jwt.algorithm.into()), &claims, &key)
         .map_err(|error| Error::Mint(error.to_string()))
