@@ -28,7 +28,7 @@ impl Served {
     pub(crate) async fn start(bed: &Bed) -> Result<Self> {
         let listener = entourage_server::bind(([127, 0, 0, 1], 0).into()).await?;
         let (address, stop) = (listener.local_addr()?, CancellationToken::new());
-        let settings = entourage_server::Settings::default();
+        let settings = entourage_server::Settings { streams: 2_000, ..Default::default() };
         tokio::spawn(entourage_server::serve(listener, bed.house.clone(), settings, stop.clone()));
         Ok(Self { address, stop })
     }

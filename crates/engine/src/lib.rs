@@ -46,7 +46,7 @@ pub use client::{
 };
 pub use clock::{Clock, SystemClock};
 pub use error::Error;
-pub use feed::{AgentDelta, Piece, Signal, Watch};
+pub use feed::{AgentDelta, Budget, Piece, Signal, Watch};
 pub use house::{Builder, House};
 pub use keeper::{KeeperError, ThreadKeeper};
 pub use kinds::Kinds;

@@ -1,29 +1,61 @@
 //! Connections: how many there may be at once, and which one gives way to the next. One without a
 //! request under way costs whoever holds it nothing, so it keeps nobody else out.
+//!
+//! A connection counts for the address it comes from until a request on it has a token, and for the token's
+//! owner from then on: behind a proxy all connections have one address. Beyond the bound a few more are
+//! accepted, on which probes are answered and other requests are refused with the reason.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     net::IpAddr,
-    pin::Pin,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
-    task::{Context, Poll},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use axum::body::{Body, Bytes};
-use hyper::body::{Frame, SizeHint};
+use entourage_types::Owner;
 use tokio_util::sync::CancellationToken;
+
+use crate::{Problem, visit::Visit};
 
 /// Connections that are served at once unless the settings say, where files are plenty.
 const USUAL: usize = 10_000;
+/// How many more are accepted, to refuse what is asked on them with the reason.
+const EXTRA: usize = 32;
+
+/// How much there may be of everything that lasts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Connections.
+    most: usize,
+}
+
+impl Limits {
+    /// At most `most` connections, or as many as the system's limit of open files leaves room for.
+    pub(crate) fn new(most: Option<usize>) -> Self {
+        Self { most: most.unwrap_or(USUAL).min(room()).max(1) }
+    }
+
+    /// How many connections of strangers one address may have, how many requests of one owner may be under
+    /// way, and how many streams there may be altogether: the rest is for others.
+    pub(crate) fn share(self) -> usize {
+        (self.most - self.most / 4).max(1)
+    }
+
+    /// How many streams one owner may have at the most.
+    pub(crate) fn half(self) -> usize {
+        (self.most / 2).max(1)
+    }
+}
+
+/// As many connections as the system's limit of open files has room for, beside the server's own
+/// files, programs and connections to models.
+fn room() -> usize {
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    files.map_or(USUAL, |files| usize::try_from(files / 2).unwrap_or(USUAL))
+}
 
 /// The connections that are open.
 pub(crate) struct Connections {
-    most: usize,
-    /// How many of them one address may have.
-    share: usize,
+    limits: Limits,
     open: Mutex<Open>,
 }
 
@@ -32,44 +64,92 @@ struct Open {
     next: u64,
     /// In the order in which they were opened.
     by_age: BTreeMap<u64, Seat>,
+    /// How many requests are under way, of each owner who has any.
+    requests: HashMap<Owner, usize>,
 }
 
 struct Seat {
     address: IpAddr,
+    standing: Standing,
     /// How many requests are under way.
-    requests: Arc<AtomicUsize>,
+    requests: usize,
     /// Cancelled once it shall end.
     gives_way: CancellationToken,
 }
 
+/// What a connection counts for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// One too many.
+    Extra,
+    /// For its address.
+    Stranger,
+    /// For the owner of its requests.
+    Known,
+}
+
 impl Connections {
-    /// At most `most` at once, or as many as the system's limit of open files leaves room for.
-    pub(crate) fn new(most: Option<usize>) -> Arc<Self> {
-        let most = most.unwrap_or(USUAL).min(room()).max(1);
-        // Those behind one proxy have one address; whoever else comes still gets in.
-        let share = (most - most / 4).max(1);
-        Arc::new(Self { most, share, open: Mutex::default() })
+    pub(crate) fn new(limits: Limits) -> Arc<Self> {
+        Arc::new(Self { limits, open: Mutex::default() })
     }
 
-    /// Takes a connection in; one without a request gives way to it where there are too many. None
-    /// where all have requests under way.
-    pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<Entered> {
+    /// Takes a connection in; one without a request gives way to it where there are too many.
+    pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> Entered {
         let mut open = self.open();
-        let of_address = open.by_age.values().filter(|seat| seat.address == address).count();
-        let is_in_the_way = |seat: &Seat| of_address < self.share || seat.address == address;
-        if of_address >= self.share || open.by_age.len() >= self.most {
-            let mut idle = open.by_age.iter().filter(|(_, seat)| is_in_the_way(seat) && seat.is_idle());
-            let oldest = *idle.next()?.0;
-            if let Some(seat) = open.by_age.remove(&oldest) {
-                seat.gives_way.cancel();
+        let mut standing = Standing::Stranger;
+        if !open.has_room_for_stranger(self.limits, address) {
+            standing = Standing::Extra;
+            let is_extra = |seat: &Seat| seat.standing == Standing::Extra;
+            if open.count(is_extra) >= EXTRA {
+                open.dismiss(is_extra);
             }
         }
         let id = open.next;
         open.next += 1;
-        let (requests, gives_way) = (Arc::<AtomicUsize>::default(), CancellationToken::new());
-        let seat = Seat { address, requests: Arc::clone(&requests), gives_way: gives_way.clone() };
+        let gives_way = CancellationToken::new();
+        let seat = Seat { address, standing, requests: 0, gives_way: gives_way.clone() };
         open.by_age.insert(id, seat);
-        Some(Entered { id, connections: Arc::clone(self), requests, gives_way })
+        Entered { id, connections: Arc::clone(self), gives_way }
+    }
+
+    /// A request of an owner has come over a connection.
+    pub(crate) fn is_of(&self, id: u64, owner: &Owner) -> Result<(), Problem> {
+        let mut open = self.open();
+        let share = self.limits.share();
+        if open.requests.get(owner).is_some_and(|requests| *requests >= share) {
+            return Err(Problem::too_many_requests(format!(
+                "{share} requests of yours are under way, as many as one owner may have; ask again once one \
+                 of them is answered"
+            )));
+        }
+        if open.is_extra(id) && !open.has_room(self.limits) {
+            return Err(Problem::full());
+        }
+        if let Some(seat) = open.by_age.get_mut(&id) {
+            seat.standing = Standing::Known;
+        }
+        *open.requests.entry(owner.clone()).or_default() += 1;
+        Ok(())
+    }
+
+    /// A request without an owner has come over a connection.
+    pub(crate) fn is_of_stranger(&self, id: u64) -> Result<(), Problem> {
+        if self.open().is_extra(id) { Err(Problem::full()) } else { Ok(()) }
+    }
+
+    /// A request is over.
+    pub(crate) fn over(&self, id: u64, owner: Option<&Owner>) {
+        let mut open = self.open();
+        if let Some(seat) = open.by_age.get_mut(&id) {
+            seat.requests -= 1;
+        }
+        let Some(owner) = owner else { return };
+        if let Some(requests) = open.requests.get_mut(owner) {
+            *requests -= 1;
+            if *requests == 0 {
+                open.requests.remove(owner);
+            }
+        }
     }
 
     /// Ends all of them.
@@ -84,32 +164,62 @@ impl Connections {
     }
 }
 
-impl Seat {
-    fn is_idle(&self) -> bool {
-        self.requests.load(Ordering::Acquire) == 0
+impl Open {
+    fn count(&self, which: impl Fn(&Seat) -> bool) -> usize {
+        self.by_age.values().filter(|seat| which(seat)).count()
     }
-}
 
-/// As many connections as the system's limit of open files has room for, beside the house's own
-/// files, programs and connections to models.
-fn room() -> usize {
-    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    files.map_or(USUAL, |files| usize::try_from(files / 2).unwrap_or(USUAL))
+    fn is_extra(&self, id: u64) -> bool {
+        self.by_age.get(&id).is_some_and(|seat| seat.standing == Standing::Extra)
+    }
+
+    /// Whether there is room for a connection from an address, made if need be.
+    fn has_room_for_stranger(&mut self, limits: Limits, address: IpAddr) -> bool {
+        let is_like_it = |seat: &Seat| seat.standing == Standing::Stranger && seat.address == address;
+        if self.count(is_like_it) >= limits.share() {
+            return self.dismiss(|seat| is_like_it(seat) && seat.requests == 0);
+        }
+        self.has_room(limits)
+    }
+
+    /// Whether there is room for a connection, made if need be.
+    fn has_room(&mut self, limits: Limits) -> bool {
+        let counts = |seat: &Seat| seat.standing != Standing::Extra;
+        self.count(counts) < limits.most || self.dismiss(|seat| counts(seat) && seat.requests == 0)
+    }
+
+    /// Ends the oldest of these, if there is one.
+    fn dismiss(&mut self, which: impl Fn(&Seat) -> bool) -> bool {
+        let oldest = self.by_age.iter().find(|(_, seat)| which(seat)).map(|(id, _)| *id);
+        let dismissed = oldest.and_then(|id| self.by_age.remove(&id));
+        dismissed.map(|seat| seat.gives_way.cancel()).is_some()
+    }
 }
 
 /// A connection that was taken in; dropping it makes room for another.
 pub(crate) struct Entered {
     id: u64,
     connections: Arc<Connections>,
-    requests: Arc<AtomicUsize>,
     gives_way: CancellationToken,
 }
 
 impl Entered {
     /// Begins a request, which is under way until the last of its answer was taken.
-    pub(crate) fn request(&self) -> UnderWay {
-        self.requests.fetch_add(1, Ordering::AcqRel);
-        UnderWay(Arc::clone(&self.requests))
+    pub(crate) fn request(&self) -> Arc<Visit> {
+        let mut open = self.connections.open();
+        let address = open.by_age.get(&self.id).filter(|seat| seat.standing == Standing::Extra);
+        // There may be room by now.
+        let fits = match address.map(|seat| seat.address) {
+            Some(address) => open.has_room_for_stranger(self.connections.limits, address),
+            None => false,
+        };
+        if let Some(seat) = open.by_age.get_mut(&self.id) {
+            seat.requests += 1;
+            if fits {
+                seat.standing = Standing::Stranger;
+            }
+        }
+        Visit::new(self.id, &self.connections)
     }
 
     /// Ready once it gives way to another.
@@ -124,47 +234,6 @@ impl Drop for Entered {
     }
 }
 
-/// A request under way.
-pub(crate) struct UnderWay(Arc<AtomicUsize>);
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-/// The body of an answer, and its request, which is under way until then.
-pub(crate) struct Answering {
-    body: Body,
-    _request: UnderWay,
-}
-
-impl Answering {
-    pub(crate) fn new(body: Body, request: UnderWay) -> Self {
-        Self { body, _request: request }
-    }
-}
-
-impl hyper::body::Body for Answering {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,36 +241,84 @@ mod tests {
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
     const THERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
 
+    fn connections(most: usize) -> Arc<Connections> {
+        Connections::new(Limits::new(Some(most)))
+    }
+
+    /// So many connections with a request under way on each, of an owner.
+    fn busy(on: &Arc<Connections>, many: usize, owner: Option<&str>) -> Vec<(Entered, Arc<Visit>)> {
+        let begin = |_| {
+            let entered = on.enter(HERE);
+            let visit = entered.request();
+            if let Some(owner) = owner {
+                visit.is_of(&Owner::new(owner)).unwrap();
+            }
+            (entered, visit)
+        };
+        (0..many).map(begin).collect()
+    }
+
+    fn is_taken(entered: &Entered) -> bool {
+        entered.request().is_of_stranger().is_ok()
+    }
+
     #[test]
     fn the_oldest_without_a_request_gives_way() {
-        let connections = Connections::new(Some(4));
-        let at_work = connections.enter(THERE).unwrap();
+        let connections = connections(4);
+        let at_work = connections.enter(THERE);
         let _request = at_work.request();
-        let idle: Vec<Entered> = (0..3).map(|_| connections.enter(HERE).unwrap()).collect();
-        let _next = connections.enter(HERE).unwrap();
+        let idle: Vec<Entered> = (0..3).map(|_| connections.enter(HERE)).collect();
+        let _next = connections.enter(HERE);
         let gave_way: Vec<bool> = idle.iter().map(|idle| idle.gives_way.is_cancelled()).collect();
         assert_eq!((at_work.gives_way.is_cancelled(), gave_way), (false, vec![true, false, false]));
     }
 
     #[test]
-    fn one_address_never_has_every_connection() {
-        let connections = Connections::new(Some(4));
-        let greedy: Vec<Entered> = (0..3).map(|_| connections.enter(HERE).unwrap()).collect();
-        let requests: Vec<UnderWay> = greedy.iter().map(Entered::request).collect();
-        assert!(connections.enter(HERE).is_none(), "three of four are its share");
-        let other = connections.enter(THERE).unwrap();
-        drop(requests);
-        let _more = connections.enter(HERE).unwrap();
-        assert!(greedy[0].gives_way.is_cancelled() && !other.gives_way.is_cancelled(), "its own gives way");
+    fn strangers_of_one_address_never_have_every_connection() {
+        let connections = connections(4);
+        let mut greedy = busy(&connections, 3, None);
+        assert!(!is_taken(&connections.enter(HERE)), "three of four are its share");
+        let other = connections.enter(THERE);
+        assert!(is_taken(&other));
+        let (first, request) = greedy.remove(0);
+        drop(request);
+        assert!(is_taken(&connections.enter(HERE)));
+        assert!(first.gives_way.is_cancelled() && !other.gives_way.is_cancelled(), "its own gives way");
+    }
+
+    #[test]
+    fn an_owner_is_known_by_the_token_and_not_by_the_address() {
+        let connections = connections(8);
+        let ann = busy(&connections, 6, Some("ann"));
+        let more = connections.enter(HERE).request();
+        assert_eq!(more.is_of(&Owner::new("ann")).unwrap_err().status, 429);
+        drop(more);
+        let bob = busy(&connections, 2, Some("bob"));
+        // Now every connection has a request under way.
+        let late = connections.enter(HERE);
+        assert_eq!(late.request().is_of(&Owner::new("carol")).unwrap_err().status, 503);
+        drop(ann);
+        late.request().is_of(&Owner::new("carol")).unwrap();
+        drop(bob);
+    }
+
+    #[test]
+    fn those_that_are_too_many_are_few() {
+        let connections = connections(1);
+        let _at_work = busy(&connections, 1, None);
+        let late: Vec<Entered> = (0..=EXTRA).map(|_| connections.enter(HERE)).collect();
+        let ended: Vec<bool> = late.iter().map(|late| late.gives_way.is_cancelled()).collect();
+        assert!(ended[0] && !ended[1..].contains(&true));
+        assert!(!late[1..].iter().any(is_taken));
     }
 
     #[test]
     fn what_has_ended_makes_room() {
-        let connections = Connections::new(Some(1));
-        let first = connections.enter(HERE).unwrap();
-        let request = first.request();
-        assert!(connections.enter(HERE).is_none());
-        drop((first, request));
-        assert!(connections.enter(HERE).is_some());
+        let connections = connections(1);
+        let first = busy(&connections, 1, None);
+        let second = connections.enter(HERE);
+        assert!(!is_taken(&second));
+        drop(first);
+        assert!(is_taken(&second));
     }
 }

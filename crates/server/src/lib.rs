@@ -16,7 +16,9 @@ mod routes;
 mod serve;
 mod settings;
 mod state;
+mod streams;
 mod views;
+mod visit;
 mod webhook;
 
 pub use auth::{Algorithm, Auth, Jwt, mint};

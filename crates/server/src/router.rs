@@ -23,11 +23,14 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::{
     Auth, Result, Settings,
     auth::{Bearer, bearer, guard},
+    connections::Limits,
     deadline::deadline,
     metrics::measure,
     problem::{method_not_allowed, no_route, panicked},
     routes::{chats, openapi, operations, v1, webhook},
     state::Served,
+    streams::Streams,
+    visit::stranger,
     webhook::Senders,
 };
 
@@ -48,20 +51,23 @@ pub(crate) fn described() -> OpenApiRouter<Served> {
 /// [`Error::Webhook`](crate::Error::Webhook) when a secret of [`Settings::webhooks`] cannot.
 pub fn router(house: House, settings: &Settings, shutdown: CancellationToken) -> Result<Router> {
     let senders = Senders::new(&settings.webhooks)?;
-    let served = Served { house, senders, heartbeat: settings.heartbeat, shutdown };
+    let streams = Streams::new(settings.streams, Limits::new(settings.connections));
+    let served = Served { house, senders, heartbeat: settings.heartbeat, streams, shutdown };
     let bearer_state = Bearer::new(&settings.auth)?;
-    let (mut known, mut open) = (v1::routes().merge(chats::routes()), operations::routes());
+    let (mut known, mut open) = (v1::routes().merge(chats::routes()), webhook::routes());
     if settings.metrics_need_token {
         known = known.merge(operations::measured());
     } else {
         open = open.merge(operations::measured());
     }
     let (v1, _) = known.split_for_parts();
-    let (open, _) = open.merge(webhook::routes()).split_for_parts();
+    let (open, _) = open.split_for_parts();
+    let (probes, _) = operations::routes().split_for_parts();
     let mut routes = v1
         .layer(from_fn_with_state(bearer_state, bearer))
-        .merge(open)
-        .merge(openapi::routes())
+        .merge(open.merge(openapi::routes()).layer(from_fn(stranger)))
+        // Probes are answered also where there are too many connections.
+        .merge(probes)
         .fallback(no_route)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(settings.body_limit))

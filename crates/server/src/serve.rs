@@ -7,19 +7,24 @@ use entourage_engine::House;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt as _;
 
 use crate::{
     Auth, Error, Result, Settings,
-    connections::{Answering, Connections, Entered},
+    connections::{Connections, Entered, Limits},
     metrics, router,
+    visit::Answering,
 };
 
 /// How often measurements that nobody asked for are put away.
 const TIDY: Duration = Duration::from_secs(10);
 /// The longest head of a request, in bytes.
 const HEAD: usize = 64 * 1024;
+/// How many bytes the system keeps of an answer that cannot be sent yet.
+#[cfg(target_os = "linux")]
+const UNSENT: u32 = 128 * 1024;
 /// How long nobody is taken in when the system refuses to.
 const BREATH: Duration = Duration::from_millis(200);
 
@@ -53,8 +58,9 @@ pub async fn serve(
     metrics::record_metrics();
     let server = Server {
         routes: router(house, &settings, shutdown.clone())?,
-        connections: Connections::new(settings.connections),
+        connections: Connections::new(Limits::new(settings.connections)),
         header_timeout: settings.header_timeout,
+        write_timeout: settings.write_timeout,
         shutdown: shutdown.clone(),
     };
     let served = TaskTracker::new();
@@ -77,6 +83,7 @@ struct Server {
     routes: Router,
     connections: Arc<Connections>,
     header_timeout: Duration,
+    write_timeout: Duration,
     shutdown: CancellationToken,
 }
 
@@ -89,10 +96,10 @@ impl Server {
                 () = self.shutdown.cancelled() => return,
             };
             match accepted {
-                Ok((stream, from)) => match self.connections.enter(from.ip()) {
-                    Some(entered) => drop(served.spawn(self.clone().serve(stream, entered))),
-                    None => tracing::debug!(%from, "a connection is refused: there are too many"),
-                },
+                Ok((stream, from)) => {
+                    let entered = self.connections.enter(from.ip());
+                    served.spawn(self.clone().serve(stream, entered));
+                }
                 Err(error) if is_of_the_peer(&error) => {}
                 Err(error) => {
                     tracing::error!(%error, "no connection can be taken in");
@@ -104,22 +111,25 @@ impl Server {
 
     /// Serves one connection until it ends, or gives way to another.
     async fn serve(self, stream: TcpStream, entered: Entered) {
-        // Events are small and wanted at once.
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "a connection cannot be told to send at once");
+        if let Err(error) = prepare(&stream, self.write_timeout) {
+            tracing::debug!(%error, "a connection is left as the system makes it");
         }
-        let answer = service_fn(|request: Request<Incoming>| {
-            let (under_way, routes) = (entered.request(), self.routes.clone());
+        // A client that takes nothing of an answer is cut off, so that what is held for it is free again.
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(self.write_timeout));
+        let answer = service_fn(|mut request: Request<Incoming>| {
+            let (visit, routes) = (entered.request(), self.routes.clone());
+            request.extensions_mut().insert(Arc::clone(&visit));
             async move {
                 let response = routes.oneshot(request).await?;
-                Ok::<_, Infallible>(response.map(|body| Answering::new(body, under_way)))
+                Ok::<_, Infallible>(response.map(|body| Answering::new(body, visit)))
             }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.header_timeout)
             .max_buf_size(HEAD)
-            .serve_connection(TokioIo::new(stream), answer);
+            .serve_connection(TokioIo::new(Box::pin(stream)), answer);
         tokio::pin!(connection);
         let mut stopping = false;
         loop {
@@ -138,6 +148,21 @@ impl Server {
             }
         }
     }
+}
+
+/// Has events sent at once, for they are small, no more of them taken than can be sent, and a client missed
+/// that is gone without a word.
+fn prepare(stream: &TcpStream, write_timeout: Duration) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    #[cfg(target_os = "linux")]
+    {
+        let socket = socket2::SockRef::from(stream);
+        socket.set_tcp_notsent_lowat(UNSENT)?;
+        socket.set_tcp_user_timeout(Some(write_timeout))?;
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = write_timeout;
+    Ok(())
 }
 
 /// Whether a connection failed before it was taken in, which is nothing of ours.

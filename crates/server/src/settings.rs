@@ -21,9 +21,12 @@ pub struct Settings {
     /// Who may come in: anyone on this machine, unless `[server.auth.jwt]` says how tokens are signed.
     pub auth: Auth,
     /// How many connections are served at once; as many as half of the files that the process may open,
-    /// and 10,000 at most, unless given. One address has three quarters of them at most; those without a
-    /// request give way.
+    /// and 10,000 at most, unless given. Those without a request give way. Three quarters of them at most are
+    /// those of one owner, those of one address that have shown no token yet, or streams.
     pub connections: Option<usize>,
+    /// How many streams of events and answers that are waited for one owner may have open at once; never more
+    /// than half of the connections.
+    pub streams: usize,
     /// How long the head of a request may take to arrive, and how long a connection may have none; in
     /// seconds.
     #[serde(deserialize_with = "seconds")]
@@ -33,6 +36,11 @@ pub struct Settings {
     #[serde(deserialize_with = "seconds")]
     #[schemars(with = "u64")]
     pub body_timeout: Duration,
+    /// How long a client may take nothing of an answer that is there, or of a stream; in seconds. It can come
+    /// back to a stream where it was.
+    #[serde(deserialize_with = "seconds")]
+    #[schemars(with = "u64")]
+    pub write_timeout: Duration,
     /// The largest request body that is taken, in bytes.
     pub body_limit: usize,
     /// How often a silent stream of events says that it is alive; in seconds.
@@ -55,8 +63,10 @@ impl Default for Settings {
             bind: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4180),
             auth: Auth::None,
             connections: None,
+            streams: 64,
             header_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_secs(60),
+            write_timeout: Duration::from_secs(60),
             metrics_need_token: false,
             body_limit: 2 * 1024 * 1024,
             heartbeat: Duration::from_secs(15),

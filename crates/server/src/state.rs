@@ -1,11 +1,11 @@
 //! What handlers share.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use entourage_engine::House;
 use tokio_util::sync::CancellationToken;
 
-use crate::webhook::Senders;
+use crate::{streams::Streams, webhook::Senders};
 
 /// What handlers share. Cheap to clone.
 #[derive(Clone)]
@@ -13,6 +13,7 @@ pub(crate) struct Served {
     pub(crate) house: House,
     pub(crate) senders: Senders,
     pub(crate) heartbeat: Duration,
+    pub(crate) streams: Arc<Streams>,
     /// Cancelled when the server shall stop: streams end, so that it can.
     pub(crate) shutdown: CancellationToken,
 }

@@ -26,6 +26,7 @@ mod site;
 mod slow;
 mod start;
 mod stream;
+mod streams;
 mod unfinished;
 mod usage;
 mod webhooks;

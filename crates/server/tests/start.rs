@@ -15,7 +15,7 @@ use crate::site::Site;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A request to make an agent, of which the last byte is still to come.
-async fn unfinished(site: &Site) -> (TcpStream, u8) {
+pub(crate) async fn unfinished(site: &Site) -> (TcpStream, u8) {
     let body = json!({"title": "late"}).to_string();
     let mut socket = TcpStream::connect(site.address).await.unwrap();
     let (begun, last) = body.split_at(body.len() - 1);

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Bytes of events that are read at once, the last event's aside.
-const BYTES: usize = 4 << 20;
+const BYTES: usize = 256 << 10;
 
 /// Events of one tree above a number, in order, items joined in.
 pub(crate) fn list(

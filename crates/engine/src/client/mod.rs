@@ -24,9 +24,11 @@ mod usage;
 mod wake;
 mod webhooks;
 
+use std::sync::Arc;
+
 use entourage_types::{AgentId, Owner, Post, PostBody, Scope};
 
-use crate::House;
+use crate::{Budget, House};
 
 pub use context::{Block, Seen};
 pub use create::NewAgent;
@@ -51,13 +53,14 @@ pub struct Client {
     owner: Owner,
     scope: Scope,
     is_operator: bool,
+    budget: Option<Arc<Budget>>,
 }
 
 impl Client {
     pub(crate) fn new(house: House, owner: Owner) -> Self {
         let scope = Scope::from(&owner);
         let is_operator = owner == Owner::local();
-        Self { house, owner, scope, is_operator }
+        Self { house, owner, scope, is_operator, budget: None }
     }
 
     /// The same as the operator, or not: only the operator may do what concerns the whole house. The
@@ -65,6 +68,12 @@ impl Client {
     #[must_use]
     pub fn operating(self, is_operator: bool) -> Self {
         Self { is_operator, ..self }
+    }
+
+    /// The same, following trees within a budget.
+    #[must_use]
+    pub fn within(self, budget: Arc<Budget>) -> Self {
+        Self { budget: Some(budget), ..self }
     }
 
     /// The owner.

@@ -197,7 +197,7 @@ impl Client {
     /// [`Error::NotFound`], [`Error::CursorGone`], [`Error::CursorAhead`].
     pub async fn watch(&self, root: AgentId, after: impl Into<Option<u64>>) -> Result<Watch> {
         self.agent(root).await?;
-        self.house.inner.feed.watch(self.scope.clone(), root, after.into()).await
+        self.house.inner.feed.watch(self.scope.clone(), root, after.into(), self.budget.clone()).await
     }
 
     pub(super) async fn record<R: Record>(&self, id: String, noun: &'static str) -> Result<R> {

@@ -3,6 +3,9 @@
 //! One pump per house reads the store's hints and hands each tree's news to that tree's channel;
 //! a subscriber that falls behind reads from the store again, so a slow reader costs nobody else.
 
+mod budget;
+mod pages;
+mod tree;
 mod watch;
 
 use std::{
@@ -19,11 +22,11 @@ use serde::Serialize;
 use tokio::sync::broadcast::{self, error::RecvError};
 
 use crate::Result;
+use pages::Pages;
+use tree::{Live, Tree};
 
+pub use budget::Budget;
 pub use watch::Watch;
-
-/// How far a subscriber may fall behind before it reads from the store again.
-const BACKLOG: usize = 1024;
 
 /// Something for a subscriber of a tree.
 #[derive(Debug, Clone)]
@@ -74,21 +77,13 @@ pub enum Piece {
     Reset,
 }
 
-/// What travels through a tree's channel.
-#[derive(Debug, Clone)]
-enum Live {
-    Signal(Signal),
-    /// Hints were lost: read from the store again.
-    Behind,
-}
-
 type Channels = Arc<Mutex<Open>>;
 
 /// What is under way.
 #[derive(Default)]
 struct Open {
     /// The trees that somebody follows.
-    trees: HashMap<AgentId, broadcast::Sender<Live>>,
+    trees: HashMap<AgentId, Tree>,
     /// What each agent has said of an answer, by the tops of their trees: for whoever comes later.
     said: HashMap<AgentId, HashMap<AgentId, AgentDelta>>,
 }
@@ -136,8 +131,8 @@ impl Pieces {
     pub(crate) fn send(&self, delta: AgentDelta) {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         channels.keep(self.root, &delta);
-        if let Some(sender) = channels.trees.get(&self.root) {
-            let _ = sender.send(Live::Signal(Signal::Delta(Arc::new(delta))));
+        if let Some(tree) = channels.trees.get_mut(&self.root) {
+            tree.say(delta);
         }
     }
 
@@ -173,17 +168,23 @@ impl Feed {
         Self { store, channels: Channels::default(), attempts: Arc::default(), pump: Arc::default() }
     }
 
-    /// Follows a tree from after an event, or from the first that is kept.
-    pub(crate) async fn watch(&self, scope: Scope, root: AgentId, after: Option<u64>) -> Result<Watch> {
+    /// Follows a tree from after an event, or from the first that is kept; within a budget, if there is one.
+    pub(crate) async fn watch(
+        &self,
+        scope: Scope,
+        root: AgentId,
+        after: Option<u64>,
+        budget: Option<Arc<Budget>>,
+    ) -> Result<Watch> {
         self.pump.0.get_or_init(|| pump(self.store.changed(), Arc::clone(&self.channels)));
         let (live, said) = {
             let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
             // In one moment, so that no piece is missing and none comes twice.
             let said = channels.said.get(&root).map(|said| said.values().cloned().collect());
-            let tree = channels.trees.entry(root).or_insert_with(|| broadcast::channel(BACKLOG).0);
+            let tree = channels.trees.entry(root).or_default();
             (tree.subscribe(), said.unwrap_or_default())
         };
-        Watch::begin(self, scope, root, after, (live, said)).await
+        Watch::begin(self, Pages::new(self, scope, root, budget), after, (live, said)).await
     }
 
     /// Where the pieces of one answer in this tree go.
@@ -200,18 +201,16 @@ fn pump(
         loop {
             match changed.recv().await {
                 Ok(change) => {
-                    let channels = channels.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut channels = channels.lock().unwrap_or_else(PoisonError::into_inner);
                     for event in &change.events {
-                        if let Some(sender) = channels.trees.get(&event.root) {
-                            let _ = sender.send(Live::Signal(Signal::Event(Arc::new(event.clone()))));
+                        if let Some(tree) = channels.trees.get_mut(&event.root) {
+                            tree.tell(event);
                         }
                     }
                 }
                 Err(RecvError::Lagged(_)) => {
                     let channels = channels.lock().unwrap_or_else(PoisonError::into_inner);
-                    for sender in channels.trees.values() {
-                        let _ = sender.send(Live::Behind);
-                    }
+                    channels.trees.values().for_each(Tree::lose);
                 }
                 Err(RecvError::Closed) => return,
             }

@@ -3,31 +3,18 @@
 
 use std::sync::{Arc, PoisonError};
 
-use entourage_store::{Error as StoreError, Result as StoreResult, Store};
-use entourage_types::{AgentId, Event, EventBody, Scope};
-use tokio::{
-    sync::broadcast::{self, error::RecvError},
-    task::JoinHandle,
-};
+use entourage_store::Error as StoreError;
+use entourage_types::EventBody;
+use tokio::sync::broadcast::{self, error::RecvError};
 
-use super::{AgentDelta, Channels, Feed, Live, Pump, Signal};
+use super::{AgentDelta, Channels, Feed, Live, Pages, Pump, Signal};
 use crate::{Error, Result};
-
-/// How many events are read from the store at once.
-const PAGE: u32 = 500;
 
 /// One subscriber of one tree.
 pub struct Watch {
-    store: Arc<dyn Store>,
-    scope: Scope,
-    root: AgentId,
+    pages: Pages,
     last: u64,
     live: broadcast::Receiver<Live>,
-    page: std::vec::IntoIter<Event>,
-    /// The page after it, read while this one is told.
-    ahead: Option<JoinHandle<StoreResult<Vec<Event>>>>,
-    /// Whether the store has more than the page.
-    behind: bool,
     /// Whether it was told that it has caught up.
     told: bool,
     /// What was said of answers under way before it came, still to be told.
@@ -40,8 +27,9 @@ impl Drop for Watch {
     /// The last one out closes the tree's channel.
     fn drop(&mut self) {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        if channels.trees.get(&self.root).is_some_and(|sender| sender.receiver_count() <= 1) {
-            channels.trees.remove(&self.root);
+        let root = self.pages.root();
+        if channels.trees.get(&root).is_some_and(|tree| tree.subscribers() <= 1) {
+            channels.trees.remove(&root);
         }
     }
 }
@@ -50,28 +38,22 @@ impl Watch {
     /// Reads the first page, so that a cursor that leads nowhere is refused before anything is told.
     pub(super) async fn begin(
         feed: &Feed,
-        scope: Scope,
-        root: AgentId,
+        pages: Pages,
         after: Option<u64>,
         (live, said): (broadcast::Receiver<Live>, Vec<AgentDelta>),
     ) -> Result<Self> {
         let mut watch = Self {
-            store: Arc::clone(&feed.store),
-            scope,
-            root,
-            // The cursor's own event is read too: if it is there, nothing behind it is missing.
-            last: after.unwrap_or_default().saturating_sub(1),
+            pages,
+            last: 0,
             live,
-            page: Vec::new().into_iter(),
-            ahead: None,
-            behind: true,
             told: false,
             said,
             channels: Arc::clone(&feed.channels),
             _pump: Arc::clone(&feed.pump),
         };
-        watch.turn_the_page().await?;
-        let first = watch.page.as_slice().first().map(|event| event.seq);
+        // The cursor's own event is read too: if it is there, nothing behind it is missing.
+        watch.pages.open(after.unwrap_or_default().saturating_sub(1)).await?;
+        let (root, first) = (watch.pages.root(), watch.pages.first().map(|event| event.seq));
         match (after, first) {
             (Some(after), Some(first)) if first > after + 1 => {
                 return Err(Error::CursorGone { root, after, first });
@@ -83,28 +65,6 @@ impl Watch {
         Ok(watch)
     }
 
-    async fn turn_the_page(&mut self) -> Result<()> {
-        let page = match &mut self.ahead {
-            Some(ahead) => ahead.await.map_err(|_| StoreError::Closed),
-            None => Ok(self.store.events(&self.scope, self.root, self.last, PAGE).await),
-        };
-        self.ahead = None;
-        let page = page??;
-        self.behind = match page.last() {
-            Some(_) if page.len() == PAGE as usize => true,
-            // Large events come in smaller pages.
-            Some(last) => last.seq < self.store.last_event(&self.scope, self.root).await?,
-            None => false,
-        };
-        if let Some(last) = page.last().filter(|_| self.behind) {
-            let (store, scope, root, after) =
-                (Arc::clone(&self.store), self.scope.clone(), self.root, last.seq);
-            self.ahead = Some(tokio::spawn(async move { store.events(&scope, root, after, PAGE).await }));
-        }
-        self.page = page.into_iter();
-        Ok(())
-    }
-
     /// The next signal. Events come in order, each once, none left out. It waits as long as it
     /// takes; dropping the future loses nothing.
     ///
@@ -113,9 +73,10 @@ impl Watch {
     /// fails or is closed.
     pub async fn next(&mut self) -> Result<Signal> {
         loop {
-            if let Some(event) = self.page.next() {
+            if let Some(event) = self.pages.next(self.last).await? {
                 if event.seq > self.last + 1 {
-                    return Err(Error::CursorGone { root: self.root, after: self.last, first: event.seq });
+                    let (root, after) = (self.pages.root(), self.last);
+                    return Err(Error::CursorGone { root, after, first: event.seq });
                 }
                 if event.seq == self.last + 1 {
                     self.last = event.seq;
@@ -127,10 +88,6 @@ impl Watch {
                 }
                 continue;
             }
-            if self.behind {
-                self.turn_the_page().await?;
-                continue;
-            }
             if !std::mem::replace(&mut self.told, true) {
                 return Ok(Signal::CaughtUp(self.last));
             }
@@ -138,15 +95,20 @@ impl Watch {
                 return Ok(Signal::Delta(Arc::new(said)));
             }
             match self.live.recv().await {
-                Ok(Live::Signal(Signal::Event(event))) if event.seq <= self.last => {}
-                Ok(Live::Signal(Signal::Event(event))) if event.seq == self.last + 1 => {
-                    self.last = event.seq;
-                    return Ok(Signal::Event(event));
+                Ok(Live::Event(number, _)) if number <= self.last => {}
+                Ok(Live::Event(number, event)) => match event.upgrade() {
+                    Some(event) if number == self.last + 1 => {
+                        self.last = number;
+                        return Ok(Signal::Event(event));
+                    }
+                    _ => self.pages.fall_behind(),
+                },
+                Ok(Live::Delta(delta)) => {
+                    if let Some(delta) = delta.upgrade() {
+                        return Ok(Signal::Delta(delta));
+                    }
                 }
-                Ok(Live::Signal(Signal::Event(_)) | Live::Behind) | Err(RecvError::Lagged(_)) => {
-                    self.behind = true;
-                }
-                Ok(Live::Signal(signal)) => return Ok(signal),
+                Ok(Live::Behind) | Err(RecvError::Lagged(_)) => self.pages.fall_behind(),
                 Err(RecvError::Closed) => return Err(StoreError::Closed.into()),
             }
         }

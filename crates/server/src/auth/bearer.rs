@@ -13,7 +13,7 @@ use jsonwebtoken::{DecodingKey, TokenData, Validation, errors::ErrorKind};
 use serde::Deserialize;
 
 use super::{Algorithm, Auth};
-use crate::{Problem, Result};
+use crate::{Problem, Result, visit::Visit};
 
 /// Checks the tokens of requests.
 #[derive(Clone)]
@@ -104,6 +104,12 @@ pub(crate) async fn bearer(
     next: Next,
 ) -> Result<Response, Problem> {
     let identity = bearer.identify(request.headers())?;
+    if let Some(visit) = request.extensions().get::<Arc<Visit>>() {
+        match bearer {
+            Bearer::Local => visit.is_of_stranger()?,
+            Bearer::Token(_) => visit.is_of(&identity.owner)?,
+        }
+    }
     request.extensions_mut().insert(identity);
     Ok(next.run(request).await)
 }

@@ -77,9 +77,12 @@ problems! {
     other_call          "other-call"           "The answer is for another call"          CONFLICT;
     not_now             "not-now"              "The agent is not where this can be done"  CONFLICT;
     gone                "agent-cancelled"      "The agent was cancelled"                 CONFLICT;
+    too_many_streams    "too-many-streams"     "Too many streams are open"               TOO_MANY_REQUESTS;
+    too_many_requests   "too-many-requests"    "Too many requests are under way"         TOO_MANY_REQUESTS;
     cursor_gone         "cursor-gone"          "The events behind this number are gone"  GONE;
     disk_full           "disk-full"            "The disk is full"                        SERVICE_UNAVAILABLE;
     unavailable         "store-unavailable"    "The store cannot be reached"             SERVICE_UNAVAILABLE;
+    busy                "busy"                 "The server is full"                      SERVICE_UNAVAILABLE;
     stopping            "shutting-down"        "The server stops"                        SERVICE_UNAVAILABLE;
     internal            "internal"             "The server is at fault"                  INTERNAL_SERVER_ERROR;
 }
@@ -91,6 +94,10 @@ impl Problem {
 
     pub(crate) fn shutting_down() -> Self {
         Self::stopping("nothing was changed; ask again once the server has started anew")
+    }
+
+    pub(crate) fn full() -> Self {
+        Self::busy("all connections that this server takes have requests under way; ask again")
     }
 
     pub(crate) fn bad_token(why: &str) -> Self {
@@ -123,7 +130,7 @@ impl IntoResponse for Problem {
             StatusCode::UNAUTHORIZED => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(scheme));
             }
-            StatusCode::SERVICE_UNAVAILABLE => {
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
             }
             _ => {}

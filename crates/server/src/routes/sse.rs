@@ -18,7 +18,7 @@ use futures::{FutureExt as _, Stream, StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
-use crate::{Problem, state::Served};
+use crate::{Problem, state::Served, streams::Opened};
 
 /// At about how many bytes a piece of the body is full.
 const PIECE: usize = 32 * 1024;
@@ -68,10 +68,11 @@ impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
 /// What is told, as an answer, until it has [`ended`].
 pub(crate) fn streamed(
     teller: impl Teller,
+    opened: Opened,
     heartbeat: Duration,
     ended: impl Future<Output = ()> + Send + 'static,
 ) -> Response {
-    let body = Body::from_stream(pieces(teller, heartbeat).take_until(Box::pin(ended)));
+    let body = Body::from_stream(pieces(teller, opened, heartbeat).take_until(Box::pin(ended)));
     // Proxies of the nginx sort hold answers back unless told not to.
     let buffering = HeaderName::from_static("x-accel-buffering");
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache"), (buffering, "no")];
@@ -97,12 +98,16 @@ pub(crate) async fn ended(until: Option<Time>, served: Served) {
 ///
 /// What is there at one moment goes out in one piece, written into one buffer: who was away gets
 /// thousands of events.
-fn pieces(teller: impl Teller, heartbeat: Duration) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    stream::unfold(Some(teller), move |teller| async move {
-        let mut teller = teller?;
+fn pieces(
+    teller: impl Teller,
+    opened: Opened,
+    heartbeat: Duration,
+) -> impl Stream<Item = Result<Bytes, Infallible>> {
+    stream::unfold(Some((teller, opened)), move |open| async move {
+        let (mut teller, opened) = open?;
         let mut frames = Vec::new();
         let Ok(first) = tokio::time::timeout(heartbeat, teller.hear()).await else {
-            return Some((Ok(Bytes::from_static(b":\n\n")), Some(teller)));
+            return Some((Ok(Bytes::from_static(b":\n\n")), Some((teller, opened))));
         };
         let mut next = Some(first);
         while let Some(heard) = next {
@@ -117,7 +122,7 @@ fn pieces(teller: impl Teller, heartbeat: Duration) -> impl Stream<Item = Result
             }
             next = if frames.len() < PIECE { teller.hear().now_or_never() } else { None };
         }
-        Some((Ok(frames.into()), Some(teller)))
+        Some((Ok(frames.into()), Some((teller, opened))))
     })
 }
 

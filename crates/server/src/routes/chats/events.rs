@@ -9,7 +9,7 @@ use entourage_types::{Agent, AgentId, CallId, Event, EventBody, Item, ItemBody, 
 use serde_json::Value;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Failures, Gone, chat};
+use super::{Failures, Gone, TooMany, chat};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id},
@@ -46,6 +46,7 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
     responses(
         (status = 200, description = "The stream.", body = ChatMessageView, content_type = "text/event-stream"),
         Gone,
+        TooMany,
         Failures,
     )
 )]
@@ -58,14 +59,14 @@ async fn follow(
 ) -> Result<impl IntoResponse, Problem> {
     let agent = chat(&caller.client, id).await?;
     let after = last.number.or(begin.after);
-    let watch = caller.client.watch(id, after).await?;
+    let (client, opened) = served.streams.open(&caller.client)?;
+    let watch = client.watch(id, after).await?;
     // Who begins at the beginning learns of everything on the way.
     let is_told = after.unwrap_or_default() == 0;
-    let family = if is_told { Family::default() } else { Family::read(&caller.client, id).await? };
-    let telling = caller.client.telling(&agent);
-    let client = caller.client.clone();
+    let family = if is_told { Family::default() } else { Family::read(&client, id).await? };
+    let telling = client.telling(&agent);
     let chat = Chat { client, id, watch, family, telling, is_told, calls: HashMap::new() };
-    Ok(streamed(chat, served.heartbeat, ended(caller.until, served)))
+    Ok(streamed(chat, opened, served.heartbeat, ended(caller.until, served)))
 }
 
 /// One subscriber of one chat.

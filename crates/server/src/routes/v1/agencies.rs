@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Answer, Conflict, Failures};
+use super::{Answer, Conflict, Failures, TooMany};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey, Names},
@@ -124,6 +124,7 @@ struct Respond {
         (status = 202, description = "It goes on once its questions were answered.", body = ResponseView),
         Failures,
         Conflict,
+        TooMany,
     )
 )]
 async fn respond(
@@ -133,6 +134,8 @@ async fn respond(
     axum::extract::State(served): axum::extract::State<Served>,
     Body(said): Body<Respond>,
 ) -> Result<Response, Problem> {
+    // Before anything is said.
+    let (client, opened) = served.streams.open(&caller.client)?;
     // The same message under the same key is in the same chat.
     let new_chat = || key.as_deref().map_or_else(|| CallId::new().to_string(), str::to_owned);
     let chat_id = said.chat_id.unwrap_or_else(new_chat);
@@ -152,7 +155,7 @@ async fn respond(
     if said.detached.unwrap_or(key.as_deref().is_some()) {
         stays.cancel();
     }
-    let follow = caller.client.respond(&name, speech, key.as_deref(), stays.clone()).await?;
+    let follow = client.respond(&name, speech, key.as_deref(), stays.clone()).await?;
     let heard = Heard { follow, stays: stays.clone(), chat_id };
     let (heartbeat, shutdown) = (served.heartbeat, served.shutdown.clone());
     if said.stream {
@@ -162,7 +165,7 @@ async fn respond(
             ended.await;
             stays.cancel();
         };
-        return Ok(streamed(heard, heartbeat, ended));
+        return Ok(streamed(heard, opened, heartbeat, ended));
     }
     let answer = tokio::select! {
         answer = whole(heard) => answer?,

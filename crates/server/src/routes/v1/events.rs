@@ -8,7 +8,7 @@ use entourage_engine::{Signal, Watch};
 use entourage_types::AgentId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Failures, Gone};
+use super::{Failures, Gone, TooMany};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id},
@@ -38,6 +38,7 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
     responses(
         (status = 200, description = "The stream.", body = EventView, content_type = "text/event-stream"),
         Gone,
+        TooMany,
         Failures,
     )
 )]
@@ -49,8 +50,9 @@ async fn follow(
     State(served): State<Served>,
 ) -> Result<impl IntoResponse, Problem> {
     let root = caller.client.agent(id).await?.root;
-    let watch = caller.client.watch(root, last.number.or(begin.after)).await?;
-    Ok(streamed(Tree(watch), served.heartbeat, ended(caller.until, served)))
+    let (client, opened) = served.streams.open(&caller.client)?;
+    let watch = client.watch(root, last.number.or(begin.after)).await?;
+    Ok(streamed(Tree(watch), opened, served.heartbeat, ended(caller.until, served)))
 }
 
 /// A tree, told as it is.

@@ -1,0 +1,129 @@
+//! The events of a tree, page by page out of the store.
+
+use std::sync::Arc;
+
+use entourage_store::{Error as StoreError, Result as StoreResult, Store};
+use entourage_types::{AgentId, Event, Scope};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{
+    Feed,
+    budget::{Budget, Held},
+};
+use crate::Result;
+
+/// How many events are read from the store at once.
+const PAGE: u32 = 500;
+
+/// Where pages come from.
+#[derive(Clone)]
+struct Source {
+    store: Arc<dyn Store>,
+    scope: Scope,
+    root: AgentId,
+    budget: Option<Arc<Budget>>,
+}
+
+/// What was read at once.
+struct Page {
+    events: Vec<Event>,
+    /// Whether the store has more.
+    is_full: bool,
+    held: Option<Held>,
+}
+
+/// The events of a tree, a page at a time. The next page is read while the second half of this one is taken,
+/// so that a reader that takes nothing has one page.
+pub(super) struct Pages {
+    source: Source,
+    page: std::vec::IntoIter<Event>,
+    /// With how many left of it the next is read.
+    ahead: usize,
+    held: Option<Held>,
+    /// Whether the store has more than the page.
+    behind: bool,
+    reading: Option<AbortOnDropHandle<StoreResult<Page>>>,
+}
+
+impl Pages {
+    pub(super) fn new(feed: &Feed, scope: Scope, root: AgentId, budget: Option<Arc<Budget>>) -> Self {
+        let source = Source { store: Arc::clone(&feed.store), scope, root, budget };
+        Self { source, page: Vec::new().into_iter(), ahead: 0, held: None, behind: true, reading: None }
+    }
+
+    pub(super) fn root(&self) -> AgentId {
+        self.source.root
+    }
+
+    /// The first event that was not taken yet, of those that were read.
+    pub(super) fn first(&self) -> Option<&Event> {
+        self.page.as_slice().first()
+    }
+
+    /// The store has more than was handed on.
+    pub(super) fn fall_behind(&mut self) {
+        self.behind = true;
+    }
+
+    /// The next event; none once the store has no more. After `last`, where nothing was read yet. The future
+    /// may be dropped before it is ready: nothing is lost.
+    pub(super) async fn next(&mut self, last: u64) -> Result<Option<Event>> {
+        loop {
+            if self.behind && self.reading.is_none() && self.page.len() <= self.ahead {
+                let after = self.page.as_slice().last().map_or(last, |event| event.seq);
+                self.reading = Some(self.source.read(after));
+            }
+            if let Some(event) = self.page.next() {
+                return Ok(Some(event));
+            }
+            // All of it was taken.
+            drop(self.held.take());
+            if !self.turn().await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Reads the first page, of the events after `last`.
+    pub(super) async fn open(&mut self, last: u64) -> Result<()> {
+        self.reading = Some(self.source.read(last));
+        self.turn().await.map(drop)
+    }
+
+    /// Takes the page that is being read, if one is.
+    async fn turn(&mut self) -> Result<bool> {
+        let Some(reading) = &mut self.reading else { return Ok(false) };
+        let page = reading.await.map_err(|_| StoreError::Closed);
+        self.reading = None;
+        let Page { events, is_full, held } = page??;
+        self.behind = is_full;
+        // Large events come in smaller pages, of which one is enough.
+        self.ahead = if events.len() == PAGE as usize { events.len() / 2 } else { 0 };
+        self.page = events.into_iter();
+        self.held = held;
+        Ok(true)
+    }
+}
+
+impl Source {
+    /// In a task of its own, which takes its turn when it comes, also while the reader asks for nothing.
+    fn read(&self, after: u64) -> AbortOnDropHandle<StoreResult<Page>> {
+        let source = self.clone();
+        AbortOnDropHandle::new(tokio::spawn(async move { source.page(after).await }))
+    }
+
+    async fn page(&self, after: u64) -> StoreResult<Page> {
+        let read = self.store.events(&self.scope, self.root, after, PAGE);
+        let (events, held) = match &self.budget {
+            Some(budget) => budget.read(read).await.map(|(events, held)| (events, Some(held)))?,
+            None => (read.await?, None),
+        };
+        let is_full = match events.last() {
+            Some(_) if events.len() == PAGE as usize => true,
+            // Large events come in smaller pages.
+            Some(last) => last.seq < self.store.last_event(&self.scope, self.root).await?,
+            None => false,
+        };
+        Ok(Page { events, is_full, held })
+    }
+}

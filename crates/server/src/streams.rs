@@ -1,0 +1,80 @@
+//! What stays open for long: streams of events, and answers that are waited for. Each owner has so many,
+//! and all of an owner's hold so much of what was not taken yet.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use entourage_engine::{Budget, Client};
+use entourage_types::Owner;
+
+use crate::{Problem, connections::Limits};
+
+/// How many bytes all streams of one owner hold that their clients have not taken.
+const HELD: u32 = 32 << 20;
+
+/// The streams that are open.
+pub(crate) struct Streams {
+    /// How many one owner may have.
+    each: usize,
+    /// How many there may be.
+    all: usize,
+    open: Mutex<HashMap<Owner, Of>>,
+}
+
+/// What one owner has.
+struct Of {
+    open: usize,
+    budget: Arc<Budget>,
+}
+
+impl Streams {
+    /// So many for each owner, within the limits.
+    pub(crate) fn new(each: usize, limits: Limits) -> Arc<Self> {
+        Arc::new(Self { each: each.clamp(1, limits.half()), all: limits.share(), open: Mutex::default() })
+    }
+
+    /// Opens a stream; with it comes the client that reads for it.
+    pub(crate) fn open(self: &Arc<Self>, client: &Client) -> Result<(Client, Opened), Problem> {
+        let mut open = self.locked();
+        let all: usize = open.values().map(|of| of.open).sum();
+        let of = open.get(client.owner()).map_or(0, |of| of.open);
+        if of >= self.each {
+            return Err(Problem::too_many_streams(format!(
+                "{of} streams of yours are open, as many as one owner may have; close one first. One stream \
+                 tells of a whole tree; `server.streams` allows for more"
+            )));
+        }
+        if all >= self.all {
+            return Err(Problem::busy("all streams that this server takes are open; ask again"));
+        }
+        let owner = client.owner().clone();
+        let of = open.entry(owner.clone()).or_insert_with(|| Of { open: 0, budget: Budget::new(HELD) });
+        of.open += 1;
+        let client = client.clone().within(Arc::clone(&of.budget));
+        Ok((client, Opened { streams: Arc::clone(self), owner }))
+    }
+
+    fn locked(&self) -> MutexGuard<'_, HashMap<Owner, Of>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A stream that is open until this is dropped.
+pub(crate) struct Opened {
+    streams: Arc<Streams>,
+    owner: Owner,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        let mut open = self.streams.locked();
+        if let Some(of) = open.get_mut(&self.owner) {
+            of.open -= 1;
+            if of.open == 0 {
+                open.remove(&self.owner);
+            }
+        }
+    }
+}
