@@ -49,7 +49,10 @@ impl Tool for ListFiles {
     }
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
-        Some(spec_of::<Arguments>(NAME, "List the files that you may read, one level of a directory. Start here."))
+        Some(spec_of::<Arguments>(
+            NAME,
+            "List the files that you may read, one level of a directory. Start here.",
+        ))
     }
 
     fn effect(&self) -> Effect {
