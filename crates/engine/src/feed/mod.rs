@@ -28,6 +28,10 @@ use tree::{Live, Tree};
 pub use budget::Budget;
 pub use watch::Watch;
 
+/// How many of the lower bits of an attempt's number count within a process. Above them is room for two
+/// million activations of an agent in the whole numbers that JSON is sure of.
+const ATTEMPT_BITS: u32 = 32;
+
 /// Something for a subscriber of a tree.
 #[derive(Debug, Clone)]
 pub enum Signal {
@@ -53,8 +57,8 @@ pub struct AgentDelta {
     pub run: RunId,
     /// The number that the item will have.
     pub item_seq: u64,
-    /// Which attempt at the answer; a higher one makes void what those before it streamed, and
-    /// pieces of a lower one come too late.
+    /// Which attempt at the answer; a higher one makes void what those before it streamed, also after a
+    /// restart, and pieces of a lower one come too late.
     pub attempt: u64,
     /// Where the piece begins, in characters of the text so far.
     pub offset: u64,
@@ -119,12 +123,15 @@ pub(crate) struct Pieces {
     channels: Channels,
     attempts: Arc<AtomicU64>,
     root: AgentId,
+    epoch: u64,
 }
 
 impl Pieces {
-    /// The number of another attempt: in this process there is none higher.
+    /// The number of another attempt. None before it is as high, in this process or in one that died: the
+    /// epoch leads, which only rises.
     pub(crate) fn attempt(&self) -> u64 {
-        self.attempts.fetch_add(1, Ordering::Relaxed) + 1
+        let number = self.attempts.fetch_add(1, Ordering::Relaxed) + 1;
+        (self.epoch << ATTEMPT_BITS) | (number & ((1 << ATTEMPT_BITS) - 1))
     }
 
     /// Hands a piece on to whoever follows, and keeps it for whoever comes while the answer is under way.
@@ -187,9 +194,9 @@ impl Feed {
         Watch::begin(self, Pages::new(self, scope, root, budget), after, (live, said)).await
     }
 
-    /// Where the pieces of one answer in this tree go.
-    pub(crate) fn pieces(&self, root: AgentId) -> Pieces {
-        Pieces { channels: Arc::clone(&self.channels), attempts: Arc::clone(&self.attempts), root }
+    /// Where the pieces of one answer in this tree go; `epoch` is that of the activation that asks for it.
+    pub(crate) fn pieces(&self, root: AgentId, epoch: u64) -> Pieces {
+        Pieces { channels: Arc::clone(&self.channels), attempts: Arc::clone(&self.attempts), root, epoch }
     }
 }
 
@@ -217,4 +224,25 @@ fn pump(
         }
     };
     tokio::spawn(forward).abort_handle()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What streamed before a restart is void: the counter begins anew, and the epoch has risen.
+    #[test]
+    fn an_attempt_after_a_restart_has_a_higher_number() {
+        let pieces = |made: u64, epoch| Pieces {
+            channels: Channels::default(),
+            attempts: Arc::new(AtomicU64::new(made)),
+            root: AgentId::new(),
+            epoch,
+        };
+        let before = pieces(1_000, 1);
+        let (first, second) = (before.attempt(), before.attempt());
+        assert!(first < second, "{first} {second}");
+        let after = pieces(0, 2).attempt();
+        assert!(second < after, "{second} {after}");
+    }
 }

@@ -67,7 +67,7 @@ impl Run<'_> {
         }
         self.make_room().await?;
         let mut beside = self.check_beside()?;
-        let pieces = self.house.inner.feed.pieces(self.agent.root);
+        let pieces = self.house.inner.feed.pieces(self.agent.root, self.agent.epoch);
         let max_attempts = self.kind().limits.max_attempts;
         let models = self.house.models_of(self.kind());
         let mut at = tries.given_up;
