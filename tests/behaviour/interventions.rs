@@ -227,6 +227,17 @@ async fn work_given_away_is_dropped_with_the_work_it_was_for() {
         .await;
     let lines = lines(&world, root.id).await;
     assert_eq!(lines.last().map(String::as_str), Some("turn: I dance.[]"), "{lines:?}");
+    // Whoever follows waits for no result: nobody is given one to read.
+    let events = world.client().events(root.id, None, 1000).await.unwrap();
+    let ended: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.body {
+            EventBody::Task { task } if task.status.is_terminal() => Some((task.status, &task.result)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ended.first(), Some(&(Status::Cancelled, &None)));
+    assert!(ended.iter().all(|(_, result)| result.is_none()), "{ended:?}");
 
     // The next work goes to somebody new.
     world.client().send(root.id, "Find it after all.", None).await.unwrap();

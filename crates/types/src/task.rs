@@ -27,7 +27,7 @@ pub struct Task {
     pub instruction: String,
     /// Where it stands.
     pub status: Status,
-    /// What came of it, once something has.
+    /// What came of it, once something has: its assigner is given it to read. None of one that was dropped.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub result: Option<TaskResult>,
     /// The post that assigned it.

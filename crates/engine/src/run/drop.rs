@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use entourage_store::{Commit, EntityQuery, Expect, Page, Write};
 use entourage_types::{
     Action, Author, CallId, EntityKind, Intervention, InterventionId, InterventionStatus, ItemBody, Post,
-    PostBody, PostId, Record, Scope, Status, StepState, Task, TaskResult, WakeupId,
+    PostBody, PostId, Record, Scope, Status, StepState, Task, WakeupId,
 };
 
 use super::{Result, Run};
@@ -139,7 +139,7 @@ impl Run<'_> {
         let mut commit = Commit::new(at).write(Write::Intervention(wanted));
         commit.post(post, &task.owner);
         writes.append(&mut commit.writes);
-        let result = Some(TaskResult::Error("the work it was for was dropped".into()));
-        writes.push(Write::Task(Task { status: Status::Cancelled, result, updated: at, ..task }));
+        // Nobody is given a result, so there is none: whoever follows would wait for it to be read.
+        writes.push(Write::Task(Task { status: Status::Cancelled, result: None, updated: at, ..task }));
     }
 }

@@ -7,6 +7,9 @@ use utoipa::ToSchema;
 use super::Family;
 use crate::views::schema;
 
+/// Why a task that was dropped came to nothing.
+const DROPPED: &str = "the work it was for was dropped";
+
 /// What a sub-agent is to do.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ChatTask)]
@@ -73,6 +76,7 @@ impl ChatTaskView {
         let (result, error) = match task.result {
             Some(TaskResult::Text(text)) => (Some(text), None),
             Some(TaskResult::Error(text)) => (None, Some(text)),
+            None if task.status == Status::Cancelled => (None, Some(DROPPED.to_owned())),
             None => (None, None),
         };
         Self {
