@@ -77,6 +77,9 @@ fn the_models_beside_the_default_are_asked_too() {
 fn models_lists_what_providers_offer_and_tries_one() {
     let (place, provider) = (Place::new(), Provider::start());
     let settings = provider.settings("listed", KEY);
+    // Nobody has set Ollama up.
+    let others = said(&place, &settings, &["models"]).good();
+    assert!(!others.stderr.contains("ollama"), "{others:?}");
     let listed = said(&place, &settings, &["models", "--quiet"]).good();
     for model in ["openai::another", "openai::listed", "openai_resp::listed"] {
         assert!(listed.stdout.lines().any(|line| line == model), "{listed:?}");

@@ -42,9 +42,14 @@ enum What {
 
 impl Models {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
-        let choice = entourage::choice(&globals.settings()?).await?;
+        let settings = globals.settings()?;
+        let choice = entourage::choice(&settings).await?;
+        // Where Ollama usually is, it need not be: only one that somebody has set up is missed.
+        let has_ollama = is_default(&choice, Provider::Ollama)
+            || settings.models.providers.contains_key(&Provider::Ollama)
+            || std::env::var_os(Provider::Ollama.base_url_variable()).is_some();
         match self.what {
-            None => list(globals, &choice).await,
+            None => list(globals, &choice, has_ollama).await,
             Some(What::Test { name }) => {
                 let name = name.unwrap_or_else(|| choice.default_model.clone());
                 let used = probe::call(&choice, &name).await.map_err(failure)?;
@@ -58,7 +63,7 @@ impl Models {
     }
 }
 
-async fn list(globals: &Globals, choice: &Choice) -> Result<Exit> {
+async fn list(globals: &Globals, choice: &Choice, has_ollama: bool) -> Result<Exit> {
     let mut failed = false;
     let asked = choice
         .router
@@ -76,7 +81,7 @@ async fn list(globals: &Globals, choice: &Choice) -> Result<Exit> {
                 }
             }
             Ok(None) => note(globals, &format!("{provider} keeps no list of its models")),
-            // Where Ollama usually is, it need not be.
+            Err(_) if provider == Provider::Ollama && !has_ollama => {}
             Err(error) if provider == Provider::Ollama && !is_default(choice, provider) => {
                 note(globals, &error.to_string());
             }
