@@ -8,14 +8,15 @@ use super::{
     backend::{self, Purpose},
     failure::Exit,
     globals::Globals,
-    out,
+    out, question,
+    text::text,
     which::Which,
 };
 
 const AFTER_HELP: &str = "\
 Examples:
   entourage answer qst_0199… \"The one in Lisbon\"
-  entourage answer @last --decline                the newest question; the agent goes on without
+  entourage answer @last --decline                the only open question; the agent goes on without
   entourage answer qst_0199… --approve            a call that waits for leave is made
   entourage answer qst_0199… --approve --arguments '{\"amount\": 50}'
   entourage answer qst_0199… --always             and the rule asks this agent no more about this tool
@@ -106,10 +107,16 @@ impl Answer {
         if globals.json {
             out::json(&question)?;
         } else if !globals.quiet {
+            let others = backend.questions(Some(question.root)).await?;
             let next = match backend.is_at_work(Some(question.root)) {
+                // It reads the answers together.
+                true if others.iter().any(|other| other.agent == question.agent) => {
+                    "the agent still waits for an answer to another question".to_owned()
+                }
                 true => "the agent goes on".to_owned(),
                 false => format!("go on with: entourage run --resume {}{}", question.root, globals.again()),
             };
+            out::note(text![question::in_short(&question, out::stderr()), " (", question.id, ")"]);
             out::note(format!("{}; {next}", question.status));
         }
         Ok(Exit::Done)

@@ -14,7 +14,7 @@ use super::{
     interrupt, out,
     progress::Rest,
     question,
-    run::{answer, beside},
+    run::beside,
     session::{ANSWERS, Begun, End, Session, Typed, is_command},
     text::text,
     tree,
@@ -101,23 +101,24 @@ impl Chat {
         let (kinds, _) = entourage::loaded_kinds(&settings)?;
         let interrupt = interrupt::token();
         let backend = backend::connect(globals, &settings, Purpose::Work).await?;
-        let mut talk = Talk { backend: &*backend, globals, interrupt, session: None, edited: false };
+        let mut talk =
+            Talk { backend: &*backend, globals, interrupt, session: None, edited: false, told: 0, shown: 0 };
+        talk.welcome(kind.as_deref());
         let mut lines = Lines::edited(settings.data.join(HISTORY));
         talk.edited = lines.is_edited();
         let aloud = |kind: &str| kinds.get(kind).is_none_or(|kind| kind.reply == Reply::FinalText);
         if let Some(agent) = self.agent {
             let agent = backend.agent(agent.find(&*backend).await?).await?;
-            talk.greet(agent.root).await?;
             talk.begin(agent.root, Begun::Before, aloud(&agent.kind)).await?;
         }
         let exit = loop {
-            let heard = match talk.session.is_some() {
-                true => talk.listen(&mut lines).await?,
-                false => End::Rest(Rest::Ended(Status::Idle)),
-            };
-            let wish = match heard {
+            let wish = match talk.listen(&mut lines).await? {
                 End::Interrupted => break Exit::Interrupted,
+                End::Closed => Wish::Quit,
                 End::Command(command) => Wish::of(&command),
+                End::Answered => continue,
+                // What others say and what comes by itself is shown while a person thinks what to say.
+                End::Rest(_) if talk.session.is_some() && input::is_interactive() => continue,
                 End::Rest(_) => talk.wish(&mut lines).await,
             };
             match wish {
@@ -126,7 +127,7 @@ impl Chat {
                 Wish::Unknown(command) => unknown(&command),
                 Wish::Tree => talk.tree().await?,
                 Wish::Say(text) => match &mut talk.session {
-                    Some(session) => session.tell(&text).await?,
+                    Some(session) => session.say(&text).await?,
                     None => {
                         let agent = backend.create(kind.as_deref(), &text).await?;
                         talk.begin(agent.id, Begun::Now, aloud(&agent.kind)).await?;
@@ -149,6 +150,10 @@ struct Talk<'a> {
     session: Option<Session<'a>>,
     /// Whether a line editor has the bottom of the terminal.
     edited: bool,
+    /// The last event when the agents were told to rest.
+    told: u64,
+    /// The number behind the last item of the root that was shown.
+    shown: u64,
 }
 
 impl Talk<'_> {
@@ -156,6 +161,10 @@ impl Talk<'_> {
         let view = View::new(self.globals, root, aloud, self.edited);
         let mut session = Session::new(self.backend, root, begun, view, self.interrupt.clone()).await?;
         session.resume().await?;
+        if begun == Begun::Before {
+            (self.told, self.shown) = (session.progress.last, session.heard);
+            self.greet(&mut session).await?;
+        }
         self.session = Some(session);
         self.backend.work(root).await?;
         if begun == Begun::Now && !self.globals.quiet && input::is_interactive() {
@@ -165,59 +174,95 @@ impl Talk<'_> {
     }
 
     /// Shows what was said before.
-    async fn greet(&self, root: AgentId) -> Result<()> {
+    async fn greet(&self, session: &mut Session<'_>) -> Result<()> {
         let paint = out::stdout();
-        for entry in self.backend.transcript(root).await? {
+        for entry in self.backend.transcript(session.root()).await? {
+            // What came meanwhile is shown as it comes.
+            if entry.item_seq.is_some_and(|seq| seq >= self.shown) {
+                continue;
+            }
             let text = match entry.role {
                 Role::User => text![paint.cyan(">"), " ", entry.text],
                 Role::Assistant => entry.text.into(),
                 _ => paint.dim(entry.text),
             };
+            session.knows(entry.post);
             out::result(text)?;
         }
         Ok(())
     }
 
-    /// Lets the agents work until they rest, and shows what they say, or until the person wants
-    /// something else.
+    /// Shows what happens until the agents have answered, rest, or the person wants something else.
     async fn listen(&mut self, lines: &mut Lines) -> Result<End> {
-        let Some(session) = &mut self.session else { return Ok(End::Interrupted) };
-        let before = session.progress.last;
+        let Some(session) = &mut self.session else { return Ok(End::Rest(Rest::Ended(Status::Idle))) };
         // Whoever pipes a conversation in cannot be asked, and says the next thing once the last
         // is answered.
         let typing = input::is_interactive().then_some(lines);
         let end = session.until_rest(typing, Typed::Said).await?;
-        if session.progress.last == before {
-            return Ok(end);
-        }
-        let root = session.root();
-        let paint = out::stderr();
+        let is_news = session.progress.last > self.told;
         match &end {
-            End::Interrupted | End::Command(_) => {}
-            End::Rest(Rest::Asks(questions)) => {
+            End::Answered => self.answers().await?,
+            End::Rest(rest) => {
+                self.told = session.progress.last;
+                if is_news {
+                    self.rests(rest);
+                }
+                if input::is_interactive() && !self.edited {
+                    out::aside(out::stderr().cyan("> "));
+                }
+            }
+            End::Interrupted | End::Command(_) | End::Closed => {}
+        }
+        Ok(end)
+    }
+
+    /// Shows what the root said in the run that it has ended, as far as it was not shown as it came.
+    async fn answers(&mut self) -> Result<()> {
+        let Some(session) = &self.session else { return Ok(()) };
+        let spoken = session.view.said();
+        let new = self.shown..session.heard;
+        for entry in self.backend.transcript(session.root()).await? {
+            let is_new = entry.item_seq.is_some_and(|seq| new.contains(&seq) && spoken != Some(seq));
+            if is_new && entry.role == Role::Assistant {
+                out::result(entry.text.trim())?;
+            }
+        }
+        self.shown = session.heard;
+        let paint = out::stderr();
+        if session.progress.stopped {
+            out::note(paint.dim("stopped"));
+        } else if let Some(error) = &session.progress.error {
+            out::note(text![paint.red("error:"), " ", error]);
+        }
+        Ok(())
+    }
+
+    /// Says that nothing goes on any more.
+    fn rests(&self, rest: &Rest) {
+        let (Some(session), paint) = (&self.session, out::stderr()) else { return };
+        match rest {
+            Rest::Asks(questions) => {
                 for question in questions {
                     out::note(text![question::in_short(question, paint), " (", question.id, ")"]);
                 }
             }
-            End::Rest(Rest::Ended(_)) => {
-                let entries = self.backend.transcript(root).await?;
-                let spoken = session.view.said();
-                let last = entries.iter().rev().find_map(|entry| entry.item_seq);
-                if let Some(answer) = answer(&entries).filter(|_| spoken.is_none() || spoken != last) {
-                    out::result(answer)?;
-                }
-                if session.progress.stopped {
-                    out::note(paint.dim("stopped"));
-                } else if let Some(error) = &session.progress.error {
-                    out::note(text![paint.red("error:"), " ", error]);
-                }
-                if !self.globals.quiet {
-                    let (usage, cost) = session.progress.spent();
-                    out::note(paint.dim(words::spent(usage, cost)));
-                }
+            Rest::Ended(_) if !self.globals.quiet => {
+                let (usage, cost) = session.progress.spent();
+                out::note(paint.dim(words::spent(usage, cost)));
             }
+            Rest::Ended(_) => {}
         }
-        Ok(end)
+    }
+
+    /// Says whom a person talks to, and how.
+    fn welcome(&self, kind: Option<&str>) {
+        if input::is_interactive() && !self.globals.quiet {
+            let whom = kind.map(|kind| format!("{kind}: ")).unwrap_or_default();
+            out::note(
+                out::stderr()
+                    .dim(format!("{whom}/help lists the commands, Ctrl-D leaves; everything is kept")),
+            );
+        }
     }
 
     async fn wish(&self, lines: &mut Lines) -> Wish {

@@ -56,11 +56,13 @@ async fn intervene(
         out::json(&done)?;
     } else if !globals.quiet {
         out::note(match (done.status, backend.is_at_work(Some(done.root))) {
-            (InterventionStatus::Applied, _) => format!("{action}: done"),
+            // Its words are on record; the agent is still to read them.
+            (InterventionStatus::Applied, true) => format!("{action}: done"),
+            (InterventionStatus::Applied, false) if action != Action::Steer => format!("{action}: done"),
             (InterventionStatus::Pending, true) => {
                 format!("{action}: the agent comes to it before its next step")
             }
-            (InterventionStatus::Pending, false) => format!(
+            (_, false) => format!(
                 "{action}: kept; the agent comes to it when it goes on: entourage run --resume {}{}",
                 done.root,
                 globals.again()

@@ -28,6 +28,7 @@ mod models;
 mod openapi;
 mod out;
 mod paint;
+mod pieces;
 mod progress;
 mod prune;
 mod question;

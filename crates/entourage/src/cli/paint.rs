@@ -4,6 +4,11 @@ use entourage_types::Status;
 
 use super::text::Text;
 
+/// Whether the terminal understands no escape sequences.
+pub(crate) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
 /// Paints text, or leaves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Paint {
@@ -14,8 +19,7 @@ impl Paint {
     /// Paints on a terminal, unless `NO_COLOR` is set or it is dumb.
     pub(crate) fn on(terminal: bool) -> Self {
         let minds = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        Self { on: terminal && !minds && !dumb }
+        Self { on: terminal && !minds && !is_dumb() }
     }
 
     #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Where a tree stands, as its events tell.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use entourage_engine::{AgentDelta, Piece};
 use entourage_types::{
-    AgentId, Author, CallId, Cost, Event, EventBody, Item, ItemBody, Question, QuestionId, QuestionStatus,
-    RunId, Status, StopReason, Task, TaskId, Time, Turn, Usage, WaitingOn,
+    AgentId, Author, CallId, Cost, Event, EventBody, Item, ItemBody, PostId, Question, QuestionId,
+    QuestionStatus, RunId, Status, StopReason, Task, TaskId, Time, Turn, Usage, WaitingOn,
 };
 
 use super::words;
@@ -19,8 +19,10 @@ pub(crate) struct Progress {
     questions: BTreeMap<QuestionId, Question>,
     /// Tasks that have not ended, and those whose result has not been read yet.
     tasks: HashMap<TaskId, Task>,
-    /// How many messages of the person the root has yet to read.
-    unread: u32,
+    /// The messages of the person that the root has yet to read.
+    unread: HashSet<PostId>,
+    /// Whether the root has yet to read the message that it was made with.
+    begins: bool,
     /// Whether somebody has something to do of which no event tells yet.
     stirring: bool,
     /// The last event that was taken.
@@ -70,7 +72,8 @@ impl Progress {
             runs: HashMap::new(),
             questions: BTreeMap::new(),
             tasks: HashMap::new(),
-            unread: 0,
+            unread: HashSet::new(),
+            begins: false,
             stirring: false,
             last: 0,
             writer: None,
@@ -79,9 +82,14 @@ impl Progress {
         }
     }
 
-    /// The root was told something: it will run.
-    pub(crate) fn told(&mut self) {
-        self.unread += 1;
+    /// The root was made with a message: it will run.
+    pub(crate) fn begins(&mut self) {
+        self.begins = true;
+    }
+
+    /// The root was told something: it will run. What others tell it says nothing about this message.
+    pub(crate) fn told(&mut self, post: PostId) {
+        self.unread.insert(post);
     }
 
     /// Somebody has something to do of which no event tells yet: the next one will.
@@ -129,13 +137,16 @@ impl Progress {
     /// Whether nothing goes on any more without a person; none while something does.
     pub(crate) fn rest(&self) -> Option<Rest> {
         let results_unread = self.tasks.values().any(|task| {
-            task.status.is_terminal()
+            // What was dropped has no result.
+            task.result.is_some()
+                && task.status.is_terminal()
                 && self.member(task.from).is_some_and(|from| from.status != Status::Cancelled)
         });
-        if self.unread > 0
+        if self.begins
+            || !self.unread.is_empty()
             || self.stirring
             || results_unread
-            || self.members.iter().any(|member| member.is_busy(self.root))
+            || self.members.iter().any(|member| self.is_busy(member))
         {
             return None;
         }
@@ -206,10 +217,14 @@ impl Progress {
     }
 
     fn item(&mut self, item: &Item) {
-        if item.agent == self.root
-            && matches!(&item.body, ItemBody::Message(message) if message.from == Author::User)
+        if let ItemBody::Message(message) = &item.body
+            && item.agent == self.root
+            && message.from == Author::User
         {
-            self.unread = self.unread.saturating_sub(1);
+            self.begins = false;
+            if let Some(post) = message.post {
+                self.unread.remove(&post);
+            }
         }
         // A result was read: as a message, or as the output of the call that waited for it.
         self.tasks.retain(|id, task| {
@@ -280,6 +295,21 @@ impl Progress {
         }
     }
 
+    /// Whether an agent goes on by itself. One that was just made has its first message in its inbox,
+    /// except for a root, which may have been made without any; one whose questions are all answered has
+    /// the answers there.
+    fn is_busy(&self, member: &Member) -> bool {
+        match (member.status, member.waiting_on) {
+            (Status::Queued | Status::Running, _) => true,
+            (Status::Waiting, Some(WaitingOn::User)) => {
+                !self.open_questions().any(|question| question.agent == member.id)
+            }
+            (Status::Waiting, on) => on != Some(WaitingOn::Agent),
+            (Status::Idle, _) => member.id != self.root,
+            (Status::Succeeded | Status::Failed | Status::Cancelled, _) => false,
+        }
+    }
+
     fn member_mut(&mut self, id: AgentId) -> Option<&mut Member> {
         self.members.iter_mut().find(|member| member.id == id)
     }
@@ -295,17 +325,6 @@ impl Member {
 
     fn calls(&self) -> String {
         self.calls.iter().map(|(_, call)| call.as_str()).collect::<Vec<_>>().join(", ")
-    }
-
-    /// Whether it goes on by itself. One that was just made has its first message in its inbox,
-    /// except for a root, which may have been made without any.
-    fn is_busy(&self, root: AgentId) -> bool {
-        match self.status {
-            Status::Queued | Status::Running => true,
-            Status::Waiting => !matches!(self.waiting_on, Some(WaitingOn::User | WaitingOn::Agent)),
-            Status::Idle => self.id != root,
-            Status::Succeeded | Status::Failed | Status::Cancelled => false,
-        }
     }
 }
 

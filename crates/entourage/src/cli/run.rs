@@ -136,14 +136,21 @@ impl Run {
             End::Rest(Rest::Ended(Status::Succeeded)) => (Exit::Done, [].as_slice()),
             End::Rest(Rest::Ended(_)) if progress.stopped => (Exit::Interrupted, [].as_slice()),
             End::Rest(Rest::Ended(_)) => (Exit::Failed, [].as_slice()),
-            End::Interrupted | End::Command(_) => (Exit::Interrupted, [].as_slice()),
+            End::Interrupted | End::Answered | End::Closed | End::Command(_) => {
+                (Exit::Interrupted, [].as_slice())
+            }
         };
         if globals.json {
             out::json(&Report { agent: root, status, answer, error, questions, usage, cost })?;
         } else if let (Exit::Done, Some(answer)) = (exit, answer) {
             out::result(answer)?;
         }
-        if progress.stopped && *end != End::Interrupted && !globals.json {
+        if status == Status::Cancelled && !globals.json {
+            out::note(format!(
+                "agent {root} was deleted; what it wrote stays readable: entourage show {root}{}",
+                globals.again()
+            ));
+        } else if progress.stopped && *end != End::Interrupted && !globals.json {
             out::note(format!("stopped; go on with: {} \"…\"", self.resume_command(globals, root)));
         }
         if exit == Exit::NeedsAnswer {

@@ -38,6 +38,14 @@ pub(crate) fn show(mut lines: Vec<Text>) {
     *shown = lines;
 }
 
+/// A line was typed below the lines: the terminal has gone on by a row.
+pub(crate) fn entered() {
+    let mut shown = shown();
+    if !shown.is_empty() {
+        shown.push(Text::default());
+    }
+}
+
 /// Has a line editor keep the bottom of the terminal, or no longer.
 pub(crate) fn edited(printer: Option<Printer>) {
     *EDITOR.lock().unwrap_or_else(PoisonError::into_inner) = printer;

@@ -4,7 +4,9 @@
 use std::{collections::HashSet, time::Duration};
 
 use entourage_engine::Signal;
-use entourage_types::{About, AgentId, Answer, Question, QuestionId, Status};
+use entourage_types::{
+    About, AgentId, Answer, Author, Event, EventBody, ItemBody, PostId, Question, QuestionId, Status,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -12,6 +14,7 @@ use super::{
     backend::{Backend, Follow, Result},
     input::Lines,
     out,
+    pieces::Pieces,
     progress::{Progress, Rest},
     question,
     text::text,
@@ -24,12 +27,16 @@ const TICK: Duration = Duration::from_millis(100);
 /// How a stretch of work ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum End {
-    /// The agents rest.
+    /// The agents rest. Of a rest that lasts a conversation is told once.
     Rest(Rest),
+    /// The root has ended a run: what it said stands in its transcript; only in a conversation.
+    Answered,
     /// The person has had enough.
     Interrupted,
     /// The person gave a command; only in a conversation.
     Command(String),
+    /// The person is gone; only in a conversation.
+    Closed,
 }
 
 /// What a line means that answers no question.
@@ -61,6 +68,17 @@ pub(crate) struct Session<'a> {
     /// The question that the person has before them.
     asking: Option<Question>,
     asked: HashSet<QuestionId>,
+    pieces: Pieces,
+    /// The messages that this person wrote.
+    own: HashSet<PostId>,
+    /// Whether the next message that the root reads is the one that it was made with.
+    begins: bool,
+    /// The number behind the last item of the root.
+    pub(crate) heard: u64,
+    /// Whether the root has ended a run of which nobody was told yet.
+    answered: bool,
+    /// Whether the person was told of the rest that lasts.
+    rested: bool,
 }
 
 impl<'a> Session<'a> {
@@ -73,17 +91,34 @@ impl<'a> Session<'a> {
         interrupt: CancellationToken,
     ) -> Result<Self> {
         let mut progress = Progress::new(root);
+        let mut heard = 0;
         match begun {
             // All of it is news.
-            Begun::Now => progress.told(),
+            Begun::Now => progress.begins(),
             Begun::Before => {
                 for event in backend.history(root, None).await? {
+                    heard = item_of(&event, root).map_or(heard, |seq| seq + 1);
                     progress.event(&event);
                 }
             }
         }
         let follow = backend.follow(root, progress.last).await?;
-        Ok(Self { backend, root, follow, progress, view, interrupt, asking: None, asked: HashSet::new() })
+        Ok(Self {
+            backend,
+            root,
+            follow,
+            progress,
+            view,
+            interrupt,
+            asking: None,
+            asked: HashSet::new(),
+            pieces: Pieces::default(),
+            own: HashSet::new(),
+            begins: begun == Begun::Now,
+            heard,
+            answered: false,
+            rested: false,
+        })
     }
 
     /// Looks whether a tree that seems to have ended has something to do after all. False when
@@ -102,31 +137,60 @@ impl<'a> Session<'a> {
         self.root
     }
 
-    /// Writes to the root.
-    pub(crate) async fn tell(&mut self, text: &str) -> Result<()> {
-        self.progress.told();
-        self.backend.send(self.root, text).await
+    /// A message of this person's, written before.
+    pub(crate) fn knows(&mut self, post: Option<PostId>) {
+        self.own.extend(post);
     }
 
-    /// Shows what happens until the agents rest. With `lines`, the person is asked.
+    /// Writes to the root.
+    pub(crate) async fn tell(&mut self, text: &str) -> Result<()> {
+        let post = self.backend.send(self.root, text).await?;
+        self.own.insert(post);
+        self.progress.told(post);
+        Ok(())
+    }
+
+    /// Writes to the root. What is refused is said, and the conversation goes on.
+    pub(crate) async fn say(&mut self, text: &str) -> Result<()> {
+        match self.tell(text).await {
+            Err(failure) if failure.is_usage() => {
+                out::note(text![out::stderr().yellow("note:"), " ", failure.text()]);
+                self.rested = false;
+                Ok(())
+            }
+            told => told,
+        }
+    }
+
+    /// Shows what happens until the agents rest. With `lines`, the person is asked; and in a conversation
+    /// what happens is shown while the agents rest, too: others may write to them.
     pub(crate) async fn until_rest(&mut self, mut lines: Option<&mut Lines>, typed: Typed) -> Result<End> {
         let mut ticks = tokio::time::interval(TICK);
         loop {
             if lines.is_some() {
                 self.ask();
             }
-            if self.asking.is_none()
-                && let Some(rest) = self.progress.rest()
-            {
+            if typed == Typed::Said && self.shows() && std::mem::take(&mut self.answered) {
+                self.view.clear();
+                return Ok(End::Answered);
+            }
+            let rest = self.progress.rest().filter(|_| self.asking.is_none());
+            self.rested &= rest.is_some() && typed == Typed::Said && lines.is_some();
+            if let Some(rest) = rest.filter(|_| !self.rested) {
+                self.rested = true;
                 self.view.clear();
                 return Ok(End::Rest(rest));
             }
             tokio::select! {
-                signal = self.follow.next() => self.take(signal?)?,
+                signal = self.follow.next() => self.take(signal?, typed)?,
                 line = next(&mut lines) => match line {
                     Some(line) => if let Some(end) = self.line(line.trim(), typed).await? {
                         return Ok(end);
                     },
+                    None if typed == Typed::Said => {
+                        self.view.clear();
+                        return Ok(End::Closed);
+                    }
                     // Nobody is there any more.
                     None => {
                         lines = None;
@@ -137,20 +201,32 @@ impl<'a> Session<'a> {
                     self.view.clear();
                     return Ok(End::Interrupted);
                 }
-                _ = ticks.tick() => if self.asking.is_none() {
+                _ = ticks.tick() => if self.asking.is_none() && !self.rested {
                     self.view.draw(&self.progress);
                 },
             }
         }
     }
 
-    fn take(&mut self, signal: Signal) -> Result<()> {
+    /// Whether what happens is shown at once: not below a question that is being answered.
+    fn shows(&self) -> bool {
+        self.asking.is_none() || self.view.is_above()
+    }
+
+    fn take(&mut self, signal: Signal, typed: Typed) -> Result<()> {
         match signal {
             Signal::Event(event) => {
                 self.progress.event(&event);
-                if self.asking.is_none() {
+                self.pieces.event(&event);
+                if typed == Typed::Said {
+                    self.hear(&event);
+                }
+                if self.shows() {
                     self.view.event(&event, &self.progress)?;
                 }
+                self.heard = item_of(&event, self.root).map_or(self.heard, |seq| seq + 1);
+                self.answered |= event.agent == self.root
+                    && matches!(&event.body, EventBody::Run { status, .. } if status.is_terminal());
                 let open = |id: QuestionId| self.progress.open_questions().any(|question| question.id == id);
                 if let Some(question) = self.asking.take_if(|question| !open(question.id)) {
                     let late = question.due.is_some_and(|due| due <= event.at);
@@ -159,14 +235,29 @@ impl<'a> Session<'a> {
                 }
             }
             Signal::Delta(delta) => {
-                self.progress.delta(&delta);
-                if self.asking.is_none() {
-                    self.view.delta(&delta)?;
+                for delta in self.pieces.take(&delta) {
+                    self.progress.delta(&delta);
+                    if self.shows() {
+                        self.view.delta(&delta)?;
+                    }
                 }
             }
             Signal::CaughtUp(_) => {}
         }
         Ok(())
+    }
+
+    /// Shows what somebody else said to the root.
+    fn hear(&mut self, event: &Event) {
+        let EventBody::Item { item: Some(item), .. } = &event.body else { return };
+        let ItemBody::Message(message) = &item.body else { return };
+        if item.agent == self.root && message.from == Author::User {
+            let own =
+                std::mem::take(&mut self.begins) || message.post.is_some_and(|post| self.own.contains(&post));
+            if !own {
+                self.view.heard(&message.text);
+            }
+        }
     }
 
     /// Puts the next open question before the person, unless there is one already.
@@ -194,9 +285,14 @@ impl<'a> Session<'a> {
     async fn line(&mut self, line: &str, typed: Typed) -> Result<Option<End>> {
         let Some(question) = &self.asking else {
             match typed {
-                Typed::Said if is_command(line) => return Ok(Some(End::Command(line.to_owned()))),
-                Typed::Said if !line.is_empty() => self.tell(line).await?,
-                Typed::Said | Typed::Ignored => {}
+                // Whoever typed it sees the prompt again.
+                Typed::Said if line.is_empty() => self.rested = false,
+                Typed::Said if is_command(line) => {
+                    self.rested = false;
+                    return Ok(Some(End::Command(line.to_owned())));
+                }
+                Typed::Said => self.say(line).await?,
+                Typed::Ignored => self.view.entered(),
             }
             return Ok(None);
         };
@@ -222,6 +318,14 @@ impl<'a> Session<'a> {
         }
         self.asking = None;
         Ok(None)
+    }
+}
+
+/// The number of the root's item that an event tells of.
+fn item_of(event: &Event, root: AgentId) -> Option<u64> {
+    match event.body {
+        EventBody::Item { item_seq, .. } if event.agent == root => Some(item_seq),
+        _ => None,
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) trait Named: Copy + Display + FromStr + Send + Sync {
     /// Said where there is none.
     const NONE: &'static str;
 
-    /// The newest that `@last` means.
+    /// The one that `@last` means: the newest; of questions, the only open one.
     async fn last(backend: &dyn Backend) -> Result<Option<Self>>;
 
     /// All that a part of an id may mean, each with what tells it from the others.
@@ -145,7 +145,21 @@ impl Named for QuestionId {
     const NONE: &'static str = "no question is open";
 
     async fn last(backend: &dyn Backend) -> Result<Option<Self>> {
-        Ok(backend.questions(None).await?.last().map(|question| question.id))
+        let open = backend.questions(None).await?;
+        if let [_, _, ..] = open.as_slice() {
+            let listed: Vec<String> = open
+                .iter()
+                .map(|question| {
+                    format!("{} ({}: {})", question.id, question.kind, words::cut(&question.text, 60))
+                })
+                .collect();
+            return Err(Failure::usage(format!(
+                "{} questions are open: {}. Name the one that you answer by its id, or a part of it",
+                open.len(),
+                listed.join(", ")
+            )));
+        }
+        Ok(open.first().map(|question| question.id))
     }
 
     async fn all(backend: &dyn Backend) -> Result<Vec<(Self, String)>> {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{
     model::Model,
-    place::{Place, id},
+    place::{Ended, Place, id},
     terminal::Terminal,
 };
 
@@ -130,6 +130,60 @@ fn a_stop_from_another_terminal_is_no_error() {
     assert_eq!((code, stdout.as_str()), (130, ""), "{stderr}");
     assert!(stderr.contains("stopped; go on with: entourage run --resume agt_"), "{stderr}");
     assert!(!stderr.contains("error:"), "{stderr}");
+}
+
+/// A run whose agent waits for another ends with a stop, and `--resume` of it does, too.
+#[test]
+fn a_stop_ends_a_run_that_waits_for_a_sub_agent() {
+    let (place, model) = (Place::new(), Model::new());
+    let child = run(&place, &model, "Plan a trip");
+    model.next().call("send_message", &json!({ "recipient": "researcher", "message": "Look" })).end();
+    let _researcher = model.next();
+    place.entourage(&["stop", "@last"]).good();
+    let (code, stdout, stderr) = ended(child);
+    assert_eq!((code, stdout.as_str()), (130, ""), "{stderr}");
+    let again = place.entourage(&["run", "--resume", "@last"]);
+    assert_eq!(again.code, 130, "{again:?}");
+}
+
+/// A new instruction for an agent that waits for another is answered where the first was given.
+#[test]
+fn a_changed_instruction_is_answered_by_the_run_that_waited_for_a_sub_agent() {
+    let (place, model) = (Place::new(), Model::new());
+    let child = run(&place, &model, "Plan a trip");
+    model.next().call("send_message", &json!({ "recipient": "researcher", "message": "Look" })).end();
+    let _researcher = model.next();
+    place.entourage(&["modify", "@last", "Stay at home"]).good();
+    model.next().text("At home.").end();
+    let (code, stdout, stderr) = ended(child);
+    assert_eq!((code, stdout.as_str()), (0, "At home.\n"), "{stderr}");
+}
+
+/// Of several open questions `@last` means none: all are named, and the one that is answered is, too.
+#[test]
+fn with_several_questions_open_the_one_to_answer_is_named() {
+    let (place, model) = (Place::new(), Model::asking("Which colour?"));
+    for task in ["The first", "The second"] {
+        let mut run = place.command(&["run", task]);
+        assert_eq!(Ended::of(model.asked_by(&mut run)).code, 3);
+    }
+    let refused = place.entourage(&["answer", "@last", "Green"]);
+    let error = refused.error(2);
+    assert!(error.contains("2 questions are open: qst_"), "{error}");
+    assert_eq!(error.matches("(assistant: Which colour?)").count(), 2, "{error}");
+    let answered = place.entourage(&["answer", id(error, "qst_"), "Green"]).good();
+    assert!(answered.stderr.contains("assistant asks: Which colour? (qst_"), "{answered:?}");
+    let last = place.entourage(&["answer", "@last", "Blue"]).good();
+    assert!(last.stderr.contains("answered; go on with: entourage run --resume agt_"), "{last:?}");
+}
+
+/// Nothing reads what an agent at rest is told until somebody goes on.
+#[test]
+fn what_is_steered_while_nobody_is_at_work_is_kept() {
+    let place = Place::new();
+    place.entourage(&["run", "Say hello", "--quiet"]).good();
+    let steered = place.entourage(&["steer", "@last", "briefly"]).good();
+    assert!(steered.stderr.starts_with("steer: kept; the agent comes to it when it goes on"), "{steered:?}");
 }
 
 /// A question of a conversation is answered elsewhere, by `@last`.

@@ -2,6 +2,8 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
+use serde_json::json;
+
 use super::{
     model::Model,
     place::{Ended, Place},
@@ -113,6 +115,55 @@ fn an_answer_under_way_is_shown_from_its_beginning() {
         assert_eq!(picture.matches("The beginning").count(), 1, "{picture}");
     }
     drop(server);
+}
+
+/// What others say to the agent is shown at once with its answer, and the next answer stands below what
+/// it answers.
+#[test]
+fn what_is_said_elsewhere_is_shown_and_answers_keep_their_places() {
+    let (place, model) = (Place::new(), Model::new());
+    let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
+    terminal.shows("/help lists the commands");
+    terminal.shows("> ");
+    terminal.types("One");
+    model.next().text("The first.").end();
+    terminal.shows("The first.");
+    terminal.shows(" tokens");
+    place.entourage(&["steer", "@last", "You there?"]).good();
+    let asked = model.next();
+    terminal.shows("You there?  (said elsewhere)");
+    asked.text("I am here.").end();
+    terminal.shows("I am here.");
+    terminal.shows(" tokens");
+    terminal.types("Two");
+    model.next().text("The second.").end();
+    terminal.shows("The second.");
+    terminal.shows(" tokens");
+    terminal.types("/quit");
+    assert_eq!(terminal.ended().0, Some(0));
+}
+
+/// A question that comes while nobody types is shown, and the next line is its answer.
+#[test]
+fn a_question_that_comes_by_itself_is_shown_and_answered_by_the_next_line() {
+    let (place, model) = (Place::new(), Model::new());
+    let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
+    terminal.shows("> ");
+    terminal.types("One");
+    model.next().text("The first.").end();
+    terminal.shows(" tokens");
+    place.entourage(&["steer", "@last", "Paint it"]).good();
+    model.next().call("ask_user", &json!({ "question": "Which colour?" })).end();
+    terminal.shows("? assistant asks: Which colour?");
+    terminal.types("Green");
+    let asked = model.next();
+    let messages = asked.body["messages"].as_array().cloned().unwrap_or_default();
+    let answers: Vec<_> = messages.iter().filter(|message| message["role"] == "tool").collect();
+    assert!(answers.len() == 1 && answers[0].to_string().contains("Green"), "{messages:?}");
+    asked.text("It is green.").end();
+    terminal.shows("It is green.");
+    terminal.types("/quit");
+    assert_eq!(terminal.ended().0, Some(0));
 }
 
 /// Without a terminal a conversation is read line by line, and `/help` lists every command.

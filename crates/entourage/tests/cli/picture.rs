@@ -78,3 +78,16 @@ fn the_log_does_not_repeat_what_is_shown() {
     let picture = terminal.stands("After all.");
     assert!(!picture.contains("WARN"), "{picture}");
 }
+
+/// A terminal that understands no escape sequences is sent none.
+#[test]
+fn a_dumb_terminal_gets_lines() {
+    let (place, model) = (Place::new(), Model::new());
+    let mut command = place.process(&["run", "Tell me"]);
+    command.env("TERM", "dumb");
+    model.ask(&mut command);
+    let mut terminal = Terminal::whole(command, 80);
+    model.next().text("Told.").end();
+    let shown = terminal.all_until("Told.");
+    assert!(shown.contains("assistant begins: Tell me") && !shown.contains('\u{1b}'), "{shown:?}");
+}

@@ -70,6 +70,15 @@ impl Terminal {
         }
     }
 
+    /// All that it writes from the last wait on until it has shown this, escape sequences and all.
+    #[track_caller]
+    pub(crate) fn all_until(&mut self, words: &str) -> String {
+        while !self.shown.windows(words.len()).any(|part| part == words.as_bytes()) {
+            self.read(words);
+        }
+        String::from_utf8_lossy(&std::mem::take(&mut self.shown)).into_owned()
+    }
+
     /// Waits until what stands on the terminal is like this.
     #[track_caller]
     pub(crate) fn stands(&mut self, words: &str) -> String {

@@ -10,7 +10,7 @@ use entourage_engine::{
 use entourage_store::{AgentQuery, Page};
 use entourage_types::{
     Action, Agent, AgentId, Answer, Chat, Event, Grant, GrantId, GrantStatus, Intervention, Item, PostBody,
-    Question, QuestionId, QuestionStatus, Scope, Session, Status, Tally, Time, UsageRow,
+    PostId, Question, QuestionId, QuestionStatus, Scope, Session, Status, Tally, Time, UsageRow,
 };
 use tokio::{
     sync::{Mutex, watch},
@@ -111,9 +111,8 @@ impl Backend for Local {
         Ok(self.client.create(new, None).await?)
     }
 
-    async fn send(&self, to: AgentId, text: &str) -> Result<()> {
-        self.client.send(to, text, None).await?;
-        Ok(())
+    async fn send(&self, to: AgentId, text: &str) -> Result<PostId> {
+        Ok(self.client.send(to, text, None).await?.post)
     }
 
     async fn work(&self, root: AgentId) -> Result<()> {

@@ -14,8 +14,8 @@ use entourage_engine::{Entry, FoundDamage, JobRecord, ReceiverRecord, Seen, Sign
 use entourage_llm::MODEL_VARIABLE;
 use entourage_tools::FilesSettings;
 use entourage_types::{
-    Action, Agent, AgentId, Answer, Chat, Cost, Event, Grant, GrantId, Intervention, Item, Owner, Question,
-    QuestionId, Session, Status, Usage, UsageRow,
+    Action, Agent, AgentId, Answer, Chat, Cost, Event, Grant, GrantId, Intervention, Item, Owner, PostId,
+    Question, QuestionId, Session, Status, Usage, UsageRow,
 };
 
 use super::{failure::Failure, globals::Globals, out};
@@ -33,8 +33,8 @@ pub(crate) trait Backend: Send + Sync {
     /// Makes an agent with something to do.
     async fn create(&self, kind: Option<&str>, message: &str) -> Result<Agent>;
 
-    /// Writes to an agent.
-    async fn send(&self, to: AgentId, text: &str) -> Result<()>;
+    /// Writes to an agent, and returns the post that it will read.
+    async fn send(&self, to: AgentId, text: &str) -> Result<PostId>;
 
     /// Sees to it that the agents of a tree work, if nobody else does.
     async fn work(&self, root: AgentId) -> Result<()>;

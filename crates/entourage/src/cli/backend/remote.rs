@@ -145,6 +145,12 @@ struct List<T> {
     next_cursor: Option<String>,
 }
 
+/// A message that has been taken.
+#[derive(Deserialize)]
+struct Posted {
+    post: PostId,
+}
+
 /// An agent with those it made.
 #[derive(Deserialize)]
 struct Node {
@@ -210,8 +216,9 @@ impl Backend for Remote {
         self.post("agents", json!({ "kind": kind, "message": message })).await
     }
 
-    async fn send(&self, to: AgentId, text: &str) -> Result<()> {
-        self.post::<Value>(&format!("agents/{to}/messages"), json!({ "message": text })).await.map(drop)
+    async fn send(&self, to: AgentId, text: &str) -> Result<PostId> {
+        let message = json!({ "message": text });
+        self.post::<Posted>(&format!("agents/{to}/messages"), message).await.map(|posted| posted.post)
     }
 
     async fn work(&self, root: AgentId) -> Result<()> {

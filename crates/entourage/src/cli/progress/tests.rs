@@ -1,6 +1,6 @@
 //! When a tree rests, and what its agents are said to do.
 
-use entourage_types::{Message, Output, Owner, StepState, TaskResult, Time, ToolCall};
+use entourage_types::{About, Message, Output, Owner, StepState, TaskResult, Time, ToolCall};
 use serde_json::json;
 
 use super::*;
@@ -18,7 +18,7 @@ impl Story {
         let mut story = Self { root, child, progress: Progress::new(root) };
         let made = EventBody::AgentCreated { parent: None, kind: "boss".into(), title: String::new() };
         story.tell(root, made);
-        story.progress.told();
+        story.progress.begins();
         story
     }
 
@@ -38,6 +38,11 @@ impl Story {
             None => Author::User,
         };
         self.item(self.root, ItemBody::Message(Message::new(from, "…", task)));
+    }
+
+    fn reads(&mut self, post: PostId) {
+        let message = Message { post: Some(post), ..Message::new(Author::User, "…", None) };
+        self.item(self.root, ItemBody::Message(message));
     }
 
     fn run(&mut self, status: Status) {
@@ -91,12 +96,16 @@ fn a_tree_rests_only_when_everything_it_was_told_is_done() {
     story.stands(story.root, Status::Succeeded);
     assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Succeeded)));
 
-    story.progress.told();
-    story.progress.told();
-    story.hears(None);
+    let (first, second) = (PostId::new(), PostId::new());
+    story.progress.told(first);
+    story.progress.told(second);
+    story.reads(first);
     story.run(Status::Succeeded);
     assert_eq!(story.progress.rest(), None, "the second of two messages is unread");
-    story.hears(None);
+    story.reads(PostId::new());
+    story.run(Status::Succeeded);
+    assert_eq!(story.progress.rest(), None, "what somebody else said is not the second");
+    story.reads(second);
     story.run(Status::Succeeded);
     assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Succeeded)), "no change of status to tell");
 }
@@ -122,6 +131,64 @@ fn a_result_in_the_background_is_waited_for_until_it_is_read() {
     story.stands(story.root, Status::Running);
     story.stands(story.root, Status::Succeeded);
     assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Succeeded)));
+}
+
+/// A task that was dropped is told of twice, by who dropped it and by who worked on it, and its result is
+/// given to nobody.
+#[test]
+fn a_dropped_task_is_not_waited_for() {
+    let mut story = Story::new();
+    story.hears(None);
+    let call = CallId::new();
+    let mut task = story.task(call, true);
+    story.tell_task(&task);
+    story.stands(story.root, Status::Waiting);
+    task.status = Status::Cancelled;
+    story.tell_task(&task);
+    story.stands(story.root, Status::Failed);
+    task.run = Some(RunId::new());
+    story.tell_task(&task);
+    assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Failed)));
+}
+
+/// Whoever has an answer goes on, also before an event tells so.
+#[test]
+fn an_agent_whose_question_is_answered_is_at_work() {
+    let mut story = Story::new();
+    story.hears(None);
+    let created =
+        EventBody::AgentCreated { parent: Some(story.root), kind: "worker".into(), title: "…".into() };
+    story.tell(story.child, created);
+    let question = Question {
+        id: QuestionId::new(),
+        owner: Owner::local(),
+        root: story.root,
+        agent: story.child,
+        kind: "worker".into(),
+        run: RunId::new(),
+        call: CallId::new(),
+        task: None,
+        about: About::Information,
+        text: "Which?".into(),
+        options: Vec::new(),
+        proposal: None,
+        due: None,
+        otherwise: None,
+        status: QuestionStatus::Open,
+        answer: None,
+        created: Time::now(),
+        updated: Time::now(),
+    };
+    story.tell(story.child, EventBody::Question { question: Box::new(question.clone()) });
+    let waiting_on = Some(WaitingOn::User);
+    story.tell(story.child, EventBody::AgentStatus { status: Status::Waiting, waiting_on });
+    story.stands(story.root, Status::Succeeded);
+    assert_eq!(story.progress.rest(), Some(Rest::Asks(vec![question.clone()])));
+    story.progress.answered(question.id);
+    assert_eq!(story.progress.rest(), None, "no event tells of it yet");
+    let answered = Question { status: QuestionStatus::Answered, ..question };
+    story.tell(story.child, EventBody::Question { question: Box::new(answered) });
+    assert_eq!(story.progress.rest(), None, "it has yet to read the answer");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use entourage_engine::{AgentDelta, Piece};
 use entourage_types::{AgentId, Event, EventBody, ItemBody, Status};
 
+use super::spoken::AGAIN;
 use crate::cli::{
     backend::Result,
     out,
@@ -31,13 +32,23 @@ pub(crate) struct Live {
     started: Instant,
     /// Whether stdout stands in the middle of a line of the root's answer.
     speaking: bool,
+    /// Whether the last attempt broke off, and none has begun since.
+    broken: bool,
     /// The number of the root's item that stands on stdout already.
     pub(super) said: Option<u64>,
 }
 
 impl Live {
     pub(super) fn new(root: AgentId, aloud: bool) -> Self {
-        Self { root, aloud, paint: out::stderr(), started: Instant::now(), speaking: false, said: None }
+        Self {
+            root,
+            aloud,
+            paint: out::stderr(),
+            started: Instant::now(),
+            speaking: false,
+            broken: false,
+            said: None,
+        }
     }
 
     pub(super) fn event(&mut self, event: &Event, progress: &Progress) -> Result<()> {
@@ -50,6 +61,10 @@ impl Live {
             self.said = turn.calls.is_empty().then_some(*item_seq);
             out::piece("\n")?;
         }
+        if matches!(&event.body, EventBody::Run { status, .. } if event.agent == self.root && status.is_terminal())
+        {
+            self.broken = false;
+        }
         self.draw(progress);
         Ok(())
     }
@@ -60,6 +75,9 @@ impl Live {
         }
         match &delta.piece {
             Piece::Text(text) => {
+                if std::mem::take(&mut self.broken) {
+                    out::note(self.paint.dim(AGAIN));
+                }
                 if !self.speaking {
                     self.clear();
                     self.speaking = true;
@@ -67,10 +85,8 @@ impl Live {
                 out::piece(text)
             }
             Piece::Reset if self.speaking => {
-                self.speaking = false;
-                out::piece("…\n")?;
-                out::note(self.paint.dim("the answer broke off and is asked for again"));
-                Ok(())
+                (self.speaking, self.broken) = (false, true);
+                out::piece("…\n")
             }
             Piece::Reset | Piece::Reasoning(_) | Piece::Call(_) => Ok(()),
         }

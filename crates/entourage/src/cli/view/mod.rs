@@ -9,14 +9,14 @@ use std::io::IsTerminal;
 use entourage_engine::AgentDelta;
 use entourage_types::{AgentId, Event};
 
-use super::{backend::Result, globals::Globals, out, progress::Progress};
+use super::{backend::Result, globals::Globals, out, paint, progress::Progress, screen, text::text};
 use lines::Lines;
 use live::Live;
 use spoken::Spoken;
 
 /// What is shown while agents work.
 pub(crate) enum View {
-    /// A tree that is redrawn in place, on a terminal.
+    /// A tree that is redrawn in place, on a terminal that can.
     Live(Live),
     /// A conversation, above a line editor.
     Spoken(Spoken),
@@ -38,7 +38,7 @@ impl View {
             Self::Silent
         } else if edited {
             Self::Spoken(Spoken::new(root, aloud))
-        } else if std::io::stderr().is_terminal() {
+        } else if std::io::stderr().is_terminal() && !paint::is_dumb() {
             Self::Live(Live::new(root, aloud && std::io::stdout().is_terminal()))
         } else {
             Self::Lines(Lines)
@@ -72,6 +72,29 @@ impl View {
     pub(crate) fn draw(&self, progress: &Progress) {
         if let Self::Live(live) = self {
             live.draw(progress);
+        }
+    }
+
+    /// Whether what is shown stands above what is being typed.
+    pub(crate) fn is_above(&self) -> bool {
+        matches!(self, Self::Spoken(_))
+    }
+
+    /// What somebody else said to the root.
+    pub(crate) fn heard(&self, text: &str) {
+        let paint = out::stderr();
+        match self {
+            Self::Json | Self::Silent => {}
+            Self::Live(_) | Self::Spoken(_) | Self::Lines(_) => {
+                out::note(text![paint.cyan(">"), " ", text, paint.dim("  (said elsewhere)")]);
+            }
+        }
+    }
+
+    /// A line was typed that means nothing: the terminal has shown its end.
+    pub(crate) fn entered(&self) {
+        if let Self::Live(_) = self {
+            screen::entered();
         }
     }
 

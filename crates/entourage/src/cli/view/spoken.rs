@@ -1,43 +1,75 @@
 //! A conversation above a line editor: a line for each thing that happens, and the answer row by row.
 
 use entourage_engine::{AgentDelta, Piece};
-use entourage_types::{AgentId, Event, EventBody, ItemBody};
+use entourage_types::{Action, AgentId, Event, EventBody, ItemBody, Turn};
 
 use super::Lines;
 use crate::cli::{backend::Result, out, progress::Progress, screen, text::rows};
+
+/// Said where an answer begins anew.
+pub(super) const AGAIN: &str = "the answer broke off and is asked for again";
 
 /// What is said, as it is.
 pub(crate) struct Spoken {
     root: AgentId,
     /// Whether the root's answer is shown as it comes.
     aloud: bool,
-    /// Whether some of the answer under way was shown.
-    speaking: bool,
+    /// What has come of the answer under way.
+    spoken: String,
     /// The row of the answer that is not full yet.
     row: String,
+    /// Whether the last attempt broke off, and none has begun since.
+    broken: bool,
     /// The number of the root's item that was shown as it came.
     pub(super) said: Option<u64>,
 }
 
 impl Spoken {
     pub(super) fn new(root: AgentId, aloud: bool) -> Self {
-        Self { root, aloud, speaking: false, row: String::new(), said: None }
+        Self { root, aloud, spoken: String::new(), row: String::new(), broken: false, said: None }
     }
 
     pub(super) fn event(&mut self, event: &Event, progress: &Progress) -> Result<()> {
-        if self.speaking
-            && event.agent == self.root
-            && let EventBody::Item { item: Some(item), item_seq } = &event.body
-            && let ItemBody::Turn(turn) = &item.body
-        {
-            self.end()?;
-            self.said = turn.calls.is_empty().then_some(*item_seq);
+        match &event.body {
+            EventBody::Item { item: Some(item), item_seq } if event.agent == self.root => {
+                if let ItemBody::Turn(turn) = &item.body {
+                    self.turn(turn, *item_seq)?;
+                }
+            }
+            // Nobody asks again for what broke off.
+            EventBody::Run { status, .. } if event.agent == self.root && status.is_terminal() => {
+                self.broken = false;
+                self.end()?;
+            }
+            _ => {}
         }
-        // With it the conversation began, and who asked knows what.
-        if !matches!(event.body, EventBody::AgentCreated { parent: None, .. }) {
+        let is_known = match &event.body {
+            // With it the conversation began, and who asked knows what.
+            EventBody::AgentCreated { parent: None, .. } => true,
+            // Its words are shown when they are read.
+            EventBody::Intervention { intervention } => {
+                event.agent == self.root && intervention.action == Action::Steer
+            }
+            _ => false,
+        };
+        if !is_known {
             Lines.event(event, progress);
         }
         Ok(())
+    }
+
+    /// A turn has come whole: what was missed of its text follows what was shown.
+    fn turn(&mut self, turn: &Turn, item_seq: u64) -> Result<()> {
+        self.begins();
+        let spoken = std::mem::take(&mut self.spoken);
+        let rest = match turn.text.strip_prefix(&spoken) {
+            _ if spoken.is_empty() => None,
+            None if turn.text.trim() == spoken.trim() => Some(""),
+            rest => rest,
+        };
+        rest.map_or(Ok(()), |rest| self.text(rest))?;
+        self.said = rest.is_some().then_some(item_seq).filter(|_| turn.calls.is_empty());
+        self.end()
     }
 
     pub(super) fn delta(&mut self, delta: &AgentDelta) -> Result<()> {
@@ -45,18 +77,28 @@ impl Spoken {
             return Ok(());
         }
         match &delta.piece {
-            Piece::Text(text) => self.text(text),
-            Piece::Reset if self.speaking => {
-                self.end()?;
-                out::note(out::stderr().dim("the answer broke off and is asked for again"));
-                Ok(())
+            Piece::Text(text) => {
+                self.begins();
+                self.text(text)
+            }
+            Piece::Reset if !self.spoken.is_empty() => {
+                self.row.push('…');
+                self.broken = true;
+                self.end()
             }
             Piece::Reset | Piece::Reasoning(_) | Piece::Call(_) => Ok(()),
         }
     }
 
+    /// Another attempt begins.
+    fn begins(&mut self) {
+        if std::mem::take(&mut self.broken) {
+            out::note(out::stderr().dim(AGAIN));
+        }
+    }
+
     fn text(&mut self, text: &str) -> Result<()> {
-        self.speaking = true;
+        self.spoken.push_str(text);
         self.row.push_str(text);
         while let Some((line, rest)) = self.row.split_once('\n') {
             out::result(line.trim_end_matches('\r'))?;
@@ -71,7 +113,7 @@ impl Spoken {
     }
 
     fn end(&mut self) -> Result<()> {
-        self.speaking = false;
+        self.spoken.clear();
         let row = std::mem::take(&mut self.row);
         if row.trim().is_empty() { Ok(()) } else { out::result(row) }
     }
