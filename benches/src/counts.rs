@@ -23,7 +23,7 @@ use async_trait::async_trait;
 use clap::{Parser, Subcommand};
 use entourage_engine::{Clock, Kinds};
 use entourage_store::{Between, Commit, Committed, Store, Through};
-use entourage_store_sqlite::{Durability, Settings};
+use entourage_store_sqlite::{Durability, Settings, Statements};
 use entourage_tools::{Toolbox, builtin};
 use entourage_types::{AgentId, Time, seeded_ids};
 use serde::Deserialize;
@@ -179,7 +179,10 @@ impl Counting<'_> {
         let settings = Settings {
             durability: Durability::Normal,
             readers: 1,
-            statements: Some(Arc::clone(&counters.statements)),
+            statements: Some(Statements::new({
+                let count = Arc::clone(&counters.statements);
+                move |_| drop(count.fetch_add(1, Ordering::Relaxed))
+            })),
             ..Settings::default()
         };
         let layer = |store| -> Arc<dyn Store> { Arc::new(Through::new(Arc::new(store), counters.clone())) };

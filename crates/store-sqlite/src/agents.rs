@@ -16,7 +16,8 @@ const COLUMNS: &str = "id, owner, root, parent, depth, kind, key, title, status,
 
 const OPEN: Partial =
     Partial { index: "open_agents", holds: "status IN ('idle', 'queued', 'running', 'waiting')" };
-const FAILED: Partial = Partial { index: "failed_agents", holds: "status IN ('failed', 'cancelled')" };
+const ENDED: Partial =
+    Partial { index: "ended_agents", holds: "status NOT IN ('idle', 'queued', 'running', 'waiting')" };
 const ROOTS_OF_KIND: Partial = Partial { index: "roots_of_kind", holds: "parent IS NULL" };
 
 /// Inboxes are short: those who have one are few.
@@ -82,8 +83,8 @@ fn partial(scope: &Scope, query: &AgentQuery) -> Option<Partial> {
     match query.status {
         _ if by_other => None,
         Some(Status::Idle | Status::Queued | Status::Running | Status::Waiting) => Some(OPEN),
-        Some(Status::Failed | Status::Cancelled) => scope.owner().map(|_| FAILED),
-        _ => {
+        Some(Status::Succeeded | Status::Failed | Status::Cancelled) => scope.owner().map(|_| ENDED),
+        None => {
             (query.roots && query.kind.is_some()).then_some(ROOTS_OF_KIND).filter(|_| scope.owner().is_some())
         }
     }

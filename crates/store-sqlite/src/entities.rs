@@ -15,11 +15,12 @@ const COLUMNS: &str = "entities.kind, entities.id, entities.owner, entities.root
 
 const OPEN: Partial = Partial {
     index: "open_entities",
-    holds: "status IN ('open', 'pending', 'queued', 'running', 'waiting')",
+    holds: "status IN ('open', 'pending', 'queued', 'running', 'waiting', 'standing')",
 };
-const FAILED: Partial = Partial {
-    index: "failed_entities",
-    holds: "status IN ('failed', 'cancelled', 'declined', 'expired', 'given_up', 'revoked', 'retired')",
+const ENDED: Partial = Partial {
+    index: "ended_entities",
+    holds: "status IN ('succeeded', 'failed', 'cancelled', 'answered', 'declined', 'expired', 'applied', \
+            'given_up', 'revoked', 'retired')",
 };
 const OF_HOUSE: Partial =
     Partial { index: "entities_of_house", holds: "kind IN ('request', 'delivery', 'unsaved')" };
@@ -78,11 +79,14 @@ fn partial(scope: &Scope, query: &EntityQuery) -> Option<Partial> {
     }
     let is_for_all = matches!(query.kind, EntityKind::Request | EntityKind::Delivery | EntityKind::Unsaved);
     match (query.status.as_deref(), scope.owner()) {
-        (Some("open" | "pending" | "queued" | "running" | "waiting"), _) => Some(OPEN),
+        (Some("open" | "pending" | "queued" | "running" | "waiting" | "standing"), _) => Some(OPEN),
         (
-            Some("failed" | "cancelled" | "declined" | "expired" | "given_up" | "revoked" | "retired"),
+            Some(
+                "succeeded" | "failed" | "cancelled" | "answered" | "declined" | "expired" | "applied"
+                | "given_up" | "revoked" | "retired",
+            ),
             Some(_),
-        ) => Some(FAILED),
+        ) => Some(ENDED),
         (_, None) if is_for_all => Some(OF_HOUSE),
         _ => None,
     }

@@ -36,7 +36,7 @@ mod writer;
 
 use std::{
     path::Path,
-    sync::{Arc, atomic::AtomicU64},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -95,8 +95,25 @@ pub struct Settings {
     pub patience: Duration,
     /// Whether a database of an older version is brought to this program's; otherwise it is refused.
     pub migrate: bool,
-    /// Where every statement that begins is counted, for measurements; nothing is counted without.
-    pub statements: Option<Arc<AtomicU64>>,
+    /// Hears of every statement that begins, for measurements and tests.
+    pub statements: Option<Statements>,
+}
+
+/// Hears of the text of every statement that begins, also of those in triggers, which are comments.
+#[derive(Clone)]
+pub struct Statements(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl Statements {
+    /// Calls this with each text, on the thread that begins the statement.
+    pub fn new(heard: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(heard))
+    }
+}
+
+impl std::fmt::Debug for Statements {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Statements").finish_non_exhaustive()
+    }
 }
 
 impl Default for Settings {
@@ -176,11 +193,11 @@ impl SqliteStore {
         writer.busy_timeout(settings.patience).map_err(Fault::from)?;
         let connections = |count| (0..count).map(|_| open::reader(path)).collect::<Result<Vec<_>>>();
         let (mut near, mut far) = (connections(NEAR)?, connections(settings.readers.max(1))?);
-        if let Some(count) = &settings.statements {
+        if let Some(statements) = &settings.statements {
             std::iter::once(&mut writer)
                 .chain(&mut near)
                 .chain(&mut far)
-                .try_for_each(|on| open::count_statements(on, count))?;
+                .try_for_each(|on| open::hear_statements(on, statements))?;
         }
         let hints = Hints::new(HINTS);
         let no_thread = |error| unusable(error, "a thread cannot be started");

@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0008_open.sql"),
     include_str!("../migrations/0009_output_effects.sql"),
     include_str!("../migrations/0010_sums.sql"),
+    include_str!("../migrations/0011_ended.sql"),
 ];
 
 /// What marks a database as one of this program: `Ento`.

@@ -1,12 +1,6 @@
 //! Opening: is it ours, is it of a version we know, may we write; and only then the settings.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::path::{Path, PathBuf};
 
 use entourage_store::{Error, Result};
 use rusqlite::{
@@ -16,7 +10,7 @@ use rusqlite::{
 };
 
 use crate::{
-    Durability,
+    Durability, Statements,
     fault::{DAMAGED, Fault},
     migrate,
 };
@@ -124,13 +118,15 @@ fn lost_log(path: &Path) -> Option<PathBuf> {
     (length(path) == Some(0) && length(&log) > Some(0)).then_some(log)
 }
 
-/// Counts each statement that begins on this connection.
-pub(crate) fn count_statements(connection: &mut Connection, count: &Arc<AtomicU64>) -> Result<()> {
-    let count = Arc::clone(count);
-    let counted = move |_: TraceEvent<'_>| {
-        count.fetch_add(1, Ordering::Relaxed);
+/// Has each statement that begins on this connection heard of.
+pub(crate) fn hear_statements(connection: &mut Connection, statements: &Statements) -> Result<()> {
+    let statements = statements.clone();
+    let heard = move |event: TraceEvent<'_>| {
+        if let TraceEvent::Stmt(_, sql) = event {
+            (statements.0)(sql);
+        }
     };
-    Ok(connection.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(counted)).map_err(Fault::from)?)
+    Ok(connection.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(heard)).map_err(Fault::from)?)
 }
 
 /// How many migrations a database of ours has had; none when it is still empty. Only reads: a

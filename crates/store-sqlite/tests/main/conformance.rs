@@ -1,16 +1,42 @@
 //! The embedded store is a store.
 
+use std::{
+    collections::BTreeSet,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+};
+
 use async_trait::async_trait;
 use entourage_store::{Result, conformance::Place};
-use entourage_store_sqlite::{Durability, Settings, SqliteStore};
+use entourage_store_sqlite::{Durability, Settings, SqliteStore, Statements};
+use rusqlite::Connection;
 use tempfile::TempDir;
 
-/// A database file in a directory of its own.
-struct Directory(TempDir);
+use crate::plans;
+
+/// A database file in a directory of its own, and all statements that were begun on it.
+struct Directory {
+    directory: TempDir,
+    begun: Arc<Mutex<BTreeSet<String>>>,
+}
 
 impl Directory {
     fn new() -> Self {
-        Self(TempDir::new().unwrap())
+        Self { directory: TempDir::new().unwrap(), begun: Arc::default() }
+    }
+
+    fn database(&self) -> PathBuf {
+        self.directory.path().join("house.db")
+    }
+}
+
+/// Whatever a property asked of the store, nothing went through rows that grow with what has ended.
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let begun = self.begun.lock().unwrap();
+            plans::expect_narrow(&Connection::open(self.database()).unwrap(), begun.iter());
+        }
     }
 }
 
@@ -20,8 +46,11 @@ impl Place for Directory {
 
     async fn open(&self) -> Result<SqliteStore> {
         // The suite ends no machine; without a sync for each commit it takes a tenth of the time.
-        let settings = Settings { durability: Durability::Normal, ..Settings::default() };
-        SqliteStore::open(self.0.path().join("house.db"), settings)
+        let begun = Arc::clone(&self.begun);
+        let statements = Statements::new(move |sql| drop(begun.lock().unwrap().insert(sql.to_owned())));
+        let settings =
+            Settings { durability: Durability::Normal, statements: Some(statements), ..Settings::default() };
+        SqliteStore::open(self.database(), settings)
     }
 }
 

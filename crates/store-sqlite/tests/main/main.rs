@@ -7,5 +7,6 @@ mod conformance;
 mod copies;
 mod crashes;
 mod opening;
+mod plans;
 mod usage;
 mod views;

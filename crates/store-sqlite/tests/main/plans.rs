@@ -1,0 +1,49 @@
+//! How SQLite goes about the statements that a store begins: none goes through a table that grows with
+//! what has ended, sorts its rows, or makes an index for itself.
+
+use rusqlite::Connection;
+
+/// What grows with what has ended.
+const GROWING: [&str; 7] = ["agents", "items", "runs", "steps", "events", "entities", "usage_of_owners"];
+
+/// Panics where a statement goes about it otherwise.
+pub(crate) fn expect_narrow<'a>(connection: &Connection, statements: impl Iterator<Item = &'a String>) {
+    for sql in statements {
+        // Statements of triggers are told as comments.
+        let plans = ["SELECT", "INSERT", "UPDATE", "DELETE"].iter().any(|verb| sql.starts_with(verb));
+        if !plans || is_allowed(sql) {
+            continue;
+        }
+        let mut explained = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let mut lines = explained.raw_query();
+        while let Some(line) = lines.next().unwrap() {
+            let line: String = line.get(3).unwrap();
+            assert!(!is_wide(&line), "{line}: {sql}");
+        }
+    }
+}
+
+/// What may be wide all the same.
+fn is_allowed(sql: &str) -> bool {
+    let is_list = sql.contains("WHERE true") || sql.contains("WHERE runs.spent");
+    // What is asked of all owners at once is asked by rounds of maintenance and the operator: the steps of
+    // those that they ask are counted beside the store's queries.
+    is_list && !sql.contains("owner = ?")
+        // As many rows as there are versions of kinds.
+        || sql.contains("GROUP BY of_kind")
+        // Of the few that have something to read, of one tree, of one agent's wake-ups and children.
+        || sql.contains("(SELECT agent FROM inbox)")
+        || sql.contains("agent IN (SELECT id FROM agents WHERE root = ?)")
+        || sql.contains("FROM wakeups WHERE agent = ?1")
+        || sql.contains("WHERE parent = ?1 UNION")
+}
+
+/// Whether a line of a plan takes the longer the more has ended.
+fn is_wide(line: &str) -> bool {
+    let scans = |table: &&str| {
+        let rest = line.strip_prefix("SCAN ").and_then(|rest| rest.strip_prefix(*table));
+        // An index of open rows is as small as the work under way.
+        rest.is_some_and(|rest| (rest.is_empty() || rest.starts_with(' ')) && !rest.contains(" open_"))
+    };
+    GROWING.iter().any(scans) || line.contains("TEMP B-TREE") || line.contains("AUTOMATIC")
+}
