@@ -1,19 +1,25 @@
 //! An owner who means ill, beside one who works: sockets that begin and never go on, the largest pages
-//! asked for by whoever hangs up, answers without end, a page made to be slow to read. What the other
-//! owner waits for is measured, and what memory all of it takes. By hand only: it takes minutes.
+//! asked for by whoever hangs up, answers without end, a page made to be slow to read, all of it for as long
+//! as it is measured: what the house ends is begun anew. What the other owner waits for is measured, and
+//! what memory all of it takes, those who attack included, since they are in the same process. By hand
+//! only: it takes minutes.
 
 use std::{
     net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, Result};
 use axum::{Router, routing::get};
-use entourage_engine::{Kinds, NewAgent};
+use entourage_engine::{Client, Error as EngineError, Kinds, NewAgent};
 use entourage_server::{Algorithm, Auth, Jwt, Settings, mint};
 use entourage_store_sqlite::Durability;
 use entourage_tools::{AllowedHost, FetchSettings, FetchUrl, Toolbox};
-use entourage_types::{Action, AgentId, Owner};
+use entourage_types::{Action, Agent, AgentId, ItemBody, Owner};
 use reqwest::StatusCode;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -38,8 +44,14 @@ const RUDE: usize = 12;
 const RECORDS: usize = 40;
 /// Agents whose model never ends.
 const ENDLESS: usize = 4;
-/// Between two requests of the owner who works.
-const PAUSE: Duration = Duration::from_millis(5);
+/// Agents that read the slow page.
+const READERS: usize = 2;
+/// How often whoever attacks looks whether there is anything to begin anew.
+const LOOK: Duration = Duration::from_millis(20);
+/// From one request of the owner who works to the next, whether or not it was answered.
+const EVERY: Duration = Duration::from_millis(20);
+/// How often a request is made again whose connection gave way.
+const TRIES: usize = 10;
 /// What the two together must stay below: milliseconds, and megabytes.
 const BOUNDS: (f64, f64) = (100.0, 300.0);
 
@@ -68,9 +80,6 @@ async fn measured(benches: &Benches, time: Duration, report: &mut Report) -> Res
     let tokens = (mint(&settings, &ill, hour)?, mint(&settings, &well, hour)?);
     let large = seeded(&bed, &ill).await?;
     let own = bed.house.client(well).create(new(None), None).await?.id;
-    for _ in 0..ENDLESS {
-        bed.house.client(ill.clone()).create(new(Some(format!("Read http://{page}/"))), None).await?;
-    }
     let stop = CancellationToken::new();
     let listener = entourage_server::bind(([127, 0, 0, 1], 0).into()).await?;
     let address = listener.local_addr()?;
@@ -81,12 +90,25 @@ async fn measured(benches: &Benches, time: Duration, report: &mut Report) -> Res
     for _ in 0..SILENT {
         attack.spawn(silent(address));
     }
-    for _ in 0..RUDE {
-        attack.spawn(rude(address, large, tokens.0.clone()));
+    for nth in 0..RUDE {
+        attack.spawn(rude(address, large, tokens.0.clone(), nth % 2 == 0));
     }
-    let mut times = waited(address, own, &tokens.1, time).await?;
+    let begun = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+    for nth in 0..ENDLESS + READERS {
+        let (client, begun) = (bed.house.client(ill.clone()), Arc::clone(&begun));
+        let reads = nth < READERS;
+        attack.spawn(async move {
+            busy(&client, &format!("Read http://{page}/"), reads, &begun[usize::from(reads)]).await
+        });
+    }
+    let times = waited(address, own, &tokens.1, time).await;
     let memory = peak()?;
+    // One that ended before its time is no attack.
+    while let Some(ended) = attack.try_join_next() {
+        ended??;
+    }
     attack.shutdown().await;
+    let mut times = times?;
     stop.cancel();
     served.await??;
     bed.end().await?;
@@ -94,6 +116,9 @@ async fn measured(benches: &Benches, time: Duration, report: &mut Report) -> Res
     times.sort();
     let p99 = times.get(times.len() * 99 / 100).context("nothing was asked")?.as_secs_f64() * 1000.0;
     report.note("H", "requests of the owner who works", times.len() as f64, "");
+    for (what, begun) in ["answers without end", "slow pages"].into_iter().zip(&*begun) {
+        report.note("H", what, begun.load(Ordering::Relaxed) as f64, "");
+    }
     report.target("H", "p99 of the owner who works", (p99, "ms"), BOUNDS.0, None);
     report.target("H", "memory at its most", (memory, "MB"), BOUNDS.1, None);
     Ok(())
@@ -109,7 +134,13 @@ async fn seeded(bed: &Bed, owner: &Owner) -> Result<AgentId> {
     let agent = client.create(new(None), None).await?.id;
     let text = "x".repeat(1 << 20);
     for _ in 0..RECORDS {
-        client.intervene(agent, Action::Comment, Some(&text)).await?;
+        loop {
+            match client.intervene(agent, Action::Comment, Some(&text)).await {
+                // Too much waits to be read.
+                Err(EngineError::NotNow { .. }) => tokio::time::sleep(LOOK).await,
+                done => break drop(done?),
+            }
+        }
     }
     Ok(agent)
 }
@@ -124,7 +155,7 @@ async fn slow_page() -> Result<SocketAddr> {
 }
 
 /// Begins a request, waits until the server has had enough, and comes again.
-async fn silent(address: SocketAddr) {
+async fn silent(address: SocketAddr) -> Result<()> {
     loop {
         if let Ok(mut stream) = TcpStream::connect(address).await
             && stream.write_all(b"GET /v1/agents HTTP/1.1\r\nHost: x\r\nX-Never").await.is_ok()
@@ -135,37 +166,68 @@ async fn silent(address: SocketAddr) {
     }
 }
 
-/// Asks for the largest page and hangs up.
-async fn rude(address: SocketAddr, agent: AgentId, token: String) {
+/// Keeps an agent at its work: as soon as one is done, or has read the page where that is the work, the next
+/// one begins.
+async fn busy(client: &Client, work: &str, reads: bool, begun: &AtomicU64) -> Result<()> {
+    loop {
+        let agent = client.create(new(Some(work.to_owned())), None).await?;
+        begun.fetch_add(1, Ordering::Relaxed);
+        while !is_over(client, &agent, reads).await? {
+            tokio::time::sleep(LOOK).await;
+        }
+        client.intervene(agent.id, Action::Stop, None).await?;
+    }
+}
+
+async fn is_over(client: &Client, agent: &Agent, reads: bool) -> Result<bool> {
+    if reads {
+        let items = client.items(agent.id, 0, 10).await?;
+        return Ok(items.iter().any(|item| matches!(item.body, ItemBody::Output(_))));
+    }
+    Ok(client.agent(agent.id).await?.status.is_terminal())
+}
+
+/// Asks for the largest page and hangs up, where `begun` once its first byte has come.
+async fn rude(address: SocketAddr, agent: AgentId, token: String, begun: bool) -> Result<()> {
     let request = format!(
         "GET /v1/agents/{agent}/interventions?limit=200 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n"
     );
     loop {
         if let Ok(mut stream) = TcpStream::connect(address).await {
             let _ = stream.write_all(request.as_bytes()).await;
+            if begun {
+                let _ = stream.read(&mut [0; 1]).await;
+            }
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
-/// How long each request of the owner who works took.
+/// How long each request of the owner who works took, from when it was due: one that waits for the one before
+/// waits as well.
 async fn waited(address: SocketAddr, own: AgentId, token: &str, time: Duration) -> Result<Vec<Duration>> {
     let http = reqwest::Client::builder().no_proxy().build()?;
-    let (began, mut times) = (Instant::now(), Vec::new());
-    while began.elapsed() < time {
-        for path in [format!("v1/agents/{own}"), "v1/agents".to_owned(), "healthz".to_owned()] {
-            let asked = Instant::now();
-            let request = http.get(format!("http://{address}/{path}")).bearer_auth(token);
-            // A connection that gave way is a request to be made again, and counts with both.
-            let answer = match request.try_clone().context("a request")?.send().await {
-                Ok(answer) => answer,
-                Err(_) => request.send().await?,
-            };
-            anyhow::ensure!(answer.status() < StatusCode::BAD_REQUEST, "{path}: {}", answer.status());
-            answer.bytes().await?;
-            times.push(asked.elapsed());
+    let (mut due, mut times) = (Instant::now(), Vec::new());
+    let end = due + time;
+    for path in [format!("v1/agents/{own}"), "v1/agents".to_owned(), "healthz".to_owned()].iter().cycle() {
+        if due >= end {
+            break;
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep_until(due.into()).await;
+        let request = http.get(format!("http://{address}/{path}")).bearer_auth(token);
+        // A connection that gave way is a request to be made again, and counts with all of them.
+        let mut tries = 1;
+        let answer = loop {
+            match request.try_clone().context("a request")?.send().await {
+                Ok(answer) => break answer,
+                Err(_) if tries < TRIES => tries += 1,
+                Err(error) => return Err(error.into()),
+            }
+        };
+        anyhow::ensure!(answer.status() < StatusCode::BAD_REQUEST, "{path}: {}", answer.status());
+        answer.bytes().await?;
+        times.push(due.elapsed());
+        due += EVERY;
     }
     Ok(times)
 }

@@ -20,6 +20,7 @@ use crate::{
     offer::Offers,
     outbox::Outbox,
     recent::Recent,
+    run::Reading,
     versions::{Source, Versions},
 };
 
@@ -37,6 +38,7 @@ pub(crate) struct Inner {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) feed: Feed,
     pub(crate) recent: Recent,
+    pub(crate) reading: Reading,
     pub(crate) live: Live,
     pub(crate) outbox: Outbox,
     pub(crate) keeping: Option<Keeping>,
@@ -203,6 +205,7 @@ impl Builder {
                 feed: Feed::new(Arc::clone(&store)),
                 offers: Offers::new(self.tools),
                 recent: Recent::default(),
+                reading: Reading::default(),
                 live: Live::default(),
                 tracer: self.tracer,
                 checks: self.checks,

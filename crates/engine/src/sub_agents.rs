@@ -10,7 +10,7 @@ use entourage_types::{
 
 use crate::run::is_below;
 
-/// How many of the latest tasks are looked through.
+/// Tasks read at once.
 const TASKS: u32 = 1_000;
 
 /// An agent as its maker sees it.
@@ -31,9 +31,9 @@ pub(crate) async fn of(
     agent: AgentId,
 ) -> Result<Vec<SubAgent>> {
     let scope = Scope::from(owner);
-    let page = Page { limit: TASKS, newest_first: true, ..Page::default() };
-    let query = EntityQuery { parent: Some(agent), page, ..EntityQuery::of(EntityKind::Task) };
-    let tasks = records::<Task>(store, &scope, query).await?;
+    let mut page = Page { limit: TASKS, newest_first: true, ..Page::default() };
+    let tasks_of = |page| EntityQuery { parent: Some(agent), page, ..EntityQuery::of(EntityKind::Task) };
+    let mut tasks = records::<Task>(store, &scope, tasks_of(page.clone())).await?;
     if tasks.is_empty() {
         return Ok(Vec::new());
     }
@@ -45,17 +45,75 @@ pub(crate) async fn of(
     let tree = store.agents(&scope, query).await?;
     let agents: HashMap<AgentId, &Agent> = tree.iter().map(|agent| (agent.id, agent)).collect();
     let (mut seen, mut known) = (HashSet::new(), Vec::new());
-    for task in tasks.into_iter().filter(|task| seen.insert(task.to)) {
-        let Some(agent) = agents.get(&task.to).copied().cloned() else { continue };
-        if agent.status != Status::Cancelled {
-            let asks = |question: &&Question| is_below(&tree, question.agent, agent.id);
-            known.push(SubAgent { questions: open.iter().filter(asks).cloned().collect(), agent, task });
+    let mut unseen: HashSet<AgentId> =
+        tree.iter().filter(|child| child.parent == Some(agent)).map(|child| child.id).collect();
+    loop {
+        let next = tasks.last().filter(|_| tasks.len() == TASKS as usize).map(|last| last.id.to_string());
+        for task in tasks.into_iter().filter(|task| seen.insert(task.to)) {
+            unseen.remove(&task.to);
+            let Some(agent) = agents.get(&task.to).copied().cloned() else { continue };
+            if agent.status != Status::Cancelled {
+                let asks = |question: &&Question| is_below(&tree, question.agent, agent.id);
+                known.push(SubAgent { questions: open.iter().filter(asks).cloned().collect(), agent, task });
+            }
         }
+        // One with many tasks must not hide the others.
+        if next.is_none() || unseen.is_empty() {
+            return Ok(known);
+        }
+        page.after = next;
+        tasks = records(store, &scope, tasks_of(page.clone())).await?;
     }
-    Ok(known)
 }
 
 async fn records<R: Record>(store: &dyn Store, scope: &Scope, query: EntityQuery) -> Result<Vec<R>> {
     let found = store.entities(scope, query).await?;
     Ok(found.iter().map(R::from_entity).collect::<serde_json::Result<_>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use entourage_store::{Commit, MemoryStore, Write};
+    use entourage_types::{CallId, TaskId, Time};
+
+    use super::*;
+
+    fn task(from: &Agent, to: &Agent, status: Status) -> Write {
+        Write::Task(Task {
+            id: TaskId::new(),
+            owner: from.owner.clone(),
+            root: from.root,
+            from: from.id,
+            to: to.id,
+            call: CallId::new(),
+            wait: true,
+            kind: to.kind.clone(),
+            instruction: "dig".to_owned(),
+            status,
+            result: None,
+            post: None,
+            run: None,
+            created: from.created,
+            updated: from.created,
+        })
+    }
+
+    #[tokio::test]
+    async fn an_agent_with_many_tasks_hides_no_other() {
+        let (store, at) = (MemoryStore::default(), Time::from_micros(0));
+        let lead = Agent::root(Owner::local(), "lead", "", at);
+        let [quiet, busy] = ["quiet", "busy"].map(|title| lead.child("digger", title, None, at));
+        let mut commit = Commit::new(at);
+        for agent in [&lead, &quiet, &busy] {
+            commit.push(Write::NewAgent(agent.clone()));
+        }
+        commit.push(task(&lead, &quiet, Status::Running));
+        for _ in 0..TASKS {
+            commit.push(task(&lead, &busy, Status::Succeeded));
+        }
+        store.commit(commit).await.unwrap();
+        let known = of(&store, &lead.owner, lead.root, lead.id).await.unwrap();
+        let titles: Vec<_> = known.iter().map(|known| (&*known.agent.title, known.task.status)).collect();
+        assert_eq!(titles, [("busy", Status::Succeeded), ("quiet", Status::Running)]);
+    }
 }

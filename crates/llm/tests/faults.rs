@@ -1,8 +1,13 @@
 //! What goes wrong at a provider, and what it is called here.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
-use entourage_llm::{Delta, Error, Lack, Model, NoDeltas, Provider, ProviderModel, Reply, Result};
+use entourage_llm::{
+    Connection, Delta, Error, Lack, Model, NoDeltas, Provider, ProviderModel, Reply, Result,
+};
 use jiff::Timestamp;
 
 use crate::{
@@ -331,6 +336,24 @@ async fn an_answer_without_end_is_cut_off_and_not_asked_for_again() {
             match call(provider, answer).await {
                 Err(error @ Error::TooLong { .. }) => assert!(!error.is_retryable(), "{error}"),
                 other => panic!("{provider}: {:?}", other.map(|reply| reply.text.len())),
+            }
+        }
+    }
+}
+
+/// An event that is never whole, and words of a refusal that never end, are no signs of life, however many
+/// bytes come.
+#[tokio::test]
+async fn a_line_or_a_refusal_that_never_ends_is_given_up() {
+    // Chat completions are cut off by their size.
+    for provider in [Provider::Anthropic, Provider::OpenAiResp, Provider::Ollama] {
+        for answer in [Answer::new("x".repeat(1_000)), Answer::status(500, "x".repeat(1_000))] {
+            let server = Server::start([answer.without_end()]).await;
+            let brief = Connection { header_seconds: 0.2, silence_seconds: 0.2, ..connection(&server) };
+            let model = ProviderModel::new(provider, brief, Arc::default()).expect("a model");
+            match model.call(request(provider), &mut NoDeltas).await {
+                Err(error @ Error::TimedOut { .. }) => assert!(error.is_retryable(), "{provider}: {error}"),
+                other => panic!("{provider}: {other:?}"),
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use tokio::{
@@ -31,6 +32,8 @@ enum End {
     Cut,
     /// Not even a status line.
     Mute,
+    /// The body once more, and again, until the client goes.
+    Never,
 }
 
 impl Answer {
@@ -53,6 +56,11 @@ impl Answer {
 
     pub(crate) fn then_silence(self) -> Self {
         Self { end: End::Silence, ..self }
+    }
+
+    /// The same body comes again and again.
+    pub(crate) fn without_end(self) -> Self {
+        Self { end: End::Never, ..self }
     }
 
     pub(crate) fn then_cut(self) -> Self {
@@ -118,7 +126,11 @@ async fn serve(mut connection: TcpStream, state: &State) {
     };
     let answer = answer.expect("a server has an answer");
     if answer.end != End::Mute {
-        let missing = if answer.end == End::Close { 0 } else { 1000 };
+        let missing = match answer.end {
+            End::Close => 0,
+            End::Never => usize::MAX >> 8,
+            _ => 1000,
+        };
         let head = format!(
             "HTTP/1.1 {} Status\r\ncontent-length: {}\r\nconnection: close\r\n{}\r\n",
             answer.status,
@@ -127,6 +139,10 @@ async fn serve(mut connection: TcpStream, state: &State) {
         );
         let _ = connection.write_all(head.as_bytes()).await;
         let _ = connection.write_all(answer.body.as_bytes()).await;
+    }
+    // As slowly as a network does, so that what is read of it stays little.
+    while answer.end == End::Never && connection.write_all(answer.body.as_bytes()).await.is_ok() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
     if matches!(answer.end, End::Silence | End::Mute) {
         // Reading ends when the client goes.

@@ -4,6 +4,7 @@
 //! back; this crate alone knows HTTP. [`serve`] is the whole, [`openapi`] describes it.
 
 mod auth;
+mod compression;
 mod connections;
 mod deadline;
 mod error;

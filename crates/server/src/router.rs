@@ -23,6 +23,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::{
     Auth, Result, Settings,
     auth::{Bearer, bearer, guard},
+    compression::Large,
     connections::Limits,
     deadline::deadline,
     metrics::measure,
@@ -81,8 +82,7 @@ pub fn router(house: House, settings: &Settings, shutdown: CancellationToken) ->
         .layer(TraceLayer::new_for_http().make_span_with(span))
         .layer(PropagateRequestIdLayer::x_request_id())
         .layer(from_fn(measure))
-        // Streams of events are left alone: what waits in a compressor does not arrive.
-        .layer(CompressionLayer::new())
+        .layer(CompressionLayer::new().compress_when(Large::default()))
         .layer(CatchPanicLayer::custom(panicked));
     Ok(routes.layer(layers).with_state(served))
 }

@@ -21,7 +21,7 @@ pub struct RunBelow {
     pub items: Vec<Item>,
 }
 
-/// How far back the run is looked for that is at work on a task.
+/// Runs read at once, to find the one that is at work on a task.
 const RUNS: u32 = 20;
 
 impl Client {
@@ -88,10 +88,20 @@ impl Client {
         if let Some(run) = task.run {
             return Ok(Some(self.run(run).await?));
         }
-        let page = Page { limit: RUNS, newest_first: true, ..Page::default() };
-        let query = RunQuery { agent: Some(task.to), page, ..RunQuery::default() };
-        let runs = self.house.store().runs(&self.scope, query).await?;
-        Ok(runs.into_iter().find(|run| run.tasks.contains(&task.id)))
+        let mut after = None;
+        loop {
+            let page = Page { after, limit: RUNS, newest_first: true, ..Page::default() };
+            let query = RunQuery { agent: Some(task.to), page, ..RunQuery::default() };
+            let runs = self.house.store().runs(&self.scope, query).await?;
+            // What had ended before there was the task is no run of it, and neither is what came before.
+            let is_before = |run: &Run| run.ended.is_some_and(|ended| ended < task.created);
+            let is_last = runs.len() < RUNS as usize || runs.last().is_some_and(is_before);
+            after = runs.last().map(|run| run.id.to_string());
+            let found = runs.into_iter().find(|run| run.tasks.contains(&task.id));
+            if found.is_some() || is_last {
+                return Ok(found);
+            }
+        }
     }
 }
 
@@ -105,5 +115,77 @@ fn calls_of(item: &Item) -> Vec<CallId> {
     match &item.body {
         ItemBody::Turn(turn) => turn.calls.iter().map(|call| call.id).collect(),
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use entourage_llm::ScriptedModel;
+    use entourage_store::{Commit, MemoryStore, Store as _, Write};
+    use entourage_types::{Agent, Cost, Owner, Time, Usage};
+
+    use super::*;
+    use crate::House;
+
+    fn run(agent: &Agent, tasks: Vec<TaskId>, at: Time) -> Run {
+        Run {
+            id: RunId::new(),
+            agent: agent.id,
+            owner: agent.owner.clone(),
+            status: Status::Succeeded,
+            waiting_on: None,
+            stop_reason: None,
+            error: None,
+            kind_version: "v".to_owned(),
+            tasks,
+            model_calls: 0,
+            worked_ms: 0,
+            usage: Usage::default(),
+            cost: Cost::default(),
+            spent: Vec::new(),
+            started: at,
+            ended: Some(at),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_run_of_a_task_is_found_however_many_came_after_it() {
+        let (store, at) = (MemoryStore::default(), Time::from_micros(7));
+        let house =
+            House::builder(Arc::new(store.clone()), Arc::new(ScriptedModel::deciding(|_| None))).build();
+        let lead = Agent::root(Owner::local(), "lead", "", at);
+        let child = lead.child("digger", "", None, at);
+        let made = [&lead, &child].map(|agent| Write::NewAgent(agent.clone()));
+        store.commit(Commit { writes: made.into(), ..Commit::new(at) }).await.unwrap();
+        let task = Task {
+            id: TaskId::new(),
+            owner: lead.owner.clone(),
+            root: lead.id,
+            from: lead.id,
+            to: child.id,
+            call: CallId::new(),
+            wait: true,
+            kind: child.kind.clone(),
+            instruction: "dig".to_owned(),
+            status: Status::Queued,
+            result: None,
+            post: None,
+            run: None,
+            created: at,
+            updated: at,
+        };
+        let child = store.claim(child.id, 0).await.unwrap().unwrap().agent;
+        let of_task = run(&child, vec![task.id], at);
+        let mut commit = Commit::fenced(&child, at).write(Write::Run(of_task.clone()));
+        for _ in 0..RUNS * 2 {
+            commit.push(Write::Run(run(&child, Vec::new(), at)));
+        }
+        store.commit(commit).await.unwrap();
+        let client = house.client(Owner::local());
+        assert_eq!(client.run_for(&task).await.unwrap(), Some(of_task));
+        let other = Task { id: TaskId::new(), ..task };
+        assert_eq!(client.run_for(&other).await.unwrap(), None);
     }
 }

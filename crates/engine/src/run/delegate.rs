@@ -82,8 +82,8 @@ impl Run<'_> {
             self.flush().await?;
         }
         let mut commit = self.fenced(at);
-        // A full tree refuses this commit; what rides along with it then goes with the next.
-        let riding = commit.writes.clone();
+        // A full tree refuses a new agent's commit; what rides along with it then goes with the next.
+        let riding = if is_new { commit.writes.clone() } else { Vec::new() };
         if is_new {
             commit.expect.push(Expect::TreeBelow(self.agent.root, self.kind.limits.max_tree));
             commit.push(Write::NewAgent(child.clone()));

@@ -2,9 +2,15 @@
 //! agent has read can have it tell a stranger what else it has read. Whether private data was read, and
 //! who gave an address, follows from the transcripts of the whole tree: agents tell each other.
 
+use std::{
+    num::NonZeroUsize,
+    sync::{Mutex, PoisonError},
+};
+
 use entourage_store::{AgentQuery, ItemQuery, Page};
 use entourage_tools::{Address, Source};
-use entourage_types::{AgentId, Author, Item, ItemBody, Scope};
+use entourage_types::{Agent, AgentId, Author, Item, ItemBody, Scope, Time};
+use lru::LruCache;
 
 use super::{Result, Run};
 
@@ -20,6 +26,37 @@ struct Record {
     given: bool,
 }
 
+/// How many agents' reading is known.
+const AGENTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4095);
+
+/// What agents' transcripts have shown of their reading so far. Losing it costs time and nothing else.
+pub(crate) struct Reading(Mutex<LruCache<(AgentId, Time), Known>>);
+
+/// What the items of a transcript below a number have shown.
+#[derive(Debug, Clone, Copy, Default)]
+struct Known {
+    from: u64,
+    private: bool,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self(Mutex::new(LruCache::new(AGENTS)))
+    }
+}
+
+impl Reading {
+    // One that was forgotten may be made anew under the same id.
+    fn of(&self, agent: &Agent) -> Known {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(&(agent.id, agent.created)).copied().unwrap_or_default()
+    }
+
+    fn keep(&self, agent: &Agent, known: Known) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).put((agent.id, agent.created), known);
+    }
+}
+
 impl Run<'_> {
     /// Whether private data was read in this tree, and nobody but its agents chose this address.
     pub(super) async fn is_invented(&self, address: &Address) -> Result<bool> {
@@ -30,22 +67,48 @@ impl Run<'_> {
         if record.given {
             return Ok(false);
         }
-        for agent in self.tree().await? {
+        let tree = self.tree().await?;
+        if !record.private && !self.was_private_read(&tree).await? {
+            return Ok(false);
+        }
+        for agent in tree {
             let mut from = 0;
-            loop {
-                let query = ItemQuery::of(agent, from, PAGE);
-                let items = self.house.inner.store.items(&self.scope(), query).await?;
+            while let Some(items) = self.page(agent.id, &mut from).await? {
                 self.weigh(&items, &needles, &mut record);
                 if record.given {
                     return Ok(false);
                 }
-                match items.last().filter(|_| items.len() == PAGE as usize) {
-                    Some(last) => from = last.seq + 1,
-                    None => break,
-                }
             }
         }
-        Ok(record.private)
+        Ok(true)
+    }
+
+    /// Whether private data was read in this tree, by what is on record of it. Items never change, so that
+    /// each is looked at once.
+    async fn was_private_read(&self, tree: &[Agent]) -> Result<bool> {
+        for agent in tree {
+            let mut known = self.house.inner.reading.of(agent);
+            while !known.private
+                && let Some(items) = self.page(agent.id, &mut known.from).await?
+            {
+                let mut record = Record::default();
+                self.weigh(&items, &[], &mut record);
+                known.private = record.private;
+            }
+            self.house.inner.reading.keep(agent, known);
+            if known.private {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The next items of an agent from a number on, which moves behind them; none where there are no more.
+    async fn page(&self, agent: AgentId, from: &mut u64) -> Result<Option<Vec<Item>>> {
+        let query = ItemQuery::of(agent, *from, PAGE);
+        let items = self.house.inner.store.items(&self.scope(), query).await?;
+        *from = items.last().map_or(*from, |last| last.seq + 1);
+        Ok(Some(items).filter(|items| !items.is_empty()))
     }
 
     fn weigh(&self, items: &[Item], needles: &[&str], record: &mut Record) {
@@ -71,15 +134,16 @@ impl Run<'_> {
     }
 
     /// All agents of the tree, those that were deleted included.
-    async fn tree(&self) -> Result<Vec<AgentId>> {
-        let mut agents: Vec<AgentId> = Vec::new();
+    async fn tree(&self) -> Result<Vec<Agent>> {
+        let mut agents: Vec<Agent> = Vec::new();
         loop {
-            let after = agents.last().map(ToString::to_string);
+            let after = agents.last().map(|last| last.id.to_string());
             let page = Page { after, limit: PAGE, ..Page::default() };
             let query = AgentQuery { root: Some(self.agent.root), page, ..AgentQuery::default() };
             let found = self.house.inner.store.agents(&self.scope(), query).await?;
-            agents.extend(found.iter().map(|agent| agent.id));
-            if found.len() < PAGE as usize {
+            let is_last = found.len() < PAGE as usize;
+            agents.extend(found);
+            if is_last {
                 return Ok(agents);
             }
         }

@@ -55,6 +55,7 @@ pub(crate) use call_model::model_key;
 pub(crate) use call_tools::{call_key, call_of};
 
 pub(crate) use compact::{BYTES, density};
+pub(crate) use invented::Reading;
 pub(crate) use reactivate::is_below;
 
 use crate::{

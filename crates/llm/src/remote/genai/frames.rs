@@ -8,15 +8,15 @@ use serde::de::IgnoredAny;
 /// Looks at each event of one stream as it came over the wire.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
-    begun: AtomicBool,
+    count: AtomicUsize,
     broken: AtomicBool,
     received: AtomicUsize,
 }
 
 impl Frames {
-    /// Whether one of them has come.
-    pub(super) fn begun(&self) -> bool {
-        self.begun.load(Ordering::Relaxed)
+    /// How many of them have come.
+    pub(super) fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
     }
 
     /// How many bytes came.
@@ -32,7 +32,7 @@ impl Frames {
 
 impl ChatFrameSink for Frames {
     fn on_frame(&self, _: &FrameCtx, frame: RawFrameRef<'_>) {
-        self.begun.store(true, Ordering::Relaxed);
+        self.count.fetch_add(1, Ordering::Relaxed);
         self.received.fetch_add(frame.data.len(), Ordering::Relaxed);
         let data = frame.data.trim();
         // The one event that never is, at the end of some streams.

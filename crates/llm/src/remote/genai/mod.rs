@@ -79,17 +79,28 @@ impl Client {
         let mut stream = response.map_err(|error| incoming::error(error, failure))?.stream;
         let mut incoming = Incoming::new(self.kind);
         let mut taken = false;
+        let (headers, silence) = (self.connection.header_timeout(), self.connection.silence_timeout());
         loop {
+            // `genai` keeps what it reads until an event, or the words of a refusal, are whole. What never
+            // is would come for ever without being silent.
+            let seen = frames.count();
+            let limit = if seen == 0 { headers + silence } else { silence };
             // Many a first event is kept by `genai`, and says all the same that the request was taken.
             let next = poll_fn(|context| {
                 let next = stream.poll_next_unpin(context);
-                if !taken && frames.begun() {
+                if !taken && frames.count() > 0 {
                     taken = true;
                     deltas.delta(Delta::Taken);
                 }
                 next
             });
-            let Some(event) = next.await else { break };
+            let event = match tokio::time::timeout(limit, next).await {
+                Ok(Some(event)) => event,
+                Ok(None) => break,
+                // Events that say nothing are signs of life.
+                Err(_) if frames.count() > seen => continue,
+                Err(_) => return Err(failure.timed_out(limit)),
+            };
             if frames.broken() {
                 return Err(failure.bad("not JSON where JSON was due"));
             }

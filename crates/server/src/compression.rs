@@ -1,0 +1,43 @@
+//! Which answers are compressed: whole ones, from a size on at which it pays.
+
+use axum::{body::HttpBody, http::Response};
+use tower_http::compression::predicate::{DefaultPredicate, Predicate};
+
+/// Bytes of an answer from which on fewer packets make up for the work.
+const LARGE: u64 = 4 * 1024;
+
+/// Large answers that are there whole. What is streamed has no size yet, and what waits in a compressor
+/// does not arrive.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Large(DefaultPredicate);
+
+impl Predicate for Large {
+    fn should_compress<B: HttpBody>(&self, response: &Response<B>) -> bool {
+        let size = response.body().size_hint().exact();
+        size.is_some_and(|size| size >= LARGE) && self.0.should_compress(response)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use axum::body::Body;
+
+    use super::*;
+
+    fn compresses(body: Body, content_type: &str) -> bool {
+        Large::default()
+            .should_compress(&Response::builder().header("content-type", content_type).body(body).unwrap())
+    }
+
+    #[test]
+    fn small_and_streamed_answers_are_left_alone() {
+        let large = "x".repeat(4 * 1024);
+        let stream = futures::stream::iter([Ok::<_, Infallible>(large.clone())]);
+        assert!(compresses(Body::from(large.clone()), "application/json"));
+        assert!(!compresses(Body::from(large[1..].to_owned()), "application/json"));
+        assert!(!compresses(Body::from_stream(stream), "text/plain"));
+        assert!(!compresses(Body::from(large), "text/event-stream"));
+    }
+}
