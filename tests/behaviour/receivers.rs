@@ -17,9 +17,9 @@ use axum::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use entourage_engine::{Clock, ReceiverRecord};
 use entourage_server::Webhook;
-use entourage_testkit::World;
+use entourage_testkit::{FakeClock, World};
 use entourage_tests::first_tools;
-use entourage_types::{Answer, Occasion, Owner, Time};
+use entourage_types::{Answer, Occasion, Owner};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
@@ -57,7 +57,7 @@ async fn receiver(answers: Vec<Response>) -> Receiver {
 
 impl Receiver {
     /// The next webhook: its id and its body, once the signature is good.
-    async fn next(&mut self) -> (String, Value) {
+    async fn next(&mut self, world: &World) -> (String, Value) {
         let came = tokio::time::timeout(Duration::from_secs(20), self.came.recv()).await;
         let (headers, body) = came.expect("it is told").unwrap();
         let header = |name: &str| headers[name].to_str().unwrap().to_owned();
@@ -66,9 +66,8 @@ impl Receiver {
         mac.update(&body);
         let signature = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
         assert_eq!(header("webhook-signature"), signature);
-        // Each attempt is signed with its own time, by the clock that the receiver compares it with.
-        let age = Time::now().micros() / 1_000_000 - header("webhook-timestamp").parse::<i64>().unwrap();
-        assert!((0..=60).contains(&age), "signed {age} s ago");
+        let now = (world.clock().now().micros() / 1_000_000).to_string();
+        assert_eq!(header("webhook-timestamp"), now, "each attempt is signed with its own time");
         assert_eq!(header("content-type"), "application/json");
         (header("webhook-id"), serde_json::from_slice(&body).unwrap())
     }
@@ -86,8 +85,9 @@ async fn world(webhooks: impl IntoIterator<Item = (&'static str, Webhook)>) -> W
     entourage_llm::install_tls();
     let webhooks: BTreeMap<_, _> =
         webhooks.into_iter().map(|(name, webhook)| (name.into(), webhook)).collect();
-    let (outbox, courier) = entourage_server::outbox(&webhooks).unwrap();
-    let builder = World::builder(story()).tools(first_tools());
+    let clock = FakeClock::default();
+    let (outbox, courier) = entourage_server::outbox(&webhooks, Arc::new(clock.clone())).unwrap();
+    let builder = World::builder(story()).tools(first_tools()).clock(clock);
     builder.receivers(outbox.receivers().to_vec(), Arc::new(courier)).start().await
 }
 
@@ -118,14 +118,14 @@ async fn what_is_answered_with_500_or_503_stays_pending_and_comes_again_under_it
     let mut here = receiver(failures.map(IntoResponse::into_response).into()).await;
     let world = world([("here", webhook(&here.url, &[Occasion::TaskCreated]))]).await;
     world.ask("Go.").await;
-    let first = here.next().await;
+    let first = here.next(&world).await;
     for status in failures {
         let record = settled(&world, "here").await;
         assert_eq!((record.pending, record.given_up), (1, 0));
         let failure = record.last_failure.unwrap().error;
         assert!(failure.contains(status.as_str()), "{failure}");
         world.clock().advance(Duration::from_secs(60));
-        assert_eq!(here.next().await, first);
+        assert_eq!(here.next(&world).await, first);
     }
     let record = settled(&world, "here").await;
     assert_eq!((record.pending, record.given_up, record.next_attempt), (0, 0, None));
@@ -140,13 +140,13 @@ async fn a_receiver_is_sent_signed_documents_in_the_words_of_chats() {
     let (agent, task) = (question.agent, question.task.unwrap());
     let mut told = BTreeMap::new();
     for _ in 0..3 {
-        let (id, body) = here.next().await;
+        let (id, body) = here.next(&world).await;
         assert!(id.starts_with("dlv_"), "{id}");
         told.insert(body["type"].as_str().unwrap().to_owned(), body);
     }
     world.client().answer(question.id, Answer::Text("red".into())).await.unwrap();
     for _ in 0..2 {
-        let (_, body) = here.next().await;
+        let (_, body) = here.next(&world).await;
         told.insert(body["type"].as_str().unwrap().to_owned(), body);
     }
     let at = world.clock().now();
@@ -192,21 +192,21 @@ async fn what_is_not_taken_comes_again_under_its_id_and_later_where_that_is_aske
     let world = world([("here", webhook(&here.url, &[Occasion::TaskCreated])), ("nobody", nobody)]).await;
     let root = world.ask("Go.").await;
     world.question(root.id).await;
-    let (first, body) = here.next().await;
+    let (first, body) = here.next(&world).await;
     let failed = settled(&world, "here").await;
     let failure = failed.last_failure.unwrap();
     assert_eq!((failed.pending, failure.attempts, &*failure.delivery.to_string()), (1, 1, &*first));
     assert!(failure.error.contains("302") && failure.error.contains("redirect"), "{}", failure.error);
 
     world.clock().advance(Duration::from_secs(6));
-    assert_eq!(here.next().await, (first.clone(), body.clone()), "the same again");
+    assert_eq!(here.next(&world).await, (first.clone(), body.clone()), "the same again");
     let busy = settled(&world, "here").await;
     assert!(busy.last_failure.unwrap().error.contains("429"));
     let wait = busy.next_attempt.unwrap().since(world.clock().now());
     assert!((600..610).contains(&wait.as_secs()), "{wait:?}");
 
     world.clock().advance(wait);
-    assert_eq!(here.next().await, (first, body));
+    assert_eq!(here.next(&world).await, (first, body));
     assert_eq!(settled(&world, "here").await.pending, 0);
     let failure = settled(&world, "nobody").await.last_failure.unwrap();
     assert!(failure.error.to_lowercase().contains("refused"), "{}", failure.error);
@@ -215,7 +215,8 @@ async fn what_is_not_taken_comes_again_under_its_id_and_later_where_that_is_aske
 #[tokio::test]
 async fn settings_that_cannot_work_are_refused_without_their_secret() {
     let refused = |webhook: Webhook| {
-        let refused = entourage_server::outbox(&BTreeMap::from([("crm".to_owned(), webhook)]));
+        let webhooks = BTreeMap::from([("crm".to_owned(), webhook)]);
+        let refused = entourage_server::outbox(&webhooks, Arc::new(FakeClock::default()));
         refused.err().expect("it is refused").to_string()
     };
     let url = "http://127.0.0.1:9/hooks";

@@ -7,7 +7,7 @@ use std::{
 };
 
 use entourage_engine::{
-    Courier, House, Kinds, Outbox, Pruned, Retention, Tracer,
+    Courier, House, Kinds, Outbox, Pruned, Retention, SystemClock, Tracer,
     dispatch::{self, Advance, Dispatcher, Embedded},
     kinds::{Finding, Severity},
 };
@@ -288,7 +288,7 @@ fn outbox(settings: &Settings) -> Result<(Outbox, Arc<dyn Courier>)> {
     if !settings.webhooks.is_empty() {
         entourage_llm::install_tls();
     }
-    let (outbox, courier) = entourage_server::outbox(&settings.webhooks)?;
+    let (outbox, courier) = entourage_server::outbox(&settings.webhooks, Arc::new(SystemClock))?;
     Ok((outbox, Arc::new(courier)))
 }
 

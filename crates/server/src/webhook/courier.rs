@@ -3,12 +3,13 @@
 use std::{
     collections::BTreeMap,
     error::Error as _,
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use async_trait::async_trait;
-use entourage_engine::{Courier, Undelivered};
-use entourage_types::{Delivery, Time};
+use entourage_engine::{Clock, Courier, Undelivered};
+use entourage_types::Delivery;
 use jiff::fmt::rfc2822::DateTimeParser;
 use reqwest::{
     Client, Response, Url,
@@ -30,6 +31,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// Tells receivers over HTTP.
 pub(super) struct HttpCourier {
     receivers: BTreeMap<String, Address>,
+    clock: Arc<dyn Clock>,
 }
 
 /// Where a receiver is told, and how.
@@ -40,13 +42,13 @@ struct Address {
 }
 
 impl HttpCourier {
-    /// To the receivers of these settings, by name.
-    pub(super) fn new(webhooks: &BTreeMap<String, Webhook>) -> Result<Self> {
+    /// To the receivers of these settings, by name. Each attempt is signed with the time of this clock.
+    pub(super) fn new(webhooks: &BTreeMap<String, Webhook>, clock: Arc<dyn Clock>) -> Result<Self> {
         let read = webhooks.iter().map(|(name, webhook)| {
             let address = Address::new(webhook).map_err(|why| unusable("webhooks", name, why))?;
             Ok((name.clone(), address))
         });
-        Ok(Self { receivers: read.collect::<Result<_>>()? })
+        Ok(Self { receivers: read.collect::<Result<_>>()?, clock })
     }
 }
 
@@ -80,8 +82,8 @@ impl Courier for HttpCourier {
         };
         let unwritten = |error| Undelivered::because(format!("it cannot be written as JSON: {error}"));
         let (id, body) = (delivery.id.to_string(), document::body(delivery).map_err(unwritten)?.to_string());
-        // The receiver compares it with its own clock: not one that a test moves.
-        let seconds = Time::now().micros() / 1_000_000;
+        // The receiver compares it with its own clock.
+        let seconds = self.clock.now().micros() / 1_000_000;
         let request = http.post(url.clone()).header(CONTENT_TYPE, "application/json");
         let request = request
             .header(ID, &id)

@@ -6,9 +6,9 @@ mod document;
 mod sender;
 mod signature;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use entourage_engine::{Courier, Outbox, Receiver};
+use entourage_engine::{Clock, Courier, Outbox, Receiver};
 use entourage_types::{Occasion, Owner};
 use schemars::JsonSchema;
 use secrecy::SecretString;
@@ -54,13 +54,16 @@ fn everything() -> Vec<Occasion> {
     Occasion::ALL.to_vec()
 }
 
-/// The outbox for these receivers, by name, and who brings them what they are told. The process's TLS
-/// provider must be installed.
+/// The outbox for these receivers, by name, and who brings them what they are told, signed with the time
+/// of this clock. The process's TLS provider must be installed.
 ///
 /// # Errors
 /// [`Error::Webhook`] names the one whose address or secret cannot be used.
-pub fn outbox(webhooks: &BTreeMap<String, Webhook>) -> Result<(Outbox, impl Courier + use<>)> {
-    let courier = courier::HttpCourier::new(webhooks)?;
+pub fn outbox(
+    webhooks: &BTreeMap<String, Webhook>,
+    clock: Arc<dyn Clock>,
+) -> Result<(Outbox, impl Courier + use<>)> {
+    let courier = courier::HttpCourier::new(webhooks, clock)?;
     let receivers = webhooks.iter().map(|(name, webhook)| Receiver {
         name: name.clone(),
         owner: webhook.owner.clone(),
