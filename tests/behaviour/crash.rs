@@ -214,7 +214,7 @@ fn sampled() -> Points {
 /// Shows: S1-R056, S1-R077, S4-R042, INV-04.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_story_of_tools_survives_a_death_at_every_commit() {
-    println!("{} crash points", tools().survives(1..=3, points()).await);
+    println!("{}", tools().survives(1..=3, points()).await);
 }
 
 /// Shows: S2-R059, S4-R042, INV-04.
@@ -222,7 +222,7 @@ async fn a_story_of_tools_survives_a_death_at_every_commit() {
 async fn a_story_of_delegation_with_a_question_and_an_approval_survives_a_death_at_every_commit() {
     let told = delegation().tell(1, &[]).await;
     assert!(told.transcripts[1].contains(&"output: pay: {\"n\":7}".to_owned()), "{told:#?}");
-    println!("{} crash points", delegation().survives(1..=3, points()).await);
+    println!("{}", delegation().survives(1..=3, points()).await);
 }
 
 /// Shows: S1-R026.
@@ -232,13 +232,13 @@ async fn a_chat_with_a_question_and_a_reactivation_survives_a_death_at_every_com
     let [chat_told, researcher] = &told.transcripts[..] else { panic!("{told:#?}") };
     assert_eq!(chat_told.iter().filter(|line| *line == "turn: It is done.[]").count(), 2, "{told:#?}");
     assert_eq!(researcher[2..5], ["output: red", "turn: painted red[]", "message: More."], "{told:#?}");
-    println!("{} crash points", chat().survives(1..=3, points()).await);
+    println!("{}", chat().survives(1..=3, points()).await);
 }
 
 /// Shows: INV-04.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_story_of_forks_and_a_deletion_survives_a_death_at_every_commit() {
-    println!("{} crash points", forks().survives(1..=3, points()).await);
+    println!("{}", forks().survives(1..=3, points()).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -246,7 +246,7 @@ async fn a_story_that_fills_the_window_survives_a_death_at_every_commit() {
     let told = digests().tell(1, &[]).await;
     let digested = told.transcripts[0].iter().filter(|line| line.starts_with("digest")).count();
     assert!(digested > 1, "{told:#?}");
-    println!("{} crash points", digests().survives(1..=3, sampled()).await);
+    println!("{}", digests().survives(1..=3, sampled()).await);
 }
 
 /// Shows: S4-R061.
@@ -254,15 +254,12 @@ async fn a_story_that_fills_the_window_survives_a_death_at_every_commit() {
 async fn a_session_is_closed_once_whatever_dies_at_whatever_commit() {
     let told = silence().tell(1, &[]).await;
     assert_eq!(told.transcripts, [["message: Go.", "turn: Gone.[]", "digest from 3: Little was said."]]);
-    println!(
-        "{} crash points",
-        silence().survives(1..=3, Points { stride: sampled().stride.min(7), ..sampled() }).await
-    );
+    println!("{}", silence().survives(1..=3, Points { stride: sampled().stride.min(7), ..sampled() }).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_story_of_approvals_survives_a_death_at_every_commit() {
-    println!("{} crash points", approvals().survives(1..=3, sampled()).await);
+    println!("{}", approvals().survives(1..=3, sampled()).await);
 }
 
 #[tokio::test]

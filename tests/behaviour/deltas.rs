@@ -13,7 +13,7 @@ use std::{
 use async_trait::async_trait;
 use entourage_engine::{AgentDelta, Client, Piece, Signal};
 use entourage_llm::{Delta, Deltas, Error, Model, Reply, Request, Result};
-use entourage_testkit::World;
+use entourage_testkit::{World, within};
 use entourage_tests::{first_tools, one_kind};
 use entourage_types::{AgentId, EventBody, ItemBody, Usage};
 use futures::FutureExt;
@@ -156,10 +156,13 @@ async fn pieces_come_to_the_beginning_of_the_committed_text() {
         .map(|every| tokio::spawn(listen(follower.clone(), root, ANSWERS, every)))
         .into();
     for answer in 1..=ANSWERS {
-        while client.items(root, 0, 1000).await.unwrap().len() as u64 != answer * 2 {
-            world.clock().advance(Duration::from_secs(1));
-            tokio::task::yield_now().await;
-        }
+        within("the answer comes", async {
+            while client.items(root, 0, 1000).await.unwrap().len() as u64 != answer * 2 {
+                world.clock().advance(Duration::from_secs(1));
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
         world.ended(root).await;
         if answer < ANSWERS {
             client.send(root, "Go on.", None).await.unwrap();
@@ -183,20 +186,24 @@ async fn whoever_comes_later_hears_the_beginning() {
     let follower = world.house().client(entourage_types::Owner::local());
     let mut watch = follower.watch(root, 0).await.unwrap();
     let mut pieces = Vec::new();
-    loop {
-        match watch.next().await.unwrap() {
-            Signal::Delta(delta) => {
-                pieces.push((delta.offset, delta.piece.clone()));
-                model.may_end.notify_one();
+    within("the answer ends", async {
+        loop {
+            match watch.next().await.unwrap() {
+                Signal::Delta(delta) => {
+                    pieces.push((delta.offset, delta.piece.clone()));
+                    model.may_end.notify_one();
+                }
+                Signal::Event(event) if matches!(event.body, EventBody::Item { item_seq: 1, .. }) => break,
+                Signal::Event(_) | Signal::CaughtUp(_) => {}
             }
-            Signal::Event(event) if matches!(event.body, EventBody::Item { item_seq: 1, .. }) => break,
-            Signal::Event(_) | Signal::CaughtUp(_) => {}
         }
-    }
+    })
+    .await;
     let text = |text: &str| Piece::Text(text.into());
     assert_eq!(pieces, [(0, text("The größte beginning")), (20, text(" and the end"))]);
     // What has come whole is not told again.
     let mut watch = follower.watch(root, 0).await.unwrap();
-    while !matches!(watch.next().await.unwrap(), Signal::CaughtUp(_)) {}
+    let caught_up = async { while !matches!(watch.next().await.unwrap(), Signal::CaughtUp(_)) {} };
+    within("it has caught up", caught_up).await;
     assert!(watch.next().now_or_never().is_none(), "nothing is under way");
 }

@@ -154,9 +154,9 @@ async fn a_page_that_gives_orders_gets_nothing_out_without_a_person() {
     assert!(outputs_of_researcher[2].starts_with("output!: not allowed: `.env` is hidden"), "{told:#?}");
     assert_eq!(outputs_of_researcher[3..], ["output: s3cret", rejected, rejected]);
     assert_eq!(outputs(lead), ["output: They say s3cret.", rejected]);
-    assert_eq!(told.effects, [0_u32; 0]);
+    assert!(told.effects.is_empty(), "{:?}", told.effects);
 
-    println!("{} crash points", story.survives(1..=3, points()).await);
+    println!("{}", story.survives(1..=3, points()).await);
     assert_eq!(trap.taken(), [""; 0]);
 }
 

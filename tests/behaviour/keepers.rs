@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use entourage_engine::{Client, KeeperError, Kinds, Speech, Spoken, ThreadKeeper};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::EntityQuery;
-use entourage_testkit::{Fault, Faults, World, WorldBuilder};
+use entourage_testkit::{Fault, Faults, World, WorldBuilder, within};
 use entourage_tests::first_tools;
 use entourage_types::{EntityKind, Item, ItemBody, Kind, Owner, Scope, ThreadKey, Time};
 use serde_json::json;
@@ -69,15 +69,18 @@ async fn say(client: &Client, text: &str) -> Spoken {
 /// Returns once nobody has anything to do and nothing is left to be saved.
 async fn over(world: &World) {
     let mut news = world.witness().news();
-    loop {
-        news.mark_unchanged();
-        let due = world.store().due(Time::from_micros(i64::MAX), None, 1).await.unwrap();
-        let unsaved = EntityQuery::of(EntityKind::Unsaved);
-        if due.is_empty() && world.store().entities(&Scope::House, unsaved).await.unwrap().is_empty() {
-            return;
+    within("all is saved", async {
+        loop {
+            news.mark_unchanged();
+            let due = world.store().due(Time::from_micros(i64::MAX), None, 1).await.unwrap();
+            let unsaved = EntityQuery::of(EntityKind::Unsaved);
+            if due.is_empty() && world.store().entities(&Scope::House, unsaved).await.unwrap().is_empty() {
+                return;
+            }
+            let _ = news.changed().await;
         }
-        let _ = news.changed().await;
-    }
+    })
+    .await
 }
 
 /// Asserts that all items of all threads were saved, each for the first time in its turn.

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use entourage_engine::House;
 use entourage_llm::{Script, ScriptedModel};
 use entourage_store::{Commit, Committed, Page, Result as Stored, Store, Write};
-use entourage_testkit::{Between, Effects, TestTool, Through, World};
+use entourage_testkit::{Between, Effects, TestTool, Through, World, within};
 use entourage_tests::one_kind;
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
 use entourage_types::{Action, Agent, Owner, Status, StepState, ToolSpec};
@@ -200,10 +200,13 @@ async fn a_tool_that_holds_up_its_thread_does_not_hold_up_who_ends_its_agent() {
     let person = world.house().client(Owner::local());
     let id = root.id;
     let deletion = tokio::spawn(async move { person.intervene(id, Action::Delete, None).await.unwrap() });
-    while !deletion.is_finished() {
-        world.clock().advance(Duration::from_millis(100));
-        yield_now().await;
-    }
+    within("the deletion returns", async {
+        while !deletion.is_finished() {
+            world.clock().advance(Duration::from_millis(100));
+            yield_now().await;
+        }
+    })
+    .await;
     assert_eq!(world.client().agent(root.id).await.unwrap().status, Status::Cancelled);
     let told = world.client().items(root.id, 0, 100).await.unwrap();
     release.send(()).unwrap();

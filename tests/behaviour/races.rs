@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use entourage_engine::Signal;
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
-use entourage_testkit::{World, WorldBuilder};
+use entourage_testkit::{World, WorldBuilder, within};
 use entourage_tests::{first_tools, one_kind, well_formed};
 use entourage_tools::{Caller, Context, Effect, Outcome, Tool, Toolbox};
 use entourage_types::{Agent, EventBody, ItemBody, Status, ToolSpec};
@@ -121,13 +121,16 @@ async fn answers_that_come_at_the_same_instant_are_one_model_call() {
             let root = world.ask(&count.to_string()).await;
             let mut watch = world.client().watch(root.id, 0).await.unwrap();
             let mut open = Vec::new();
-            while open.len() < count {
-                if let Signal::Event(event) = watch.next().await.unwrap()
-                    && let EventBody::Question { question } = &event.body
-                {
-                    open.push(question.id);
+            within("every question is open", async {
+                while open.len() < count {
+                    if let Signal::Event(event) = watch.next().await.unwrap()
+                        && let EventBody::Question { question } = &event.body
+                    {
+                        open.push(question.id);
+                    }
                 }
-            }
+            })
+            .await;
             let answers = open.into_iter().map(|question| {
                 let url = format!("{url}/v1/questions/{question}/answer");
                 tokio::spawn(http.post(url).json(&json!({"answer": "this"})).send())

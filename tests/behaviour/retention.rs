@@ -12,7 +12,7 @@ use std::{
 use entourage_engine::{Error, NewAgent, Pruned, Retention, Signal, Speech};
 use entourage_llm::{Message as Said, Script, ScriptedModel};
 use entourage_store::{Commit, Page, Write};
-use entourage_testkit::{Fault, Faults, World};
+use entourage_testkit::{Fault, Faults, World, within};
 use entourage_tests::{first_tools, plain};
 use entourage_types::{Agent, Answer, Author, Item, ItemBody, Message, Owner, RunId, Status};
 use serde_json::json;
@@ -102,14 +102,17 @@ async fn old_events_go_and_everything_else_stays() {
     let told = client.events(waits.id, None, 10).await.unwrap();
     client.answer(open[0].id, Answer::Text("red".into())).await.unwrap();
     let next = told.last().unwrap().seq + 1;
-    loop {
-        let news = client.events(waits.id, next - 1, 100).await.unwrap();
-        assert!(news.iter().zip(next..).all(|(event, seq)| event.seq == seq));
-        if client.agent(waits.id).await.unwrap().status == Status::Succeeded {
-            break;
+    within("the run ends", async {
+        loop {
+            let news = client.events(waits.id, next - 1, 100).await.unwrap();
+            assert!(news.iter().zip(next..).all(|(event, seq)| event.seq == seq));
+            if client.agent(waits.id).await.unwrap().status == Status::Succeeded {
+                break;
+            }
+            tokio::task::yield_now().await;
         }
-        tokio::task::yield_now().await;
-    }
+    })
+    .await;
 }
 
 #[tokio::test]

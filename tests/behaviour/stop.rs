@@ -4,7 +4,7 @@
 use entourage_engine::{Client, Error, Kinds, Speech, Spoken};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
-use entourage_testkit::{Fault, Faults, HeldModel, World};
+use entourage_testkit::{Fault, Faults, HeldModel, World, within};
 use entourage_tests::{first_tools, plain, well_formed};
 use entourage_types::{Action, EventBody, Kind, Owner, Run, Status, StopReason};
 use serde_json::json;
@@ -45,38 +45,44 @@ async fn say(world: &World, to: &str, text: &str) -> Spoken {
 async fn answered(world: &World, spoken: &Spoken) -> Run {
     let client = world.client();
     let mut news = client.watch(spoken.root, None).await.unwrap();
-    loop {
-        if let Some(run) = client.run_of(spoken.agent, spoken.post).await.unwrap() {
-            let run = client.run(run).await.unwrap();
-            if run.status.is_terminal() {
-                return run;
+    within("the message is answered", async {
+        loop {
+            if let Some(run) = client.run_of(spoken.agent, spoken.post).await.unwrap() {
+                let run = client.run(run).await.unwrap();
+                if run.status.is_terminal() {
+                    return run;
+                }
             }
+            news.next().await.unwrap();
         }
-        news.next().await.unwrap();
-    }
+    })
+    .await
 }
 
 /// Waits until nobody of the tree is at work; every transcript is then well formed.
 async fn at_rest(world: &World, spoken: &Spoken) -> Vec<Vec<String>> {
     let client = world.client();
     let mut news = client.watch(spoken.root, None).await.unwrap();
-    loop {
-        let tree = client.tree(spoken.root).await.unwrap();
-        if tree.iter().all(|agent| agent.status.is_terminal())
-            && world
-                .store()
-                .due(entourage_types::Time::from_micros(i64::MAX), None, 1)
-                .await
-                .unwrap()
-                .is_empty()
-        {
-            break;
+    within("everybody of the tree rests", async {
+        loop {
+            let tree = client.tree(spoken.root).await.unwrap();
+            if tree.iter().all(|agent| agent.status.is_terminal())
+                && world
+                    .store()
+                    .due(entourage_types::Time::from_micros(i64::MAX), None, 1)
+                    .await
+                    .unwrap()
+                    .is_empty()
+            {
+                break;
+            }
+            tokio::select! {
+                _ = news.next() => {}
+                () = tokio::task::yield_now() => {}
+            }
         }
-        tokio::select! {
-            _ = news.next() => {}
-            () = tokio::task::yield_now() => {}
-        }
-    }
+    })
+    .await;
     assert_eq!(world.audit().await, []);
     let mut all = Vec::new();
     for agent in client.tree(spoken.root).await.unwrap() {

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use entourage_engine::NewAgent;
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
-use entourage_testkit::{Effects, Fault, Faults, HeldModel, TestTool, World};
+use entourage_testkit::{Effects, Fault, Faults, HeldModel, TestTool, World, within};
 use entourage_tests::{first_tools, one_kind, plain, well_formed};
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
 use entourage_types::{Agent, Answer, Event, EventBody, Kind, Limits, Run, Status, StopReason, ToolSpec};
@@ -126,9 +126,12 @@ async fn an_activation_of_which_nothing_comes_is_stopped_and_tried_again_and_fre
     let world =
         World::builder(model).kinds(one_kind(|_| {})).places(1).start_with(Faults::at(1, Fault::Hang)).await;
     let root = world.ask("Begin.").await;
-    while world.faults().commits() == 0 {
-        tokio::task::yield_now().await;
-    }
+    within("the first commit begins", async {
+        while world.faults().commits() == 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     let other = world.ask("And you?").await;
     assert_eq!(ended_in_time(&world, &other).await.status, Status::Succeeded, "the one place is free again");
     assert_eq!(ended_in_time(&world, &root).await.status, Status::Succeeded);
@@ -267,31 +270,43 @@ async fn a_fork_bomb_is_stopped_by_its_limits_while_others_are_served() {
     let world = World::builder(model.clone()).tools(first_tools()).kinds(kinds).places(4).start().await;
     let new = NewAgent { kind: Some("bomb".into()), message: Some("Go.".into()), ..NewAgent::default() };
     let root = world.client().create(new, None).await.unwrap();
-    while model.requests().len() < 20 {
-        tokio::task::yield_now().await;
-    }
+    within("twenty requests come", async {
+        while model.requests().len() < 20 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     let before = model.requests().len();
     let quiet = world.client_of(entourage_types::Owner::new("quiet"));
     let other =
         quiet.create(NewAgent { message: Some("Hello?".into()), ..NewAgent::default() }, None).await.unwrap();
     let served = || model.requests().iter().position(|request| !request.system.starts_with("Multiply."));
-    while served().is_none() {
-        tokio::task::yield_now().await;
-    }
+    within("the other is served", async {
+        while served().is_none() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     let waited = served().unwrap() - before;
     assert!(waited <= 40, "{waited} calls of the bomb came before");
-    while !quiet.agent(other.id).await.unwrap().status.is_terminal() {
-        tokio::task::yield_now().await;
-    }
-    // The tree stops growing, every run ends, and nobody stands deeper than allowed.
-    let tree = loop {
-        let tree = world.client().tree(root.id).await.unwrap();
-        let due = world.store().due(entourage_types::Time::from_micros(i64::MAX), None, 1).await.unwrap();
-        if due.is_empty() && tree.iter().all(|agent| agent.status.is_terminal()) {
-            break tree;
+    within("the other has its answer", async {
+        while !quiet.agent(other.id).await.unwrap().status.is_terminal() {
+            tokio::task::yield_now().await;
         }
-        tokio::task::yield_now().await;
-    };
+    })
+    .await;
+    // The tree stops growing, every run ends, and nobody stands deeper than allowed.
+    let tree = within("the tree comes to rest", async {
+        loop {
+            let tree = world.client().tree(root.id).await.unwrap();
+            let due = world.store().due(entourage_types::Time::from_micros(i64::MAX), None, 1).await.unwrap();
+            if due.is_empty() && tree.iter().all(|agent| agent.status.is_terminal()) {
+                break tree;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     assert!(tree.len() <= 60, "{} agents", tree.len());
     assert!(tree.iter().all(|agent| agent.depth <= 4));
     let mut refusals = Vec::new();

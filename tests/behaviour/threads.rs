@@ -4,10 +4,12 @@
 use entourage_engine::{Error, Kinds, Speech, Spoken};
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
-use entourage_testkit::{Story, World};
+use entourage_testkit::{Points, Story, World};
 use entourage_tests::{first_tools, plain, well_formed};
 use entourage_types::{AgentId, Author, EventBody, ItemBody, Kind, Limits, Run, Status, StopReason, Terms};
 use serde_json::{Value, json};
+
+use crate::crash::points;
 
 /// Kinds that may write to these peers; each is told its name.
 fn chart(kinds: &[(&str, &[&str])]) -> Kinds {
@@ -138,7 +140,7 @@ async fn messages_to_one_peer_and_a_cycle_survive_a_death_at_every_commit() {
     let inner = &told.transcripts[2];
     assert_eq!(inner[0], "message: from b", "{told:#?}");
     assert_eq!(inner[3], format!("turn: {refused}[]").replacen('<', "<Error: ", 1), "{told:#?}");
-    println!("{} crash points", cycle().survives(1..=2, 7).await);
+    println!("{}", cycle().survives(1..=2, Points { stride: points().stride.min(7), ..points() }).await);
 }
 
 /// Shows: S2-R089.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use entourage_engine::NewAgent;
 use entourage_llm::{Script, ScriptedModel};
-use entourage_testkit::{Effects, Fault, Faults, TestTool, World};
+use entourage_testkit::{Effects, Fault, Faults, TestTool, World, within};
 use entourage_tests::{first_tools, one_kind, plain, well_formed};
 use entourage_tools::{Effect, Error, Files, FilesSettings, Outcome, Owners, ReadFile, Toolbox, Wait};
 use entourage_types::{Answer, Kind, Owner, Status, WaitingOn};
@@ -56,7 +56,9 @@ async fn parallel_calls_are_answered_in_call_order_and_a_crash_of_one_is_its_own
     let gate = order.clone();
     let first = TestTool::answering("first", Effect::Pure, &effects(), move |_, _| {
         // Ends after `second` has: the outputs must not care.
+        let began = std::time::Instant::now();
         while gate.try_acquire().is_err() {
+            assert!(began.elapsed() < Duration::from_secs(30), "`second` waits for `first`");
             std::thread::yield_now();
         }
         Ok(Outcome::text("1"))
@@ -203,9 +205,12 @@ async fn a_tool_is_offered_to_the_owners_that_it_serves_alone() {
         let new = NewAgent { message: Some("Go.".into()), ..NewAgent::default() };
         let root = client.create(new, None).await.unwrap();
         let mut watch = client.watch(root.id, 0).await.unwrap();
-        while !client.agent(root.id).await.unwrap().status.is_terminal() {
-            watch.next().await.unwrap();
-        }
+        within("the run ends", async {
+            while !client.agent(root.id).await.unwrap().status.is_terminal() {
+                watch.next().await.unwrap();
+            }
+        })
+        .await;
         assert_eq!(plain(&client.items(root.id, 0, 100).await.unwrap())[2], output, "{owner}");
         assert_eq!(model.requests().last().unwrap().tools.len(), offered, "{owner}");
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use entourage_engine::{NewAgent, upkeep::jobs};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{Commit, Page, Write};
-use entourage_testkit::{Fault, Faults, World};
+use entourage_testkit::{Fault, Faults, World, within};
 use entourage_tests::{first_tools, plain, well_formed};
 use entourage_types::{
     Action, Agent, AgentId, Author, Post, PostBody, PostId, QuestionStatus, Status, Time, WaitingOn, WakeupId,
@@ -298,17 +298,17 @@ async fn rounds_are_done_when_due_and_leave_a_record() {
     let house = world.house().clone();
     let janitor = tokio::spawn(async move { house.keep_up().await });
     damage(&world, "DELETE FROM entities WHERE kind = 'question'");
-    while world
-        .house()
-        .rounds()
-        .await
-        .unwrap()
-        .iter()
-        .any(|(_, round)| round.mended_ever == 0 && round.job == "waits")
-    {
-        world.clock().advance(Duration::from_secs(300));
-        tokio::task::yield_now().await;
-    }
+    let to_come = async || {
+        let rounds = world.house().rounds().await.unwrap();
+        rounds.iter().any(|(_, round)| round.mended_ever == 0 && round.job == "waits")
+    };
+    within("the job does its round", async {
+        while to_come().await {
+            world.clock().advance(Duration::from_secs(300));
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     let rounds = world.house().rounds().await.unwrap();
     let (_, waits) = rounds.iter().find(|(job, _)| job.name() == "waits").unwrap();

@@ -5,10 +5,12 @@
 
 mod audit;
 mod builder;
+mod call_effects;
 mod clock;
 mod dice;
 mod faults;
 mod held;
+mod plain;
 mod planted;
 mod simulation;
 mod story;
@@ -18,15 +20,17 @@ mod world;
 
 pub use audit::{Invariant, Violation, audit, well_formed};
 pub use builder::WorldBuilder;
+pub use call_effects::CallEffects;
 pub use clock::FakeClock;
 pub use dice::Dice;
 pub use faults::{Fault, Faults, Faulty};
 pub use held::HeldModel;
+pub use plain::plain;
 pub use planted::{Bug, Planted};
 pub use simulation::{Outcome, Simulation};
-pub use story::{Act, Points, Story, Told, plain};
+pub use story::{Act, Points, Story, Tellings, Told};
 pub use tool::{Effects, TestTool};
 pub use witness::{Fact, Witness};
-pub use world::World;
+pub use world::{World, within};
 
 pub use entourage_store::{Between, Through};

@@ -9,7 +9,8 @@ use std::sync::{
 use async_trait::async_trait;
 use entourage_store::{Claim, Commit, Committed, Error, Fence, Result, Store, Write};
 use entourage_types::{
-    AgentId, Event, ItemBody, Owner, PostBody, QuestionStatus, Scope, Status, StepState, Usage, WakeupId,
+    AgentId, Answer, Event, ItemBody, Owner, PostBody, QuestionStatus, Scope, Status, StepState, Usage,
+    Verdict, WakeupId,
 };
 
 use crate::Between;
@@ -61,6 +62,7 @@ bugs! {
     RunLeftOpen => "an agent ends, and its run does not",
     ChildOutlives => "a deleted child lives on",
     DeletedComesBack => "a deleted agent is as new",
+    RejectionIgnored => "a call that a person rejected is made",
     ToolActsTwice => "a tool has its effect twice in one call",
     CallIdsRepeat => "a model's own call ids, which repeat, are taken for ours",
 }
@@ -110,6 +112,11 @@ impl Planted {
             (Bug::MessageGarbled, Write::Item(item)) => {
                 if let ItemBody::Message(message) = &mut item.body {
                     message.text.pop();
+                }
+            }
+            (Bug::RejectionIgnored, Write::Post(post)) => {
+                if let PostBody::Answer { answer: answer @ Answer::Reject { .. }, .. } = &mut post.body {
+                    *answer = Verdict::Approve.into();
                 }
             }
             (Bug::OwnerMixed, Write::Question(question)) => question.owner = Owner::new("somebody"),

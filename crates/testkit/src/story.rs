@@ -1,15 +1,19 @@
 //! A story that must come out the same whatever dies on the way: told once undisturbed, then with a
 //! fault at every commit. Put your own tools and kinds into one to see whether they can be trusted.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use entourage_engine::{Clock, Kinds};
 use entourage_llm::{Request, Script, ScriptedModel};
 use entourage_store::Page;
 use entourage_tools::Toolbox;
-use entourage_types::{Action, Agent, Answer, Item, ItemBody, Owner, Question, QuestionStatus, Time};
+use entourage_types::{Action, Agent, Answer, Owner, Question, QuestionStatus, Time};
 
-use crate::{Between, Effects, Fact, Fault, Faults, Violation, Witness, World, WorldBuilder};
+use crate::{
+    Between, CallEffects, Effects, Fact, Fault, Faults, Violation, Witness, World, WorldBuilder,
+    call_effects::{call_effects, same_effects},
+    plain::{numbered, plain},
+};
 
 /// How long a telling may take at most.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -18,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const STILL: Duration = Duration::from_secs(2);
 /// The longest that whoever failed once or twice waits before the next attempt.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// A sample of the faults is of so many at least, where there are so many.
+const LEAST_TOLD: usize = 12;
 
 /// What a person does about a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +53,21 @@ impl From<usize> for Points {
     }
 }
 
+/// How many times a [`Story`] was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tellings {
+    /// With as many faults, or pairs of them.
+    pub told: usize,
+    /// As many there are.
+    pub of: usize,
+}
+
+impl fmt::Display for Tellings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} crash points", self.told, self.of)
+    }
+}
+
 /// A story: what the model says, what the person does, with which tools and kinds.
 ///
 /// ```
@@ -63,7 +84,7 @@ impl From<usize> for Points {
 /// .kinds(entourage_engine::Kinds::none().with(entourage_types::Kind::bare("assistant")))
 /// .in_memory();
 /// let runtime = tokio::runtime::Runtime::new().unwrap();
-/// assert!(runtime.block_on(story.survives([1], 5)) > 3);
+/// assert!(runtime.block_on(story.survives([1], 5)).told > 3);
 /// ```
 #[derive(Clone)]
 pub struct Story {
@@ -86,8 +107,8 @@ const WINDOW: u32 = 128_000;
 pub struct Told {
     /// The transcript of each agent of the tree, one line per item, without ids and times.
     pub transcripts: Vec<Vec<String>>,
-    /// How often each call had its effect.
-    pub effects: Vec<u32>,
+    /// What the calls did that are not pure, by tool and arguments.
+    pub effects: BTreeMap<String, CallEffects>,
     /// How many fenced commits each life made.
     pub commits: Vec<u64>,
     /// What is not as it always must be.
@@ -198,22 +219,27 @@ impl Story {
             }
             world = world.reborn(lives.next().unwrap_or_default()).await;
         }
-        let mut transcripts = Vec::new();
+        let (mut transcripts, mut items) = (Vec::new(), Vec::new());
         for agent in settled(world.client().tree(root.id).await) {
             let mut ids = BTreeMap::new();
-            let lines = plain(&settled(world.client().items(agent.id, 0, u32::MAX).await));
+            let of_agent = settled(world.client().items(agent.id, 0, u32::MAX).await);
+            let lines = plain(&of_agent);
             transcripts.push(lines.iter().map(|line| numbered(line, &mut ids)).collect::<Vec<_>>());
+            items.extend(of_agent);
         }
         if self.any_order {
             transcripts.iter_mut().for_each(|lines: &mut Vec<String>| lines.sort());
             transcripts.sort();
         }
-        let effects = Effects::seen_by(&witness).per_call();
+        let all = Page { limit: u32::MAX, ..Page::default() };
+        let questions = settled(world.client().questions(Some(root.id), None, all).await);
+        let effects = call_effects(&witness.facts(), &items, &questions);
         Told { transcripts, effects, commits, violations: world.audit().await }
     }
 
     /// Tells it undisturbed, then with a fault at each of these `points`: each fault alone, and each death
-    /// followed by another in the life after it. Returns how many tellings there were.
+    /// followed by another in the life after it. What the calls do is compared as well as what is said.
+    /// Returns how many tellings there were.
     ///
     /// # Panics
     /// When it does not come out as it did undisturbed, or something does not hold that always must.
@@ -221,7 +247,7 @@ impl Story {
         &self,
         workers: impl IntoIterator<Item = usize>,
         points: impl Into<Points>,
-    ) -> usize {
+    ) -> Tellings {
         let Points { stride, second_within } = points.into();
         let expected = self.tell(1, &[]).await;
         assert_eq!(expected.violations, [], "undisturbed");
@@ -243,17 +269,22 @@ impl Story {
                 }
             }
         }
+        let lives: Vec<_> = workers
+            .into_iter()
+            .flat_map(|workers| points.iter().map(move |faults| (workers, faults)))
+            .collect();
+        let stride = stride.min(lives.len() / LEAST_TOLD).max(1);
         let mut told = 0;
-        for workers in workers {
-            for faults in points.iter().skip(workers % stride).step_by(stride) {
-                let out = self.tell(workers, faults).await;
-                let violations: Vec<String> = out.violations.iter().map(ToString::to_string).collect();
-                assert_eq!(violations, [""; 0], "{faults:?} with {workers} workers: {:#?}", out.transcripts);
-                assert_eq!(out.transcripts, expected.transcripts, "{faults:?} with {workers} workers");
-                told += 1;
-            }
+        for (workers, faults) in lives.iter().step_by(stride) {
+            let out = self.tell(*workers, faults).await;
+            let violations: Vec<String> = out.violations.iter().map(ToString::to_string).collect();
+            assert_eq!(violations, [""; 0], "{faults:?} with {workers} workers: {:#?}", out.transcripts);
+            assert_eq!(out.transcripts, expected.transcripts, "{faults:?} with {workers} workers");
+            let fits = same_effects(&expected.effects, &out.effects);
+            assert_eq!(fits, Ok(()), "{faults:?} with {workers} workers");
+            told += 1;
         }
-        told
+        Tellings { told, of: lives.len() }
     }
 
     /// Does what the person does until nothing is left to be done by anybody.
@@ -323,50 +354,4 @@ async fn stuck(world: &World, faults: &[(u64, Fault)]) -> bool {
 /// What a store below all faults answers.
 fn settled<T, E: std::fmt::Debug>(read: Result<T, E>) -> T {
     read.unwrap_or_else(|error| panic!("the store does not answer: {error:?}"))
-}
-
-/// A transcript in one line per item, without times, to compare what happened.
-#[must_use]
-pub fn plain(items: &[Item]) -> Vec<String> {
-    items.iter().map(|item| line(&item.body)).collect()
-}
-
-fn line(body: &ItemBody) -> String {
-    match body {
-        ItemBody::Message(message) => format!("message: {}", message.text),
-        ItemBody::Turn(turn) => {
-            let calls: Vec<String> =
-                turn.calls.iter().map(|call| format!("{}{}", call.tool, call.arguments)).collect();
-            format!("turn: {}[{}]", turn.text, calls.join(" "))
-        }
-        ItemBody::Output(output) => {
-            format!("output{}: {}", if output.error { "!" } else { "" }, output.text)
-        }
-        ItemBody::Decision(decision) => format!("decision: {}", decision.value),
-        ItemBody::Notice(notice) => format!("notice {}: {}", notice.code, notice.text),
-        ItemBody::Digest(digest) => format!("digest from {}: {}", digest.from, digest.text),
-    }
-}
-
-/// The text with each id replaced by its noun and the place at which it first came.
-fn numbered(text: &str, ids: &mut BTreeMap<String, usize>) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find('_') {
-        let (begin, end) = (at.saturating_sub(3), at + 33);
-        let is_id = rest.get(at + 1..end).is_some_and(|hex| hex.chars().all(|c| c.is_ascii_hexdigit()));
-        match rest.get(begin..at).filter(|_| is_id) {
-            Some(noun) => {
-                let count = ids.len();
-                let number = ids.entry(rest[begin..end].to_owned()).or_insert(count);
-                out.push_str(&format!("{}{noun}#{number}", &rest[..begin]));
-                rest = &rest[end..];
-            }
-            None => {
-                out.push_str(&rest[..=at]);
-                rest = &rest[at + 1..];
-            }
-        }
-    }
-    out + rest
 }

@@ -7,9 +7,9 @@ use entourage_engine::{
     dispatch::{Dispatcher, Embedded, Settings},
 };
 use entourage_llm::{Model, ScriptedModel};
-use entourage_store::{Commit, Store};
+use entourage_store::{Commit, Page, Store};
 use entourage_tools::Toolbox;
-use entourage_types::{Agent, AgentId, Event, EventBody, Owner, Question, QuestionStatus, Status};
+use entourage_types::{Agent, AgentId, Event, Owner, Question, QuestionStatus, Status};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +17,15 @@ use crate::{FakeClock, Faults, Faulty, Violation, Witness, WorldBuilder, audit};
 
 /// How long a test waits for something that must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What something that must happen comes to; a test that waits for it fails instead of hanging.
+///
+/// # Panics
+/// When it takes longer than a test may wait.
+pub async fn within<T>(what: &str, happens: impl Future<Output = T>) -> T {
+    let happened = tokio::time::timeout(PATIENCE, happens).await;
+    happened.unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}"))
+}
 
 /// A house for one test. Its database goes with the last world that uses it.
 pub struct World {
@@ -203,45 +212,58 @@ impl World {
         seen
     }
 
-    /// Waits until the root's run has ended, and returns the root.
+    /// The agent, once its row fits and nothing is due for it that could change that.
+    async fn at_rest(&self, id: AgentId, what: &str, fits: impl Fn(Status) -> bool) -> Agent {
+        let (client, mut news) = (self.client(), self.witness.news());
+        let rests = async {
+            loop {
+                news.mark_unchanged();
+                let agent = must(client.agent(id).await, "the agent exists");
+                let due = must(self.store.due(self.clock.now(), None, u32::MAX).await, "the store answers");
+                let is_woken =
+                    agent.status != Status::Cancelled && due.iter().any(|wakeup| wakeup.agent == id);
+                if fits(agent.status) && !is_woken {
+                    return agent;
+                }
+                must(news.changed().await, "the witness is there");
+            }
+        };
+        within(&format!("{id} {what}"), rests).await
+    }
+
+    /// Waits until the root's run has ended and nothing more has come to it, and returns the root.
     ///
     /// # Panics
     /// When that takes longer than a test may wait.
     pub async fn ended(&self, root: AgentId) -> Agent {
-        self.until(root, |event| {
-            let over = matches!(&event.body, EventBody::AgentStatus { status, .. } if status.is_terminal());
-            over && event.agent == root
-        })
-        .await;
-        must(self.client().agent(root).await, "the root exists")
+        self.at_rest(root, "has ended", Status::is_terminal).await
     }
 
-    /// Waits until a question of the tree is open, and returns it.
+    /// Waits until a question of the tree is open, and returns the oldest that is.
     ///
     /// # Panics
     /// When that takes longer than a test may wait.
     pub async fn question(&self, root: AgentId) -> Question {
-        let events = self
-            .until(root, |event| {
-                matches!(&event.body, EventBody::Question { question } if question.status == QuestionStatus::Open)
-            })
-            .await;
-        match events.into_iter().next_back().map(|event| event.body) {
-            Some(EventBody::Question { question }) => *question,
-            _ => unreachable!("the last event is the one waited for"),
-        }
+        let (client, mut news) = (self.client(), self.witness.news());
+        let asked = async {
+            loop {
+                news.mark_unchanged();
+                let open = client.questions(Some(root), Some(QuestionStatus::Open), Page::default()).await;
+                if let Some(question) = must(open, "the store answers").into_iter().next() {
+                    return question;
+                }
+                must(news.changed().await, "the witness is there");
+            }
+        };
+        within(&format!("{root} or one below it asks"), asked).await
     }
 
-    /// Waits until an agent sleeps.
+    /// Waits until an agent sleeps and nothing wakes it.
     ///
     /// # Panics
     /// When that takes longer than a test may wait.
     pub async fn asleep(&self, agent: &Agent) {
-        let id = agent.id;
-        self.until(agent.root, |event| {
-            event.agent == id && matches!(&event.body, EventBody::AgentStatus { status: Status::Waiting, .. })
-        })
-        .await;
+        self.at_rest(agent.id, "sleeps", |status| status == Status::Waiting).await;
     }
 
     /// Ends this life, as an end of the process would, and begins the next one on the same database.

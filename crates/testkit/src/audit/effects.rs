@@ -1,11 +1,13 @@
-//! Effects: on record before they begin, never after a deletion, and unsafe ones once unless a person
-//! said otherwise.
+//! Effects: on record before they begin, never after a deletion, none of a call that nobody has
+//! approved, and unsafe ones once unless a person said otherwise.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use entourage_store::Write;
 use entourage_tools::Effect;
-use entourage_types::{AgentId, CallId, Question, QuestionStatus, StepState};
+use entourage_types::{
+    About, AgentId, Answer, CallId, PostBody, Question, QuestionId, QuestionStatus, StepState, Verdict,
+};
 
 use super::{
     Found,
@@ -18,9 +20,11 @@ pub(super) fn check(whole: &Whole, facts: &[Fact], found: &mut Found) {
     let mut begun: BTreeSet<String> = BTreeSet::new();
     let mut deleted: BTreeSet<AgentId> = BTreeSet::new();
     let mut times: BTreeMap<CallId, usize> = BTreeMap::new();
+    let mut approvals = Approvals::default();
     for fact in facts {
         match fact {
             Fact::Committed(commit) => {
+                commit.writes.iter().for_each(|write| approvals.see(write));
                 begun.extend(commit.writes.iter().filter_map(|write| match write {
                     Write::Step(step) if step.state == StepState::Started => Some(step.key.clone()),
                     _ => None,
@@ -33,6 +37,9 @@ pub(super) fn check(whole: &Whole, facts: &[Fact], found: &mut Found) {
                 let under = lineage(whole, *agent).find(|agent| deleted.contains(agent));
                 found.must(under.is_none(), Deletion, *agent, || {
                     format!("call {call} had its effect after {} was deleted", under.unwrap_or(*agent))
+                });
+                found.must(approvals.allow(*call), Effects, *agent, || {
+                    format!("call {call} had its effect, and nobody has approved it")
                 });
                 if *effect == Effect::Pure {
                     continue;
@@ -58,6 +65,38 @@ pub(super) fn check(whole: &Whole, facts: &[Fact], found: &mut Found) {
         found.must(open == 1, Effects, question.agent, || {
             format!("call {} asks {open} questions at once", question.call)
         });
+    }
+}
+
+/// The questions whether calls may be made, as they stand at some moment.
+#[derive(Default)]
+struct Approvals {
+    /// The last one about each call, and what is done when nobody answers it.
+    asked: BTreeMap<CallId, (QuestionId, Option<Verdict>)>,
+    approved: BTreeSet<QuestionId>,
+}
+
+impl Approvals {
+    fn see(&mut self, write: &Write) {
+        match write {
+            Write::Question(question) if question.about == About::Approval => {
+                self.asked.insert(question.call, (question.id, question.otherwise));
+            }
+            Write::Post(post) => {
+                let PostBody::Answer { question, call, answer } = &post.body else { return };
+                let otherwise = self.asked.get(call).and_then(|(_, otherwise)| *otherwise);
+                let verdict = answer.verdict().or(otherwise.filter(|_| *answer == Answer::Expired));
+                if matches!(verdict, Some(Verdict::Approve | Verdict::ApproveAlways)) {
+                    self.approved.insert(*question);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether a call may be made: nobody was asked about it, or its last question was approved.
+    fn allow(&self, call: CallId) -> bool {
+        self.asked.get(&call).is_none_or(|(question, _)| self.approved.contains(question))
     }
 }
 

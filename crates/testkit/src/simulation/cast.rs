@@ -13,7 +13,10 @@ use async_trait::async_trait;
 use entourage_engine::Kinds;
 use entourage_llm::{Delta, Deltas, Error as ModelError, Message, Model, Reply, Request, Result as Answered};
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Settings, Tool, Toolbox, builtin};
-use entourage_types::{CallId, Cost, Input, Kind, Limits, Program, Reply as Says, ToolCall, ToolSpec, Usage};
+use entourage_types::{
+    ApprovalRule, CallId, Comparison, Condition, Cost, Input, Kind, Limits, Program, Reply as Says, ToolCall,
+    ToolSpec, Usage, Verdict,
+};
 use serde_json::{Value, json};
 
 use crate::{Bug, Dice, Effects};
@@ -80,11 +83,23 @@ fn edition(second: bool) -> Kinds {
             reply: if talks { Says::SendMessage } else { Says::FinalText },
             input,
             limits: limits.clone(),
+            approval: vec![dear()],
             version: format!("{name} {second}"),
             ..Kind::bare(name)
         }
     };
     KINDS.into_iter().zip(inputs).fold(Kinds::none(), |kinds, (name, input)| kinds.with(kind(name, input)))
+}
+
+/// Payments of much wait for a person, who has a minute.
+fn dear() -> ApprovalRule {
+    ApprovalRule {
+        tools: vec!["pay".into()],
+        effects: Vec::new(),
+        when: vec![Condition { argument: "n".into(), comparison: Comparison::AtLeast, value: json!(5) }],
+        answer_seconds: Some(60),
+        otherwise: Verdict::Reject,
+    }
 }
 
 /// A model that does whatever comes to its mind with the tools it is offered.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use entourage_engine::{Client, Error, NewAgent, Page, Role, StoreError};
 use entourage_types::{
-    Action, Agent, AgentId, Answer, Author, ItemBody, Owner, QuestionStatus, Status, WaitingOn,
+    About, Action, Agent, AgentId, Answer, Author, ItemBody, Owner, QuestionStatus, Status, WaitingOn,
 };
 
 use super::{cast, life::Life};
@@ -106,7 +106,10 @@ impl People {
             let open = client.questions(None, Some(QuestionStatus::Open), Page::default()).await;
             for question in open.unwrap_or_default() {
                 if self.dice.chance(of_hundred) {
-                    let answers = ["retry", "give up", "yes", ""];
+                    let answers = match question.about {
+                        About::Approval => ["approve", "approve always", "reject", ""],
+                        _ => ["retry", "give up", "yes", ""],
+                    };
                     let answer = match answers[self.dice.below(answers.len())] {
                         "" => Answer::Declined,
                         text => Answer::Text(text.into()),

@@ -1,0 +1,51 @@
+//! A transcript as plain lines, to compare what happened.
+
+use std::collections::BTreeMap;
+
+use entourage_types::{Item, ItemBody};
+
+/// A transcript in one line per item, without times, to compare what happened.
+#[must_use]
+pub fn plain(items: &[Item]) -> Vec<String> {
+    items.iter().map(|item| line(&item.body)).collect()
+}
+
+fn line(body: &ItemBody) -> String {
+    match body {
+        ItemBody::Message(message) => format!("message: {}", message.text),
+        ItemBody::Turn(turn) => {
+            let calls: Vec<String> =
+                turn.calls.iter().map(|call| format!("{}{}", call.tool, call.arguments)).collect();
+            format!("turn: {}[{}]", turn.text, calls.join(" "))
+        }
+        ItemBody::Output(output) => {
+            format!("output{}: {}", if output.error { "!" } else { "" }, output.text)
+        }
+        ItemBody::Decision(decision) => format!("decision: {}", decision.value),
+        ItemBody::Notice(notice) => format!("notice {}: {}", notice.code, notice.text),
+        ItemBody::Digest(digest) => format!("digest from {}: {}", digest.from, digest.text),
+    }
+}
+
+/// The text with each id replaced by its noun and the place at which it first came.
+pub(crate) fn numbered(text: &str, ids: &mut BTreeMap<String, usize>) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('_') {
+        let (begin, end) = (at.saturating_sub(3), at + 33);
+        let is_id = rest.get(at + 1..end).is_some_and(|hex| hex.chars().all(|c| c.is_ascii_hexdigit()));
+        match rest.get(begin..at).filter(|_| is_id) {
+            Some(noun) => {
+                let count = ids.len();
+                let number = ids.entry(rest[begin..end].to_owned()).or_insert(count);
+                out.push_str(&format!("{}{noun}#{number}", &rest[..begin]));
+                rest = &rest[end..];
+            }
+            None => {
+                out.push_str(&rest[..=at]);
+                rest = &rest[at + 1..];
+            }
+        }
+    }
+    out + rest
+}
