@@ -11,13 +11,16 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_llm::{
-    Connection, Delta, Deltas, Door, Error, Gated, Gates, Model, NoDeltas, Priority, Reply, Request, Result,
+    Connection, Delta, Deltas, Door, Error, Gated, Gates, Model, NoDeltas, Priority, Provider, Reply,
+    Request, Result, Router, Settings,
 };
 use tokio::{
     sync::{Semaphore, mpsc},
     task::JoinHandle,
     time::advance,
 };
+
+use crate::server::{Answer, Server};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -49,7 +52,7 @@ impl Model for Held {
 /// Gives what is left of a script, then replies; counts how often it was asked.
 #[derive(Default)]
 struct Told {
-    errors: Mutex<VecDeque<Error>>,
+    answers: Mutex<VecDeque<Result<Reply>>>,
     asked: AtomicUsize,
 }
 
@@ -58,8 +61,16 @@ impl Told {
         errors: impl IntoIterator<Item = Error>,
         connection: Connection,
     ) -> (Arc<Self>, Arc<Gated<Arc<Self>>>) {
-        let told = Arc::new(Self { errors: Mutex::new(errors.into_iter().collect()), ..Self::default() });
+        let answers = errors.into_iter().map(Err).collect();
+        let told = Arc::new(Self { answers: Mutex::new(answers), ..Self::default() });
         (Arc::clone(&told), Arc::new(Gated::new(told, connection)))
+    }
+
+    /// The same with answers of every sort.
+    fn saying(answers: impl IntoIterator<Item = Result<Reply>>) -> (Arc<Self>, Arc<Gated<Arc<Self>>>) {
+        let (told, gated) = Self::gated([], Connection::default());
+        told.answers.lock().expect("not poisoned").extend(answers);
+        (told, gated)
     }
 
     fn asked(&self) -> usize {
@@ -71,9 +82,9 @@ impl Told {
 impl Model for Told {
     async fn call(&self, _: Request, _: &mut dyn Deltas) -> Result<Reply> {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        let error = self.errors.lock().expect("not poisoned").pop_front();
+        let answer = self.answers.lock().expect("not poisoned").pop_front();
         tokio::time::sleep(Duration::from_millis(10)).await;
-        error.map_or_else(|| Ok(Reply::default()), Err)
+        answer.unwrap_or_else(|| Ok(Reply::default()))
     }
 
     fn describe(&self) -> String {
@@ -320,31 +331,60 @@ async fn a_provider_that_says_what_it_takes_gets_that() {
     }
 }
 
+/// Both wires of OpenAI as the settings have them, at a server that never answers, one call at a time.
+fn both_wires(server: &Server, key: &str, other_key: &str) -> Arc<Router> {
+    let connection = |key: &str| Connection {
+        base_url: Some(format!("{}/v1/", server.url)),
+        key: Some(key.to_owned().into()),
+        concurrency: Some(1),
+        ..Connection::default()
+    };
+    let providers = [(Provider::OpenAi, connection(key)), (Provider::OpenAiResp, connection(other_key))];
+    let settings = Settings { providers: providers.into(), ..Settings::default() };
+    Arc::new(Router::new(settings, "openai::m").expect("a router"))
+}
+
+fn ask_for(router: &Arc<Router>, model: &str) -> JoinHandle<Result<Reply>> {
+    let (router, request) = (Arc::clone(router), Request { model: Some(model.into()), ..Request::default() });
+    tokio::spawn(async move { router.call(request, &mut NoDeltas).await })
+}
+
+/// Returns once it is so.
+async fn until(what: &str, is_so: impl Fn() -> bool) {
+    let comes = async {
+        while !is_so() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(30 * SECOND, comes).await.unwrap_or_else(|_| panic!("not so: {what}"));
+}
+
 #[tokio::test]
 async fn two_wires_of_one_account_share_a_gate_for_each_model() {
-    let gates = Arc::new(Gates::new(Connection { concurrency: Some(1), ..Connection::default() }, false));
-    let (held, _, mut arrivals) = held(1);
-    let one = Arc::new(Gated::behind(Arc::clone(&held), Arc::clone(&gates)));
-    let other = Arc::new(Gated::behind(Arc::clone(&held), Arc::clone(&gates)));
-    let ask = |gated: &Arc<Gated<Arc<Held>>>, model: &str| {
-        let (gated, request) = (
-            Arc::clone(gated),
-            Request { model: Some(model.into()), system: model.into(), ..Request::default() },
-        );
-        tokio::spawn(async move { gated.call(request, &mut NoDeltas).await })
-    };
-    let first = ask(&one, "openai::m");
-    assert_eq!(arrivals.recv().await.as_deref(), Some("openai::m"));
-    let second = ask(&other, "openai_resp::m");
-    while gates.states()[0].waiting == 0 {
-        tokio::task::yield_now().await;
-    }
-    assert!(arrivals.try_recv().is_err(), "the account has one place");
-    held.go.add_permits(2);
-    assert_eq!(arrivals.recv().await.as_deref(), Some("openai_resp::m"));
-    first.await.expect("no panic").expect("a reply");
-    second.await.expect("no panic").expect("a reply");
-    assert_eq!(gates.states().len(), 1);
+    let server = Server::start([Answer::mute()]).await;
+    let router = both_wires(&server, "key", "key");
+    let first = ask_for(&router, "openai::m");
+    until("the first request comes", || server.seen().len() == 1).await;
+    let second = ask_for(&router, "openai_resp::m");
+    until("the second waits", || router.gates().iter().map(|gate| gate.waiting).sum::<usize>() == 1).await;
+    assert_eq!((router.gates().len(), server.seen().len()), (1, 1), "the account has one place");
+    first.abort();
+    until("the second request comes", || server.seen().len() == 2).await;
+    let seen = server.seen();
+    assert!(seen[0].head.starts_with("post /v1/chat/completions"), "{}", seen[0].head);
+    assert!(seen[1].head.starts_with("post /v1/responses"), "{}", seen[1].head);
+    second.abort();
+}
+
+#[tokio::test]
+async fn two_accounts_at_one_address_have_gates_of_their_own() {
+    let server = Server::start([Answer::mute()]).await;
+    let router = both_wires(&server, "key", "other key");
+    let calls = ["openai::m", "openai_resp::m"].map(|model| ask_for(&router, model));
+    until("neither waits for the other", || server.seen().len() == 2).await;
+    let under_way: Vec<_> = router.gates().iter().map(|gate| (gate.in_flight, gate.waiting)).collect();
+    assert_eq!(under_way, [(1, 0), (1, 0)]);
+    calls.each_ref().map(JoinHandle::abort);
 }
 
 #[tokio::test(start_paused = true)]
@@ -366,14 +406,32 @@ async fn five_failures_in_a_row_open_the_breaker_for_a_growing_time() {
     assert_eq!(gated.gates()[0].door, Door::Open);
 }
 
+/// A reply begins the count anew: after it four failures are four, and the fifth opens the breaker.
 #[tokio::test(start_paused = true)]
 async fn failures_that_are_not_in_a_row_leave_the_breaker_alone() {
-    let (_, gated) = Told::gated((0..4).map(|_| down()), Connection::default());
+    let (told, gated) = Told::saying([
+        Err(down()),
+        Err(down()),
+        Err(down()),
+        Err(down()),
+        Ok(Reply::default()),
+        Err(down()),
+        Err(down()),
+        Err(down()),
+        Err(down()),
+        Err(down()),
+    ]);
     for _ in 0..4 {
         assert_eq!(once(&gated).await, Err(down()));
     }
     once(&gated).await.expect("a reply");
+    for _ in 0..4 {
+        assert_eq!(once(&gated).await, Err(down()));
+    }
     assert_eq!(gated.gates()[0].door, Door::Open);
+    assert_eq!(once(&gated).await, Err(down()));
+    assert_eq!(gated.gates()[0].door, Door::Broken(5 * SECOND));
+    assert_eq!(told.asked(), 10);
 }
 
 #[tokio::test(start_paused = true)]
