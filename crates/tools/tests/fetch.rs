@@ -4,7 +4,7 @@
 use std::{
     io::Write,
     process::{Command, Stdio},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use entourage_tools::{Error, FetchSettings, FetchUrl};
@@ -15,7 +15,7 @@ use wiremock::{
     matchers::{method, path},
 };
 
-use crate::support::{done, fails};
+use crate::support::{call, done, fails};
 
 /// The tool with hosts that the operator allows.
 fn allowing(hosts: &[&str]) -> FetchUrl {
@@ -352,4 +352,54 @@ async fn links_are_given_in_full() {
     let server = serving("/x", page("<a href='/y?a=1'>on</a>", "text/html")).await;
     let text = done(&allowing(&["127.0.0.1"]), json!({ "url": format!("{}/x", server.uri()) })).await.text;
     assert!(text.ends_with(&format!("[on]({}/y?a=1)", server.uri())), "{text}");
+}
+
+/// Each of a million special characters is looked at once, not once for every character behind it,
+/// which takes minutes.
+#[tokio::test]
+async fn a_megabyte_of_special_characters_is_read_in_good_time() {
+    let started = Instant::now();
+    let text = read("&".repeat(1 << 20), "text/html").await;
+    assert_eq!(text.len(), 1 << 20);
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+}
+
+/// A call that nobody waits for any more leaves no thread at work behind it. The page here keeps its
+/// reader at work for three seconds, which is how long it may take.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_reader_stops_once_nobody_waits_for_the_page() {
+    const READER: &str = "page-reader";
+    let readers = || {
+        let threads = std::fs::read_dir("/proc/self/task").unwrap();
+        let names =
+            threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("comm")).ok());
+        names.filter(|name| name.trim() == READER).count()
+    };
+    // All else happens on the thread of the test, and a thread that has nothing to do ends.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .thread_name(READER)
+        .thread_keep_alive(Duration::from_millis(1))
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let attributes: String = (0..500_000).map(|n| format!("a{n} ")).collect();
+        let server = serving("/x", page(format!("<p {attributes}>"), "text/html")).await;
+        let fetch = allowing(&["127.0.0.1"]);
+        let mut call = Box::pin(call(&fetch, json!({ "url": format!("{}/x", server.uri()) })));
+        while readers() == 0 {
+            tokio::select! {
+                biased;
+                outcome = &mut call => panic!("it is read already: {outcome:?}"),
+                () = tokio::time::sleep(Duration::from_millis(1)) => {}
+            }
+        }
+        let dropped = Instant::now();
+        drop(call);
+        while readers() > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            assert!(dropped.elapsed() < Duration::from_millis(1_500), "it is still at work");
+        }
+    });
 }

@@ -177,7 +177,7 @@ async fn dropping_a_call_tells_the_server_to_stop() {
         let call = call(named(&tools, "all__hang"), arguments);
         tokio::select! {
             outcome = call => panic!("it does not end by itself: {outcome:?}"),
-            () = appears("begun") => {}
+            begun = timeout(SOON, appears("begun")) => begun.expect("it begins"),
         }
     }
     timeout(SOON, appears("cancelled")).await.expect("the server was not told");
