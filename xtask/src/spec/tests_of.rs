@@ -1,6 +1,9 @@
 //! Finding the test functions of a file, with the requirements that each says it shows.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    ops::Range,
+};
 
 use crate::source::{Source, item_end};
 
@@ -29,7 +32,17 @@ pub(crate) fn tests_of(source: &Source, text: &str) -> BTreeMap<String, Test> {
         let Some(attributes) = test_attributes(&code[..at]) else { continue };
         let name = code[at + word.len()..].trim_start().chars().take_while(|c| part(*c)).collect();
         let line = source.line(at).number;
-        tests.insert(name, Test { line, shows: shown(text, line), idle: idle(code, at, &attributes) });
+        let test = Test { line, shows: shown(text, line), idle: idle(code, text, at, &attributes) };
+        match tests.entry(name) {
+            Entry::Vacant(place) => {
+                place.insert(test);
+            }
+            Entry::Occupied(mut other) => {
+                let other: &mut Test = other.get_mut();
+                other.shows.extend(test.shows);
+                other.idle = Some("another test of that file has its name");
+            }
+        }
     }
     tests
 }
@@ -43,43 +56,61 @@ fn shown(text: &str, line: usize) -> Vec<String> {
     lists.flat_map(|ids| ids.trim_end_matches('.').split(", ").map(str::to_owned)).collect()
 }
 
-/// Why a test proves nothing, if so: it never runs, or it does nothing.
-fn idle(code: &str, at: usize, attributes: &[&str]) -> Option<&'static str> {
-    let off = |attribute: &str| {
-        let name = attribute.split(['(', ' ']).next().unwrap_or_default();
-        matches!(name, "ignore" | "cfg_attr") || (name == "cfg" && !is_everywhere(attribute))
+/// Why a test proves nothing, if so: it never runs, or it does nothing. `text` is as long as the code and
+/// has the insides of its literals.
+fn idle(code: &str, text: &str, at: usize, attributes: &[Range<usize>]) -> Option<&'static str> {
+    let off = |attribute: &Range<usize>| {
+        let name = code[attribute.clone()].trim().split(['(', ' ']).next().unwrap_or_default();
+        matches!(name, "ignore" | "cfg_attr") || (name == "cfg" && !is_everywhere(&text[attribute.clone()]))
     };
-    let switched_off = attributes.iter().any(|attribute| off(attribute)) || is_under_condition(code, at);
+    let switched_off = attributes.iter().any(off) || is_under_condition(code, text, at);
     let end = item_end(code, at);
     let body = code[at..end].split_once('{').map_or("", |(_, body)| body);
-    switched_off
-        .then_some("it is switched off, or runs only under a condition")
-        .or_else(|| body.trim().is_empty().then_some("its body is empty"))
+    switched_off.then_some("it is switched off, or runs only under a condition").or_else(|| nothing_in(body))
 }
 
-/// Whether a condition holds wherever the tests are run: those of systems, and of tests themselves.
+/// Why a body shows nothing, if so.
+fn nothing_in(body: &str) -> Option<&'static str> {
+    let says_nothing = |statement: &str| {
+        let plain: String = statement.split_whitespace().collect();
+        plain.is_empty() || plain == "assert!(true)" || plain.starts_with("assert!(true,")
+    };
+    if body.split(';').all(says_nothing) {
+        return Some("its body is empty, or asserts what is always so");
+    }
+    let ends_here = |at: &usize| {
+        let (before, after) = (&body[..*at], body[at + "return".len()..].trim_start());
+        !before.ends_with(|c: char| c.is_alphanumeric() || c == '_') && after.starts_with([';', '}'])
+    };
+    let returns = body.match_indices("return").map(|(at, _)| at).find(ends_here)?;
+    let asserted = ["assert", "panic!"].iter().any(|word| body[..returns].contains(word));
+    (!asserted).then_some("it may return before it has asserted anything")
+}
+
+/// Whether a condition holds wherever the tests are run, which is Linux.
 fn is_everywhere(attribute: &str) -> bool {
-    ["cfg(test)", "cfg(unix)", "cfg(target_os"].iter().any(|known| attribute.starts_with(known))
+    let plain: String = attribute.split(']').next().unwrap_or_default().split_whitespace().collect();
+    ["cfg(test)", "cfg(unix)", "cfg(target_os=\"linux\")"].contains(&plain.as_str())
 }
 
 /// Whether the file, or something that the function at this offset stands in, is compiled only under a
 /// condition.
-fn is_under_condition(code: &str, at: usize) -> bool {
+fn is_under_condition(code: &str, text: &str, at: usize) -> bool {
     let conditional = |open: &str| {
         code.match_indices(open)
             .map(|(start, found)| (start, start + found.len() - "cfg(".len()))
             .collect::<Vec<_>>()
     };
-    let whole = conditional("#![cfg(").into_iter().any(|(_, name)| !is_everywhere(&code[name..]));
+    let whole = conditional("#![cfg(").into_iter().any(|(_, name)| !is_everywhere(&text[name..]));
     let around = conditional("#[cfg(").into_iter().any(|(start, name)| {
         let after = code[start..].find(']').map_or(code.len(), |close| start + close + 1);
-        start < at && at < item_end(code, after) && !is_everywhere(&code[name..])
+        start < at && at < item_end(code, after) && !is_everywhere(&text[name..])
     });
     whole || around
 }
 
-/// The attributes at the end of this code, before a function, where one of them makes it a test.
-fn test_attributes(before: &str) -> Option<Vec<&str>> {
+/// Where the attributes at the end of this code stand, before a function, where one of them makes it a test.
+fn test_attributes(before: &str) -> Option<Vec<Range<usize>>> {
     let mut rest = before.trim_end();
     let mut attributes = Vec::new();
     loop {
@@ -90,11 +121,14 @@ fn test_attributes(before: &str) -> Option<Vec<&str>> {
         }
         let Some(open) = rest.ends_with(']').then(|| opening(rest)).flatten() else { break };
         let Some(less) = rest[..open].strip_suffix('#') else { break };
-        attributes.push(rest[open + 1..rest.len() - 1].trim());
+        attributes.push(open + 1..rest.len() - 1);
         rest = less.trim_end();
     }
     let name = |attribute: &str| attribute.split('(').next().unwrap_or_default().trim().to_owned();
-    let is_test = |attribute: &&str| name(attribute) == "test" || name(attribute).ends_with("::test");
+    let is_test = |attribute: &Range<usize>| {
+        let name = name(&before[attribute.clone()]);
+        name == "test" || name.ends_with("::test")
+    };
     attributes.iter().any(is_test).then_some(attributes)
 }
 
@@ -173,6 +207,16 @@ mod tests {
             ("#![cfg(feature = \"x\")]\n#[test]\nfn a() { b(); }", true),
             ("#[cfg_attr(unix, ignore)]\n#[test]\nfn a() { b(); }", true),
             ("#[cfg(feature = \"x\")]\nfn c() {}\n#[test]\nfn a() { b(); }", false),
+            ("#[cfg(target_os = \"linux\")]\n#[test]\nfn a() { b(); }", false),
+            ("#[cfg(target_os = \"windows\")]\n#[test]\nfn a() { b(); }", true),
+            ("#[cfg(test)]\n#[cfg(target_os = \"macos\")]\nmod m {\n#[test]\nfn a() { b(); }\n}", true),
+            ("#[test]\nfn a() { assert!(true); }", true),
+            ("#[test]\nfn a() { assert!( true, \"it is\") }", true),
+            ("#[test]\nfn a() { let Some(b) = b() else { return };\nassert!(b); }", true),
+            ("#[test]\nfn a() { if b() { return; }\nassert!(c()); }", true),
+            ("#[test]\nfn a() { assert!(b());\nif c() { return; }\nassert!(d()); }", false),
+            ("#[test]\nfn a() { let b = |c| { return c; };\nassert!(b(1)); }", false),
+            ("#[test]\nfn a() { b(); }\nmod m {\n#[test]\nfn a() { c(); }\n}", true),
         ] {
             assert_eq!(of(text)["a"].idle.is_some(), idle, "{text}");
         }
