@@ -100,7 +100,7 @@ mod tests {
             .collect()
     }
 
-    /// Shows: S4-R106, S4-R110, S4-R112.
+    /// Shows: S1-R070, S4-R106, S4-R110, S4-R112.
     #[test]
     fn delays_grow_and_end_by_what_failed() {
         let limited = Error::RateLimited { model: "m".into(), retry_after: None };

@@ -257,7 +257,7 @@ async fn the_collections_of_a_sub_agent_and_the_roles_of_its_messages_are_the_de
     assert_eq!(*known, json!(["system", "user", "assistant", "tool"]), "and there is no other");
 }
 
-/// Shows: S1-R051, S1-R054, S1-R055, S1-R080.
+/// Shows: S1-R036, S1-R051, S1-R054, S1-R055, S1-R080.
 #[tokio::test]
 async fn a_call_that_fails_is_answered_and_the_work_goes_on() {
     let site = site().await;
@@ -272,6 +272,15 @@ async fn a_call_that_fails_is_answered_and_the_work_goes_on() {
         assert_eq!((&message["tool_call_id"], &message["content"]), (&call["id"], &call["error"]));
     }
     assert!(text(&calls[0]["error"]).contains("there is no tool `no_such_tool`"), "{calls:?}");
+    // Each of the two was pending at first.
+    let is_done = |frame: &Frame| frame.event == "task" && frame.data["status"] == "success";
+    let told = follow(&site, &chat, 0).await.until(is_done).await;
+    for call in &calls {
+        let of_call = |frame: &&Frame| frame.event == "tool_call" && frame.data["id"] == call["id"];
+        let statuses: Vec<String> =
+            told.iter().filter(of_call).map(|frame| text(&frame.data["status"])).collect();
+        assert_eq!(statuses, ["pending", "failed"], "{call}");
+    }
     assert_eq!(standing(&site, &chat).await.0, "success");
 }
 

@@ -1,12 +1,15 @@
 //! A client that wants everything at once gets it in parts, and what it sends is refused where it is
 //! too long.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use entourage_server::Settings;
+use entourage_store::{Between, Error, MemoryStore, Through};
 use entourage_store_sqlite::SqliteStore;
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::{io::AsyncWriteExt, net::TcpStream, sync::Notify};
 
 use crate::{
     agencies::desk,
@@ -120,4 +123,45 @@ async fn an_agent_that_does_not_read_is_given_no_more_than_it_can_hold() {
     assert!(site.get(&messages).await.text.len() < MOST);
     let stop = json!({"action": "delete"});
     site.post(&format!("/v1/agents/{id}/interventions"), &stop).await.expect(202);
+}
+
+/// Tells when it is dropped.
+struct Leaves(Arc<Notify>);
+
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+/// A store that never answers, and tells when it is asked and when nobody waits for that any more.
+struct Endless {
+    asked: Arc<Notify>,
+    left: Arc<Notify>,
+}
+
+#[async_trait]
+impl Between for Endless {
+    async fn pass(&self) -> Result<(), Error> {
+        let _leaves = Leaves(Arc::clone(&self.left));
+        self.asked.notify_one();
+        std::future::pending().await
+    }
+}
+
+/// What a client no longer waits for is not read to its end: the read is dropped, which interrupts it.
+#[tokio::test]
+async fn a_client_that_hangs_up_ends_its_read() {
+    let (asked, left) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let endless = Endless { asked: Arc::clone(&asked), left: Arc::clone(&left) };
+    let store = Through::new(Arc::new(MemoryStore::default()), endless);
+    let site = Site::at_rest(Arc::new(store), Settings::default()).await;
+    let mut client = TcpStream::connect(site.address).await.unwrap();
+    client.write_all(b"GET /v1/agents HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").await.unwrap();
+    let soon = |what: &'static str, told: Arc<Notify>| async move {
+        tokio::time::timeout(Duration::from_secs(20), told.notified()).await.expect(what);
+    };
+    soon("the store is asked", asked).await;
+    drop(client);
+    soon("the read ends with whoever wanted it", left).await;
 }

@@ -54,17 +54,18 @@ struct World {
 
 async fn opened(path: &Path) -> Site {
     let settings = entourage_store_sqlite::Settings { durability: Durability::Normal, ..Default::default() };
-    loop {
-        match SqliteStore::open(path, settings.clone()) {
-            Ok(store) => {
-                let store: Arc<dyn Store> = Arc::new(store);
-                return Site::over(store, Settings::default()).await;
+    let opens = async {
+        loop {
+            match SqliteStore::open(path, settings.clone()) {
+                Ok(store) => return Arc::new(store),
+                // The last of the server before is still on its way out.
+                Err(Error::InUse { .. }) => tokio::task::yield_now().await,
+                Err(error) => panic!("{error}"),
             }
-            // The last of the server before is still on its way out.
-            Err(Error::InUse { .. }) => tokio::task::yield_now().await,
-            Err(error) => panic!("{error}"),
         }
-    }
+    };
+    let store: Arc<dyn Store> = tokio::time::timeout(Duration::from_secs(30), opens).await.expect("it opens");
+    Site::over(store, Settings::default()).await
 }
 
 /// A connection from a cursor on: reads up to so many events, checks each, and returns the last number.

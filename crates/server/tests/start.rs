@@ -41,7 +41,8 @@ async fn open_streams_end_and_the_server_stops_at_once() {
     let mut stream = site.follow(&id, 0).await;
     assert!(stream.next().await.is_some());
     site.stop.cancel();
-    while stream.next().await.is_some() {}
+    let ends = async { while stream.next().await.is_some() {} };
+    tokio::time::timeout(PATIENCE, ends).await.expect("the stream ends");
     // The default grace is longer than the time a test waits for anything else.
     tokio::time::timeout(Duration::from_secs(5), site.served).await.expect("an end").unwrap().unwrap();
 }

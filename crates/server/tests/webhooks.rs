@@ -446,7 +446,11 @@ async fn each_webhook_says_what_came_of_it() {
         assert_eq!(outcome["outcome"], "ignored", "{route} {document}");
         assert!(outcome["reason"].as_str().unwrap().contains(why), "{outcome}");
     };
-    ignored("agent-init", json!({"id": "t1", "type": "email", "name": "n"}), "type `email`").await;
+    let before = site.client().tree(chat).await.unwrap();
+    for id in [json!("t1"), json!(task)] {
+        ignored("agent-init", json!({"id": id, "type": "email", "name": "n"}), "type `email`").await;
+    }
+    assert_eq!(site.client().tree(chat).await.unwrap(), before, "no sub-agent is made or moved");
     // Documents that another program keeps beside those of the house.
     let theirs = "not one of this house";
     ignored("agent-init", json!({"id": "65a1", "type": "agent", "name": "n"}), theirs).await;

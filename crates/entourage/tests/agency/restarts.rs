@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use entourage::{
     Error, Page,
-    agency::{Agency, AgencyBuilder},
+    agency::{Agency, AgencyBuilder, Agent, function_tool},
+    schemars::{self, JsonSchema},
 };
 use entourage_llm::{Script, ScriptedModel};
 use entourage_testkit::HeldModel;
+use serde::Deserialize;
+use serde_json::json;
 
 use crate::{agent, chain, hands_on, last, lines};
 
@@ -63,6 +66,40 @@ async fn a_delegation_goes_on_where_the_last_program_left_it() {
         let next = agency.get_response("More.").chat_id("c").await.unwrap();
         assert_eq!(next.final_output.as_deref(), Some("<<<More.>>>"));
     }
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Number {
+    n: i64,
+}
+
+/// Shows: S2-R053.
+#[tokio::test]
+async fn the_next_program_reads_what_each_tool_returned() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = async || {
+        let twice = function_tool("twice", "Doubles.", |_, number: Number| async move {
+            if number.n == 0 { Err("not of nothing".to_owned()) } else { Ok((number.n * 2).to_string()) }
+        });
+        let a = Agent::builder("A").instructions("You are A.").tool(twice.pure()).build().unwrap();
+        let model = Arc::new(ScriptedModel::deciding(|request| {
+            Some(Ok(match request.messages.len() {
+                1 => Script::call("twice", json!({"n": 4}))
+                    .and_call("twice", json!({"n": 0}))
+                    .and_call("twice", json!({"n": 8})),
+                _ => Script::text("Done."),
+            }))
+        }));
+        let builder = Agency::new([&a], []).database(directory.path().join("tools.db"));
+        builder.model(model).open().await.unwrap()
+    };
+    let agency = open().await;
+    agency.get_response("Go.").chat_id("c").await.unwrap();
+    agency.close().await;
+    let calls = ["A calls twice "; 3];
+    let outputs = ["A gets 8", "A gets! not of nothing", "A gets 16"];
+    let expected = [&["A is told Go."][..], &calls, &outputs, &["A says Done."]].concat();
+    assert_eq!(logs(&open().await).await, [expected]);
 }
 
 #[tokio::test]

@@ -46,10 +46,13 @@ async fn items_of_agents_below_come_between_the_call_and_its_output() {
             "Ceo says <<<Go.>>>"
         ]
     );
-    let from = |item: &RunItem| (item.origin().caller.clone(), item.origin().depth);
-    assert_eq!(from(&told[0]), ("user".into(), 0));
-    assert_eq!(from(&told[2]), ("Ceo".into(), 1));
-    assert_eq!(from(&told[5]), ("Developer".into(), 2));
+    let (ceo, developer, reviewer) =
+        (("Ceo", "user", 0), ("Developer", "Ceo", 1), ("Reviewer", "Developer", 2));
+    let from = told.iter().map(|item| item.origin());
+    assert_eq!(
+        from.map(|origin| (&*origin.agent, &*origin.caller, origin.depth)).collect::<Vec<_>>(),
+        [ceo, ceo, developer, developer, reviewer, reviewer, developer, developer, ceo, ceo]
+    );
     let Some(StreamEvent::Done(result)) = events.last() else {
         panic!("it ends with the result: {events:?}")
     };
