@@ -48,10 +48,53 @@ fn no_command_writes_what_a_terminal_acts_on() {
         &["agents", "--json"],
         &["tail", "--json"],
         &["session", "list", "@last"],
+        &["show"],
+        &["show", "@last", "--json"],
+        &["export", "@last"],
+        &["context", "@last"],
+        &["context", "@last", "--json"],
+        &["usage"],
+        &["usage", "--by", "agent"],
+        &["usage", "--by", "kind", "--json"],
+        &["grants", "\x1b[2J"],
+        &["answer", "\x1b[2J", "yes"],
     ] {
         written.push(place.entourage(arguments));
     }
+    let mut chat = place.command(&["chat"]);
+    let said = format!("{task}\n/tree\n/{HOSTILE}\n");
+    written.push(Ended::of(model.asked_by(chat.write_stdin(said))));
+    assert!(written.iter().any(|ended| ended.stdout.contains(r"\u{9b}2J\u{202e}txt is here")));
     for ended in written {
+        only_shows(&ended.stdout);
+        only_shows(&ended.stderr);
+    }
+}
+
+/// What holds a call back comes from a file, and its arguments from a model: in the question, in what is
+/// said of its answer, and in the grant that this makes.
+#[test]
+fn neither_an_answer_nor_a_grant_writes_what_a_terminal_acts_on() {
+    let place = Place::new();
+    place.write(
+        "data/kinds/assistant.md",
+        "---\nname: assistant\ntools: [create_note]\napproval:\n  - tools: create_note\n    \
+         when: \"title !~ \\x1B[2J\\u202E*\"\n---\nNote it.\n",
+    );
+    let model = Model::calling("create_note", &serde_json::json!({ "title": HOSTILE, "content": "a" }));
+    let run = Ended::of(model.asked_by(&mut place.command(&["run", "Note"])));
+    assert_eq!(run.code, 3, "{run:?}");
+    let question = id(&run.stderr, "qst_").to_owned();
+    let answer = |arguments: &[&str]| place.entourage(&[&["answer", &question], arguments].concat());
+    let wrong = answer(&["--approve", "--arguments", &serde_json::json!({ HOSTILE: 1 }).to_string()]);
+    assert_ne!(wrong.code, 0, "{wrong:?}");
+    let approved = answer(&["--always"]).good();
+    let again = answer(&["--reject", HOSTILE]);
+    assert_ne!(again.code, 0, "{again:?}");
+    let grants = place.entourage(&["grants"]).good();
+    assert!(grants.stdout.contains(r"title !~ \u{1b}[2J\u{202e}*"), "{grants:?}");
+    let revoked = place.entourage(&["revoke", id(&grants.stdout, "grt_")]).good();
+    for ended in [run, wrong, approved, again, grants, revoked] {
         only_shows(&ended.stdout);
         only_shows(&ended.stderr);
     }

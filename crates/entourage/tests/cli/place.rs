@@ -3,15 +3,39 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Child,
+    sync::mpsc,
+    thread,
+    time::Duration,
 };
 
 use assert_cmd::Command;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
 /// A data directory of its own.
 pub(crate) struct Place {
     directory: TempDir,
+}
+
+/// Kills a process that is still there when a test has waited for it far too long: what it never said is
+/// then missed, instead of waited for.
+pub(crate) struct Patience {
+    _held: mpsc::Sender<()>,
+}
+
+impl Patience {
+    pub(crate) fn with(child: &Child) -> Self {
+        let pid = Pid::from_child(child);
+        let (held, ends) = mpsc::channel::<()>();
+        thread::spawn(move || {
+            if ends.recv_timeout(Duration::from_secs(120)) == Err(mpsc::RecvTimeoutError::Timeout) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        });
+        Self { _held: held }
+    }
 }
 
 /// How a command ended.
@@ -69,7 +93,7 @@ impl Place {
 
 impl Ended {
     pub(crate) fn of(command: &mut Command) -> Self {
-        let output = command.timeout(std::time::Duration::from_secs(60)).output().expect("it runs");
+        let output = command.timeout(Duration::from_secs(60)).output().expect("it runs");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
         let code = output.status.code().expect("no signal ended it");
         Self { code, stdout: text(output.stdout), stderr: text(output.stderr) }

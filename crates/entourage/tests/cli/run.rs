@@ -22,6 +22,28 @@ fn a_task_is_answered_from_the_files_it_may_read() {
     assert_eq!(agents[0]["title"], "What is the keyword?");
 }
 
+/// A newcomer sees the note that was asked for, and three commands that work as they are written.
+#[test]
+fn a_rehearsal_shows_its_note_and_what_to_try_next() {
+    let place = Place::new();
+    let ended = place.entourage(&["run", "Look around, and note what is there"]).good();
+    assert!(ended.stderr.starts_with("note: This is the rehearsal model"), "{ended:?}");
+    assert!(ended.stdout.contains("Noted: Rehearsal: "), "{ended:?}");
+    let (said, next) = ended.stderr.split_once("Try next:\n").expect("what to try");
+    assert!(said.contains("entourage.db"), "where it all is: {said}");
+    let next: Vec<Vec<&str>> = next
+        .lines()
+        .map(|line| line.trim().split("  ").next().unwrap_or_default().split(' ').collect())
+        .collect();
+    assert_eq!(next.iter().map(|words| words[..2].join(" ")).collect::<Vec<_>>(), TO_TRY);
+    for words in next {
+        let shown = place.entourage(&words[1..]).good();
+        assert!(!shown.stdout.is_empty(), "{words:?}: {shown:?}");
+    }
+}
+
+const TO_TRY: [&str; 3] = ["entourage tree", "entourage tail", "entourage doctor"];
+
 #[test]
 fn quiet_leaves_the_answer_alone() {
     let place = Place::new();

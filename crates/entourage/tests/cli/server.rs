@@ -9,7 +9,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::place::Place;
+use super::place::{Patience, Place};
 
 /// A server that runs until it is dropped.
 pub(crate) struct Server {
@@ -17,6 +17,7 @@ pub(crate) struct Server {
     /// What it said of itself.
     pub(crate) greeting: Value,
     log: BufReader<ChildStderr>,
+    _patience: Patience,
 }
 
 impl Server {
@@ -27,12 +28,13 @@ impl Server {
     /// A command that serves and says so in JSON.
     pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let patience = Patience::with(&child);
         let mut line = String::new();
         let stdout = child.stdout.take().expect("piped");
         BufReader::new(stdout).read_line(&mut line).expect("a greeting");
         let log = BufReader::new(child.stderr.take().expect("piped"));
         let greeting = serde_json::from_str(&line).expect("JSON");
-        Self { child, greeting, log }
+        Self { child, greeting, log, _patience: patience }
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -33,6 +33,42 @@ fn runs(pid: &str) -> bool {
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }
 
+/// The house starts every server of its settings under a supervisor: nobody else is left to end them.
+#[test]
+fn what_an_mcp_server_started_is_gone_once_the_house_was_killed() {
+    let place = Place::new();
+    let pids = place.path().join("pids");
+    let script = format!("exec >\"$0\"; {STUBBORN}");
+    let arguments = serde_json::json!(["-c", script, pids]);
+    place.write(
+        "data/entourage.toml",
+        &format!("[[tools.mcp]]\nname = \"stubborn\"\ncommand = \"sh\"\nargs = {arguments}\n"),
+    );
+    let mut serve = place.process(&["serve", "--bind", "127.0.0.1:0"]);
+    let mut house = serve.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
+    let begun = Instant::now();
+    let below: Vec<String> = loop {
+        let told = fs::read_to_string(&pids).unwrap_or_default();
+        if told.ends_with('\n') && told.lines().count() == 2 {
+            break told.lines().map(str::to_owned).collect();
+        }
+        assert!(begun.elapsed() < SOON, "no server is started: {told}");
+        std::thread::yield_now();
+    };
+    assert!(below.iter().all(|pid| runs(pid)), "{below:?}");
+    // SIGKILL: the house does nothing more.
+    house.kill().expect("killed");
+    house.wait().expect("it was there");
+    let killed = Instant::now();
+    while below.iter().any(|pid| runs(pid)) {
+        if killed.elapsed() > SOON {
+            let _ = std::process::Command::new("kill").arg("-9").args(&below).status();
+            panic!("they stay: {below:?}");
+        }
+        std::thread::yield_now();
+    }
+}
+
 fn all_gone(mut supervisor: Child, below: &[String]) {
     let begun = Instant::now();
     while supervisor.try_wait().expect("can be asked").is_none() {

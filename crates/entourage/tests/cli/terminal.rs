@@ -13,7 +13,7 @@ use rustix::{
     termios::{Winsize, tcsetwinsize},
 };
 
-use super::place::Place;
+use super::place::{Patience, Place};
 
 const ROWS: u16 = 40;
 
@@ -25,6 +25,7 @@ pub(crate) struct Terminal {
     shown: Vec<u8>,
     /// What stands on it.
     screen: vt100::Parser,
+    _patience: Patience,
 }
 
 impl Terminal {
@@ -55,7 +56,9 @@ impl Terminal {
         // Its ends close with it, so that a read ends.
         drop(command);
         let screen = vt100::Parser::new(ROWS, columns, 1000);
-        Self { child: child.expect("it starts"), master: File::from(master), shown: Vec::new(), screen }
+        let child = child.expect("it starts");
+        let patience = Patience::with(&child);
+        Self { child, master: File::from(master), shown: Vec::new(), screen, _patience: patience }
     }
 
     /// Waits until it shows this.
