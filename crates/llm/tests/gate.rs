@@ -384,7 +384,7 @@ async fn two_accounts_at_one_address_have_gates_of_their_own() {
     until("neither waits for the other", || server.seen().len() == 2).await;
     let under_way: Vec<_> = router.gates().iter().map(|gate| (gate.in_flight, gate.waiting)).collect();
     assert_eq!(under_way, [(1, 0), (1, 0)]);
-    calls.each_ref().map(JoinHandle::abort);
+    calls.iter().for_each(JoinHandle::abort);
 }
 
 #[tokio::test(start_paused = true)]

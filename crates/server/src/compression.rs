@@ -8,7 +8,7 @@ const LARGE: u64 = 4 * 1024;
 
 /// Large answers that are there whole. What is streamed has no size yet, and what waits in a compressor
 /// does not arrive.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Large(DefaultPredicate);
 
 impl Predicate for Large {

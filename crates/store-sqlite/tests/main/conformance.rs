@@ -47,7 +47,9 @@ impl Place for Directory {
     async fn open(&self) -> Result<SqliteStore> {
         // The suite ends no machine; without a sync for each commit it takes a tenth of the time.
         let begun = Arc::clone(&self.begun);
-        let statements = Statements::new(move |sql| drop(begun.lock().unwrap().insert(sql.to_owned())));
+        let statements = Statements::new(move |sql| {
+            begun.lock().unwrap().insert(sql.to_owned());
+        });
         let settings =
             Settings { durability: Durability::Normal, statements: Some(statements), ..Settings::default() };
         SqliteStore::open(self.database(), settings)
