@@ -31,8 +31,9 @@ fn is_allowed(sql: &str) -> bool {
     is_list && !sql.contains("owner = ?")
         // As many rows as there are versions of kinds.
         || sql.contains("GROUP BY of_kind")
-        // Of the few that have something to read, of one tree, of one agent's wake-ups and children.
+        // Of the few that have something to read, of one run, of one tree, of one agent's wake-ups and children.
         || sql.contains("(SELECT agent FROM inbox)")
+        || sql.contains("FROM steps WHERE run = ?")
         || sql.contains("agent IN (SELECT id FROM agents WHERE root = ?)")
         || sql.contains("FROM wakeups WHERE agent = ?1")
         || sql.contains("WHERE parent = ?1 UNION")
