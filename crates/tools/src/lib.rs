@@ -9,6 +9,7 @@ mod arguments;
 mod context;
 mod error;
 mod files;
+mod inlined;
 mod mcp;
 mod memory;
 mod notes;

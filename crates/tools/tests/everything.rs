@@ -28,6 +28,19 @@ fn tool(name: &'static str, annotations: ToolAnnotations) -> Tool {
     Tool::new(name, format!("The {name} tool."), Arc::new(schema)).with_annotations(annotations)
 }
 
+/// A tool whose schema stands for millions of checks.
+fn doubling() -> Tool {
+    let next = |n: usize| json!({ "$ref": format!("#/$defs/{n}") });
+    let mut definitions: JsonObject =
+        (0..24).map(|n| (n.to_string(), json!({ "anyOf": [next(n + 1), next(n + 1)] }))).collect();
+    definitions.insert("24".to_owned(), json!({ "type": "number" }));
+    let mut doubling = tool("doubling", ToolAnnotations::new());
+    let schema = [("properties", json!({ "text": next(0) })), ("$defs", definitions.into())];
+    doubling.input_schema =
+        Arc::new(schema.map(|(key, value)| (key.to_owned(), value)).into_iter().collect());
+    doubling
+}
+
 impl ServerHandler for Everything {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
@@ -59,6 +72,8 @@ impl ServerHandler for Everything {
             tool("spawn", plain()),
             tool("hang", plain()),
             of_type("broken", "nonsense"),
+            doubling(),
+            tool("nested", plain().read_only(true)),
         ]))
     }
 
@@ -83,6 +98,7 @@ impl ServerHandler for Everything {
                 ContentBlock::embedded_text("memo://1", "a memo"),
             ]),
             "nothing" => CallToolResult::success(vec![]),
+            "nested" => CallToolResult::structured((0..200).fold(json!(0), |inner, _| json!([inner]))),
             "fail" => CallToolResult::error(vec![ContentBlock::text("the disk is full")]),
             "refuse" => return Err(ErrorData::invalid_params("no such thing", None)),
             "life" => says(std::process::id().to_string()),

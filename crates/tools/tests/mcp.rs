@@ -47,9 +47,16 @@ async fn a_servers_tools_become_tools_and_a_broken_one_is_named() {
     let (tools, problems) = connect_all(vec![everything()]).await;
     let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
     assert!(names.contains(&"all__echo") && names.contains(&"all__die_once"), "{names:?}");
-    assert!(!names.contains(&"all__broken"));
-    assert!(
-        matches!(problems.as_slice(), [Problem { server, message }] if server == "all" && message.contains("all__broken"))
+    assert!(!names.contains(&"all__broken") && !names.contains(&"all__doubling"));
+    let [Problem { server, message: broken }, Problem { message: doubling, .. }] = &problems[..] else {
+        panic!("{problems:?}")
+    };
+    assert_eq!(server, "all");
+    assert!(broken.contains("the schema of `all__broken` is not valid"), "{broken}");
+    assert_eq!(
+        doubling,
+        "the schema of `all__doubling` cannot be checked by: with its references written out it is larger than \
+         10000 parts. This tool is left out"
     );
     let echo = named(&tools, "all__echo");
     let spec = offered(echo, &kind("x", &[]), true).unwrap();
@@ -161,6 +168,50 @@ async fn only_a_call_that_may_be_repeated_is() {
     assert!(error.contains("is not known"), "{error}");
     done(named(&tools, "all__echo"), json!({ "text": "back" })).await;
 }
+
+/// Passed over, such a message would leave the call waiting until its time is over.
+#[tokio::test]
+async fn a_message_that_cannot_be_read_ends_the_call_and_says_why() {
+    let tools = connected().await;
+    let error = timeout(SOON, fails(named(&tools, "all__nested"), json!({}))).await.unwrap().to_string();
+    assert!(error.contains("nested deeper than 127 levels"), "{error}");
+    done(named(&tools, "all__echo"), json!({ "text": "back" })).await;
+}
+
+/// A server that gives another page for ever, or a long one again and again.
+#[tokio::test]
+async fn a_list_of_tools_without_end_costs_only_that_server() {
+    for description in ["d".to_owned(), "d".repeat(100_000)] {
+        let script = TempDir::new().unwrap();
+        let path = script.path().join("server.sh");
+        let listed = format!(
+            r#"{{"tools":[{{"name":"t","description":"{description}","inputSchema":{{"type":"object"}}}}],"nextCursor":"more"}}"#
+        );
+        std::fs::write(&path, format!("LISTED='{listed}'\n{ENDLESS}")).unwrap();
+        let endless = command("endless", "sh", &[path.to_str().unwrap()]);
+        let (tools, problems) = timeout(SOON, connect_all(vec![endless])).await.unwrap();
+        assert!(tools.is_empty());
+        let [problem] = &problems[..] else { panic!("{problems:?}") };
+        assert!(
+            problem.message.contains("lists more than 1000 tools, or more than 8000000 bytes"),
+            "{problem}"
+        );
+    }
+}
+
+/// Answers whatever is asked with the same page of tools.
+const ENDLESS: &str = r#"
+while read -r line; do
+    id=${line#*\"id\":}
+    id=${id%%[,\}]*}
+    case $line in
+    *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}' ;;
+    *tools/list*) result=$LISTED ;;
+    *) continue ;;
+    esac
+    printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
 
 #[tokio::test]
 async fn dropping_a_call_tells_the_server_to_stop() {

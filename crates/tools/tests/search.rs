@@ -1,7 +1,19 @@
 //! Searching the web by each of the services.
 
+use std::{
+    convert::Infallible,
+    future::ready,
+    sync::{Arc, Mutex},
+};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+};
 use entourage_tools::{Error, SearchSettings, Tool as _, WebSearch};
+use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
+use tokio::{net::TcpListener, sync::oneshot};
 use wiremock::{
     Mock, MockServer, ResponseTemplate,
     matchers::{bearer_token, body_json, header, method, path, query_param},
@@ -11,6 +23,27 @@ use crate::support::{context, done, fails, kind, offered, speaker};
 
 fn search(settings: Value) -> WebSearch {
     WebSearch::new(&serde_json::from_value::<SearchSettings>(settings).unwrap())
+}
+
+/// A service whose answers begin like this and go on with blanks; what is returned beside its address
+/// fails once nobody reads the first of them any more.
+async fn endless(beginning: &'static str) -> (String, oneshot::Receiver<()>) {
+    let (answering, hung_up) = oneshot::channel::<()>();
+    let answering = Arc::new(Mutex::new(Some(answering)));
+    let answer = move || {
+        let answering = answering.lock().unwrap().take();
+        let first = stream::iter([Ok::<_, Infallible>(Bytes::from(beginning))]);
+        let blanks = stream::repeat_with(move || {
+            // Held for as long as somebody reads.
+            let _ = &answering;
+            Ok(Bytes::from_static(&[b' '; 1 << 16]))
+        });
+        ready(Body::from_stream(first.chain(blanks)))
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await });
+    (url, hung_up)
 }
 
 fn two_hits() -> Value {
@@ -145,4 +178,14 @@ async fn failures_say_what_to_do_and_never_show_the_key() {
     }
     let nowhere = search(json!({ "searxng_url": "not an address" }));
     assert!(fails(&nowhere, json!({ "query": "x" })).await.to_string().contains("SearXNG"));
+}
+
+/// An answer without end is read no further than many results take.
+#[tokio::test]
+async fn an_answer_without_end_is_not_read_to_its_end() {
+    let (url, hung_up) = endless("{\"results\": [").await;
+    let tool = search(json!({ "searxng_url": url }));
+    let error = fails(&tool, json!({ "query": "x" })).await.to_string();
+    assert!(error.contains("sent more than 2000000 bytes"), "{error}");
+    hung_up.await.unwrap_err();
 }

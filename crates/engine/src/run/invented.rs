@@ -60,7 +60,7 @@ impl Reading {
 impl Run<'_> {
     /// Whether private data was read in this tree, and nobody but its agents chose this address.
     pub(super) async fn is_invented(&self, address: &Address) -> Result<bool> {
-        let needles = needles(address);
+        let needles = address.spellings();
         // Here stands what the store has not got yet, and mostly the address itself.
         let mut record = Record::default();
         self.weigh(&self.items, &needles, &mut record);
@@ -154,15 +154,6 @@ impl Run<'_> {
     }
 }
 
-/// How an address may stand in a text: as the agent wrote it or as it is sent, with any scheme or
-/// none, as people write it.
-fn needles(address: &Address) -> [&str; 2] {
-    [&*address.url, &*address.written].map(|url| {
-        let url = url.split('#').next().unwrap_or_default();
-        url.split_once("://").map_or(url, |(_, rest)| rest).trim_end_matches('/')
-    })
-}
-
 /// Whether an address stands in a text as a whole. Letters count as they are: their case alone could
 /// say something.
 fn gives(text: &str, needle: &str) -> bool {
@@ -194,7 +185,8 @@ mod tests {
 
     fn given(text: &str, url: &str) -> bool {
         let (url, host) = (url.to_owned(), String::new());
-        needles(&Address { written: url.clone(), url, host }).iter().any(|needle| gives(text, needle))
+        let address = Address { written: url.clone(), url, host };
+        address.spellings().iter().any(|needle| gives(text, needle))
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 use std::path::{Component, Path};
 
+/// What a copy's name has behind that of the file.
+const COPIES: [&str; 9] = ["~", ".bak", ".backup", ".old", ".orig", ".save", ".swp", ".tmp", ".copy"];
 /// How the names of such files end.
-const ENDINGS: [&str; 18] = [
+const ENDINGS: [&str; 21] = [
     ".pem",
     ".key",
     ".p12",
@@ -22,6 +24,22 @@ const ENDINGS: [&str; 18] = [
     ".htpasswd",
     ".tfstate",
     ".tfvars",
+    "-key.json",
+    "_key.json",
+    "wp-config.php",
+];
+/// Their whole names before the first dot.
+const PASSWORDS: [&str; 3] = ["password", "passwords", "passwd"];
+/// How their names end before the first dot.
+const STEMS: [&str; 8] = [
+    "credentials",
+    "service-account",
+    "service_account",
+    "serviceaccount",
+    "_rsa",
+    "_dsa",
+    "_ecdsa",
+    "_ed25519",
 ];
 /// How they begin.
 const BEGINNINGS: [&str; 8] =
@@ -39,10 +57,16 @@ pub(super) fn is_secret(path: &Path) -> bool {
 }
 
 fn is_secret_name(name: &str) -> bool {
+    if let Some(original) = COPIES.iter().find_map(|copy| name.strip_suffix(copy)) {
+        return name.starts_with('.') || is_secret_name(original);
+    }
     let is_key_pair = name.starts_with("id_") && !name.contains('.');
+    let stem = name.split('.').next().unwrap_or_default();
     name.starts_with('.')
         || is_key_pair
+        || STEMS.iter().any(|ending| stem.ends_with(ending))
         || NAMES.contains(&name)
+        || PASSWORDS.contains(&stem)
         || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
         || ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
@@ -71,6 +95,19 @@ mod tests {
             "deploy.key",
             "vault.kdbx",
             ".netrc",
+            "passwords.txt",
+            "passwd",
+            "service-account.json",
+            "my-credentials.json",
+            "server.pem.bak",
+            "prod.key~",
+            ".env~",
+            "deploy_rsa",
+            "deploy_ed25519.pub",
+            "gcloud-key.json",
+            "config.env.bak",
+            "wp-config.php",
+            "wp-config.php.old",
         ] {
             assert!(is_secret(Path::new(secret)), "{secret}");
         }
@@ -85,6 +122,10 @@ mod tests {
             "secretary.md",
             "tokenizer.rs",
             "ideas",
+            "notes.md.bak",
+            "keys.json",
+            "reset-password.md",
+            "config.php",
             "a.b/c",
         ] {
             assert!(!is_secret(Path::new(plain)), "{plain}");

@@ -1,6 +1,6 @@
 //! A connection to a server: how it is made, and what its loss means for the call under way.
 
-use std::{collections::HashMap, error::Error as _, io};
+use std::{collections::HashMap, error::Error as _, io, sync::Arc};
 
 use rmcp::{
     Peer, RoleClient, ServiceExt,
@@ -15,6 +15,7 @@ use secrecy::ExposeSecret;
 
 use super::{
     child::{Child, Log},
+    lines::{Lines, Trouble},
     secrets::Secrets,
     settings::McpTransport,
 };
@@ -24,6 +25,7 @@ use crate::{Error, McpSettings, Result};
 pub(super) struct Connection {
     service: RunningService<RoleClient, ClientConfig>,
     child: Option<Child>,
+    trouble: Trouble,
 }
 
 impl Connection {
@@ -50,6 +52,11 @@ impl Connection {
         self.service.peer().is_transport_closed()
     }
 
+    /// What the server sent that cannot be a message, if it did: the connection has ended by that.
+    pub(super) fn trouble(&self) -> Option<&'static str> {
+        self.trouble.get().copied()
+    }
+
     /// Closes it in good order.
     pub(super) async fn close(mut self) {
         let _ = self.service.close().await;
@@ -70,11 +77,13 @@ async fn connect(settings: &McpSettings) -> Result<Connection, String> {
             let supervisor = settings.supervisor.as_deref().unwrap_or_default();
             let (child, stdout, stdin) = Child::start(log, supervisor, command, args, env, cwd.as_ref())
                 .map_err(|error| format!("it does not start: {error}"))?;
-            let served = client.serve((stdout, stdin)).await;
-            let service = served.map_err(|error| {
-                format!("{error}. What it wrote to its standard error is in the log, at level debug")
+            let trouble = Trouble::default();
+            let served = client.serve((Lines::new(stdout, Arc::clone(&trouble)), stdin)).await;
+            let service = served.map_err(|error| match trouble.get() {
+                Some(why) => (*why).to_owned(),
+                None => format!("{error}. What it wrote to its standard error is in the log, at level debug"),
             })?;
-            Ok(Connection { service, child: Some(child) })
+            Ok(Connection { service, child: Some(child), trouble })
         }
         McpTransport::Url { url, headers } => {
             let headers: HashMap<_, _> = headers
@@ -91,7 +100,7 @@ async fn connect(settings: &McpSettings) -> Result<Connection, String> {
                 Some(cause) => format!("{error}: {cause}"),
                 None => error.to_string(),
             })?;
-            Ok(Connection { service, child: None })
+            Ok(Connection { service, child: None, trouble: Trouble::default() })
         }
     }
 }

@@ -1,26 +1,37 @@
 //! What a server is given in confidence, struck out of what it says: some repeat what they refuse.
 
+use std::{cmp::Reverse, mem};
+
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::Value;
+use serde_json::{Map, Value};
+use url::Url;
 
 use super::McpTransport;
 
 /// Shorter words are no secrets, and striking them out would hide what went wrong.
 const LEAST: usize = 8;
+/// What the names of options and variables have in them whose values are secret.
+const SECRET_NAMES: [&str; 9] =
+    ["key", "token", "secret", "passw", "pwd", "auth", "credential", "bearer", "cookie"];
 
-/// The secrets of one server.
+/// The secrets of one server, the longest first: one may be the beginning of another.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Secrets(Vec<SecretString>);
 
 impl Secrets {
     pub(super) fn of(transport: &McpTransport) -> Self {
-        let given = match transport {
-            McpTransport::Command { env, .. } => env,
-            McpTransport::Url { headers, .. } => headers,
+        let (given, found) = match transport {
+            McpTransport::Command { args, env, .. } => (env, in_arguments(args)),
+            McpTransport::Url { url, headers } => (headers, in_address(url)),
         };
+        let given = given.values().map(|value| value.expose_secret().to_owned());
         // Word by word: of `Bearer …` only the second is secret, and is repeated without the first.
-        let words = given.values().flat_map(|value| value.expose_secret().split_whitespace());
-        Self(words.filter(|word| word.len() >= LEAST).map(SecretString::from).collect())
+        let words = given.chain(found).flat_map(|text| {
+            text.split_whitespace().map(str::to_owned).filter(|word| word.len() >= LEAST).collect::<Vec<_>>()
+        });
+        let mut words: Vec<String> = words.collect();
+        words.sort_by_key(|word| Reverse(word.len()));
+        Self(words.into_iter().map(SecretString::from).collect())
     }
 
     /// A value without them, whatever its form.
@@ -28,7 +39,13 @@ impl Secrets {
         match value {
             Value::String(text) => *text = self.strike(text),
             Value::Array(entries) => entries.iter_mut().for_each(|entry| self.strike_in(entry)),
-            Value::Object(fields) => fields.values_mut().for_each(|field| self.strike_in(field)),
+            Value::Object(fields) => {
+                let struck = |(name, mut field): (String, Value)| {
+                    self.strike_in(&mut field);
+                    (self.strike(&name), field)
+                };
+                *fields = mem::take(fields).into_iter().map(struck).collect::<Map<_, _>>();
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
@@ -39,9 +56,59 @@ impl Secrets {
     }
 }
 
+/// What of a command's arguments is secret: what follows the name of such an option, as its own argument
+/// or in the same, and what an address holds.
+fn in_arguments(args: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut is_named = false;
+    for arg in args {
+        let is_value = mem::take(&mut is_named) && !arg.starts_with('-');
+        found.extend(in_address(arg));
+        match arg.split_once(['=', ':']) {
+            _ if is_value => found.push(arg.clone()),
+            Some((name, value)) if is_secret(name) => found.push(value.to_owned()),
+            Some((_, value)) => found.extend(in_address(value)),
+            None => is_named = arg.starts_with('-') && is_secret(arg),
+        }
+    }
+    found
+}
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_NAMES.iter().any(|part| name.contains(part))
+}
+
+/// The password and the values in the query of an address, as they stand there and as they are meant.
+fn in_address(address: &str) -> Vec<String> {
+    let Ok(url) = Url::parse(address) else { return Vec::new() };
+    let mut found: Vec<String> = url.query_pairs().map(|(_, value)| value.into_owned()).collect();
+    let values = url.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+    found.extend(values.map(|(_, value)| value.to_owned()));
+    if let Some(password) = url.password() {
+        found.push(password.to_owned());
+        found.push(percent_encoding::percent_decode_str(password).decode_utf8_lossy().into_owned());
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::json;
+
     use super::*;
+
+    fn of_command(args: &[&str], env: &[(&str, &str)]) -> Secrets {
+        let args = args.iter().map(|&arg| arg.to_owned()).collect();
+        let env = env.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect();
+        Secrets::of(&McpTransport::Command { command: "c".to_owned(), args, env, cwd: None })
+    }
+
+    fn of_address(url: &str) -> Secrets {
+        Secrets::of(&McpTransport::Url { url: url.to_owned(), headers: BTreeMap::new() })
+    }
 
     #[test]
     fn a_secret_is_struck_out_with_and_without_what_stands_before_it() {
@@ -49,5 +116,42 @@ mod tests {
         let transport = McpTransport::Url { url: String::new(), headers: headers.into() };
         let text = Secrets::of(&transport).strike("Bearer canary-1234 was refused: canary-1234 is no Bearer");
         assert_eq!(text, "Bearer [secret] was refused: [secret] is no Bearer");
+    }
+
+    #[test]
+    fn of_two_secrets_with_one_beginning_nothing_is_left() {
+        let secrets = of_command(&[], &[("A", "canary-1234"), ("B", "canary-1234-and-more")]);
+        assert_eq!(secrets.strike("canary-1234-and-more canary-1234"), "[secret] [secret]");
+    }
+
+    #[test]
+    fn a_secret_is_struck_out_of_the_names_of_fields() {
+        let mut value = json!({ "canary-1234": [{ "a canary-1234": 1 }] });
+        of_command(&[], &[("A", "canary-1234")]).strike_in(&mut value);
+        assert_eq!(value, json!({ "[secret]": [{ "a [secret]": 1 }] }));
+    }
+
+    #[test]
+    fn a_secret_in_the_arguments_or_the_address_is_one() {
+        for args in [
+            &["--token", "canary-1234"][..],
+            &["--api-key=canary-1234"],
+            &["-e", "GITHUB_TOKEN=canary-1234"],
+            &["--header", "Authorization: Bearer canary-1234"],
+            &["postgres://me:canary-1234@host/db"],
+            &["--url=http://host/?k=canary-1234"],
+        ] {
+            assert_eq!(of_command(args, &[]).strike("canary-1234!"), "[secret]!", "{args:?}");
+        }
+        for url in ["https://host/mcp?k=canary-1234", "https://me:canary-1234@host/"] {
+            assert_eq!(of_address(url).strike("canary-1234!"), "[secret]!", "{url}");
+        }
+        let encoded = of_address("https://host/?k=canary%2F1234");
+        assert_eq!(encoded.strike("canary%2F1234 canary/1234"), "[secret] [secret]");
+        let plain = of_command(&["-y", "@scope/server", "/home/me/documents", "--dir", "/srv/files"], &[]);
+        assert_eq!(
+            plain.strike("/home/me/documents @scope/server /srv/files"),
+            "/home/me/documents @scope/server /srv/files"
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use entourage_types::{CallId, Owner};
 use rmcp::{
     Peer, RoleClient,
-    model::{CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject},
+    model::{CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject, PaginatedRequestParams},
     service::ServiceError,
 };
 use tokio::{sync::Mutex, time::timeout};
@@ -18,6 +18,11 @@ use super::{
 };
 use crate::{Checker, Error, McpSettings, Result, Tool};
 
+/// Tools that a server may list.
+const MOST_TOOLS: usize = 1_000;
+/// Bytes that their names, descriptions and schemas may have together.
+const MOST_LISTED: usize = 8_000_000;
+
 /// Under which name a call tells its key, for servers that do the same thing once per key.
 const KEY: &str = "entourage/idempotency-key";
 
@@ -25,6 +30,32 @@ const KEY: &str = "entourage/idempotency-key";
 pub struct McpServer {
     settings: McpSettings,
     state: Mutex<State>,
+}
+
+/// Why there is no list of a server's tools.
+enum Unlisted {
+    Late,
+    TooLong,
+    Failed(ServiceError),
+}
+
+/// All tools that a server lists, page by page: it may give another page for ever.
+async fn listed(peer: &Peer<RoleClient>) -> Result<Vec<rmcp::model::Tool>, Unlisted> {
+    let (mut tools, mut bytes, mut pages, mut cursor) = (Vec::new(), 0, 0, None);
+    loop {
+        let asked = PaginatedRequestParams::default().with_cursor(cursor);
+        let page = peer.list_tools(Some(asked)).await.map_err(Unlisted::Failed)?;
+        bytes += serde_json::to_vec(&page.tools).map_or(MOST_LISTED, |written| written.len());
+        pages += 1;
+        tools.extend(page.tools);
+        if pages > MOST_TOOLS || tools.len() > MOST_TOOLS || bytes > MOST_LISTED {
+            return Err(Unlisted::TooLong);
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            return Ok(tools);
+        }
+    }
 }
 
 #[derive(Default)]
@@ -58,10 +89,24 @@ impl McpServer {
     pub async fn tools(self: &Arc<Self>) -> Result<(Vec<Arc<dyn Tool>>, Vec<Problem>)> {
         let (peer, _) = self.peer().await?;
         let limit = self.settings.connect_timeout;
-        let listed = timeout(limit, peer.list_all_tools())
-            .await
-            .map_err(|_| self.failed(&format!("did not list its tools within {} s", limit.as_secs())))?
-            .map_err(|error| self.failed(&format!("did not list its tools: {error}")))?;
+        let listed = timeout(limit, listed(&peer)).await.unwrap_or_else(|_| Err(Unlisted::Late));
+        let listed = match listed {
+            Ok(listed) => listed,
+            Err(unlisted) => {
+                let why = self.state.lock().await.connection.as_ref().and_then(Connection::trouble);
+                return Err(self.failed(&match (why, unlisted) {
+                    (Some(why), _) => format!("did not list its tools: {why}"),
+                    (None, Unlisted::Late) => {
+                        format!("did not list its tools within {} s", limit.as_secs())
+                    }
+                    (None, Unlisted::TooLong) => format!(
+                        "lists more than {MOST_TOOLS} tools, or more than {MOST_LISTED} bytes of them: that \
+                         is more than can be meant"
+                    ),
+                    (None, Unlisted::Failed(error)) => format!("did not list its tools: {error}"),
+                }));
+            }
+        };
         let (mut tools, mut problems) = (Vec::new(), Vec::new());
         let mut naming = Naming::new(&self.settings.name);
         for listed in listed {
@@ -117,15 +162,16 @@ impl McpServer {
             if loss == Loss::None {
                 return Err(self.failed(&format!("failed: {error}")));
             }
-            self.discard(number).await;
+            let trouble = self.discard(number).await;
+            let because = trouble.map(|why| format!(" ({why})")).unwrap_or_default();
             if loss == Loss::During && !repeatable {
-                return Err(self.failed(
-                    "was lost during the call. Whether the call took effect is not known: check before you \
-                     call again",
-                ));
+                return Err(self.failed(&format!(
+                    "was lost during the call{because}. Whether the call took effect is not known: check \
+                     before you call again"
+                )));
             }
             if again {
-                return Err(self.failed(&format!("was lost twice: {error}")));
+                return Err(self.failed(&format!("was lost twice: {error}{because}")));
             }
             again = true;
         }
@@ -147,11 +193,12 @@ impl McpServer {
         peer.map(|peer| (peer, state.number)).ok_or_else(|| self.failed("is not connected"))
     }
 
-    async fn discard(&self, number: u64) {
+    /// Gives a lost connection up; what made it unusable, where that was what the server sent.
+    async fn discard(&self, number: u64) -> Option<&'static str> {
         let mut state = self.state.lock().await;
-        if state.number == number {
-            state.connection = None;
-        }
+        let is_meant = state.number == number;
+        let lost = state.connection.take_if(|_| is_meant)?;
+        lost.trouble()
     }
 
     fn failed(&self, what: &str) -> Error {

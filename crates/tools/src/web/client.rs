@@ -2,7 +2,8 @@
 
 use std::{error::Error as _, sync::LazyLock, time::Duration};
 
-use reqwest::{Client, ClientBuilder, redirect::Policy};
+use futures::StreamExt;
+use reqwest::{Client, ClientBuilder, Response, redirect::Policy};
 
 use crate::{Error, Result};
 
@@ -25,6 +26,26 @@ pub(super) fn builder() -> ClientBuilder {
 /// The built client.
 pub(super) fn build(builder: ClientBuilder) -> Result<Client> {
     builder.build().map_err(|error| Error::Failed(format!("no HTTP client: {}", causes(&error))))
+}
+
+/// Why a body was not read to its end.
+pub(super) enum Unread {
+    TooLarge,
+    BrokenOff(String),
+}
+
+/// The body of an answer, decompressed, of so many bytes at most.
+pub(super) async fn body(response: Response, most: usize) -> Result<Vec<u8>, Unread> {
+    let mut body = Vec::new();
+    let mut stream = response.bytes_stream();
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|error| Unread::BrokenOff(causes(&error)))?;
+        if body.len() + chunk.len() > most {
+            return Err(Unread::TooLarge);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
 }
 
 /// An error with its causes, which is where reqwest says what happened. Without the address: it

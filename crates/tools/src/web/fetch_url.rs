@@ -4,7 +4,6 @@ use std::{sync::LazyLock, time::Duration};
 
 use async_trait::async_trait;
 use entourage_types::ToolSpec;
-use futures::StreamExt;
 use reqwest::{
     Client, ClientBuilder, Response,
     header::{ACCEPT, CONTENT_TYPE, LOCATION},
@@ -16,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{
-    client::{Lazy, build, builder, causes},
+    client::{Lazy, Unread, body, build, builder, causes},
     content::{Form, decoded},
     guard::{AllowedHost, GuardedResolver, Way, check, refusal},
     readable::{self, Page},
@@ -120,19 +119,12 @@ impl FetchUrl {
 
     async fn body(&self, url: &Url, response: Response) -> Result<Vec<u8>> {
         let most = self.settings.max_bytes;
-        let mut body = Vec::new();
-        let mut stream = response.bytes_stream();
-        while let Some(chunk) = stream.next().await {
-            let chunk =
-                chunk.map_err(|error| Error::Failed(format!("`{url}` broke off: {}", causes(&error))))?;
-            if body.len() + chunk.len() > most {
-                return Err(Error::Failed(format!(
-                    "`{url}` is larger than {most} bytes, the most that is read"
-                )));
-            }
-            body.extend_from_slice(&chunk);
-        }
-        Ok(body)
+        body(response, most).await.map_err(|unread| {
+            Error::Failed(match unread {
+                Unread::TooLarge => format!("`{url}` is larger than {most} bytes, the most that is read"),
+                Unread::BrokenOff(why) => format!("`{url}` broke off: {why}"),
+            })
+        })
     }
 
     async fn fetch(&self, url: Url) -> Result<(Url, Page)> {

@@ -39,6 +39,8 @@ const SPOON: usize = 64;
 
 /// A longer text is given in several pieces of so many bytes.
 const PIECE: usize = 4 * 1024;
+/// The same where more than every eighth byte is a special character, or the first of one.
+const DENSE_PIECE: usize = 256;
 /// A longer attribute is left out: images and data that stand in the page itself.
 const LONGEST_ATTRIBUTE: usize = 4 * 1024;
 
@@ -86,12 +88,13 @@ fn shorten(document: &Document) {
     for node in document.root().descendants() {
         if node.is_text() {
             let text = node.text();
-            if text.len() <= PIECE {
+            let most = longest_piece(&text);
+            if text.len() <= most {
                 continue;
             }
             let mut rest: &str = &text;
             while !rest.is_empty() {
-                let (piece, tail) = rest.split_at(rest.floor_char_boundary(PIECE));
+                let (piece, tail) = rest.split_at(rest.floor_char_boundary(most));
                 node.insert_before(&document.tree.new_text(piece));
                 rest = tail;
             }
@@ -103,6 +106,11 @@ fn shorten(document: &Document) {
             }
         }
     }
+}
+
+fn longest_piece(text: &str) -> usize {
+    let special = text.bytes().filter(|byte| matches!(byte, b'&' | b'<' | b'>' | b'"' | 0xc2)).count();
+    if special > text.len() / 8 { DENSE_PIECE } else { PIECE }
 }
 
 /// Writes links out in full, as they are in an article: so they can be followed.
@@ -186,6 +194,7 @@ mod tests {
     #[test]
     fn nothing_long_is_left_to_be_written_down() {
         let (text, value) = ("&©".repeat(100_000), "&".repeat(5_000));
+        assert_eq!([longest_piece(&text), longest_piece("a plain text & more")], [DENSE_PIECE, PIECE]);
         let page = format!("<p id='{value}' class='a'>{text}<b>end</b></p>");
         let document = parse(&page, &CancellationToken::new()).unwrap();
         shorten(&document);
@@ -196,7 +205,7 @@ mod tests {
             .filter(|node| node.is_text())
             .map(|node| node.text().len())
             .collect();
-        assert!(texts.len() > 50 && texts.iter().all(|length| *length <= PIECE), "{texts:?}");
+        assert!(texts.len() > 50 && texts.iter().all(|length| *length <= DENSE_PIECE), "{texts:?}");
         assert_eq!(document.select("p").text().to_string(), format!("{text}end"));
         assert_eq!((document.select("p").attr("id"), document.select("p").has_attr("class")), (None, true));
     }

@@ -15,13 +15,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::{brave::Brave, searxng::Searxng, tavily::Tavily};
-use super::client::{Lazy, build, builder, causes};
+use super::client::{Lazy, Unread, body, build, builder, causes};
 use crate::{Caller, Context, Done, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
 
 const NAME: &str = "web_search";
 const LIMIT: usize = 5;
 const LIMIT_MOST: usize = 20;
 const TOTAL: Duration = Duration::from_secs(20);
+/// The largest answer that is read, in bytes once decompressed: many times what twenty results take.
+const MOST: usize = 2_000_000;
 
 /// Which search service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -167,10 +169,14 @@ impl WebSearch {
             }
             status => return Err(failed(format!("answered {status}"))),
         }
-        let answer = response
-            .json::<Value>()
-            .await
-            .map_err(|error| failed(format!("sent no valid answer: {}", causes(&error))))?;
+        let body = body(response, MOST).await.map_err(|unread| {
+            failed(match unread {
+                Unread::TooLarge => format!("sent more than {MOST} bytes, the most that is read"),
+                Unread::BrokenOff(why) => format!("sent no valid answer: {why}"),
+            })
+        })?;
+        let answer: Value = serde_json::from_slice(&body)
+            .map_err(|error| failed(format!("sent no valid answer: {error}")))?;
         let mut hits =
             service.hits(answer).map_err(|error| failed(format!("sent no valid answer: {error}")))?;
         hits.truncate(limit);

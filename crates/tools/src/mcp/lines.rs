@@ -1,0 +1,108 @@
+//! The lines that a server of ours writes, a message each: one that cannot be read ends the connection and
+//! says why. Passed over, it would leave whoever waits for it waiting until the time is over.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{Arc, OnceLock},
+    task::{Context, Poll, ready},
+};
+
+use tokio::io::{AsyncRead, ReadBuf};
+
+/// The longest line, in bytes: what the protocol's implementation reads at most.
+const LONGEST: usize = 16 << 20;
+/// How deep JSON may be nested: what its parser reads at most.
+const DEEPEST: usize = 127;
+
+/// What was wrong with a line, once one was.
+pub(super) type Trouble = Arc<OnceLock<&'static str>>;
+
+/// Lines on their way to whoever reads the messages in them.
+pub(super) struct Lines<R> {
+    inner: R,
+    line: Line,
+    trouble: Trouble,
+}
+
+impl<R> Lines<R> {
+    pub(super) fn new(inner: R, trouble: Trouble) -> Self {
+        Self { inner, line: Line::default(), trouble }
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
+        for byte in &buffer.filled()[before..] {
+            if let Err(why) = self.line.take(*byte) {
+                let _ = self.trouble.set(why);
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, why)));
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// How far a line has come.
+#[derive(Debug, Default)]
+struct Line {
+    bytes: usize,
+    depth: usize,
+    /// Whether it can be a message; some servers write other things between.
+    is_object: bool,
+    in_text: bool,
+    is_escaped: bool,
+}
+
+impl Line {
+    fn take(&mut self, byte: u8) -> Result<(), &'static str> {
+        if byte == b'\n' {
+            *self = Self::default();
+            return Ok(());
+        }
+        self.is_object |= self.bytes == 0 && byte == b'{';
+        self.bytes += 1;
+        if self.bytes > LONGEST {
+            return Err("it sent a message longer than 16 MiB");
+        }
+        match byte {
+            _ if std::mem::take(&mut self.is_escaped) => {}
+            b'\\' if self.in_text => self.is_escaped = true,
+            b'"' => self.in_text = !self.in_text,
+            b'{' | b'[' if !self.in_text => self.depth += 1,
+            b'}' | b']' if !self.in_text => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+        if self.is_object && self.depth > DEEPEST {
+            return Err("it sent a message that is nested deeper than 127 levels");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(bytes: impl IntoIterator<Item = u8>) -> Result<(), &'static str> {
+        let mut line = Line::default();
+        bytes.into_iter().try_for_each(|byte| line.take(byte))
+    }
+
+    #[test]
+    fn only_a_message_that_cannot_be_read_is_trouble() {
+        let nested = |levels: usize| format!("{{\"a\": {}{}}}", "[".repeat(levels), "]".repeat(levels));
+        assert_eq!(taken(nested(126).bytes()), Ok(()));
+        assert!(taken(nested(127).bytes()).is_err_and(|why| why.contains("nested")));
+        assert_eq!(taken(format!("{}\n{{", "[".repeat(1_000)).bytes()), Ok(()), "no message");
+        let text = format!(r#"{{"a": "\"{}"}}"#, "[".repeat(1_000));
+        assert_eq!(taken(text.bytes()), Ok(()), "brackets in a text");
+        assert!(taken(std::iter::repeat_n(b' ', LONGEST + 1)).is_err_and(|why| why.contains("longer")));
+    }
+}
