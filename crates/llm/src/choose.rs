@@ -144,7 +144,7 @@ async fn first_model(url: String, path: &str, wait_ms: u64) -> std::result::Resu
         if !response.status().is_success() {
             return Err(format!("answers HTTP {}", response.status().as_u16()));
         }
-        let body: Value = response.json().await.map_err(|_| "does not answer with JSON".to_owned())?;
+        let body = http::json(response).await.ok_or_else(|| "does not answer with JSON".to_owned())?;
         let name = body.pointer(path).and_then(Value::as_str);
         name.map(str::to_owned).ok_or_else(|| "answers, but has no model yet".to_owned())
     };

@@ -3,8 +3,13 @@
 use std::time::Duration;
 
 use reqwest::redirect::Policy;
+use serde_json::Value;
 
 use crate::{Error, Result};
+
+/// The largest body that is read whole, in bytes once decompressed: the longest list of models has a few
+/// hundred thousand.
+const MOST: usize = 8 << 20;
 
 /// Installs the process's TLS implementation, unless one is there already. Cheap to call again.
 pub fn install_tls() {
@@ -33,6 +38,27 @@ pub(crate) fn client(base_url: &str) -> Result<reqwest::Client> {
             "no HTTPS client: {cause}; is a package such as `ca-certificates` installed?"
         ))
     })
+}
+
+/// A body that is no answer of a model: what a provider or server says of itself, and why it refuses.
+/// Longer ones are not read to their end, and are none.
+///
+/// # Errors
+/// What broke the exchange.
+pub(crate) async fn body(mut response: reqwest::Response) -> reqwest::Result<Option<Vec<u8>>> {
+    let mut body = Vec::new();
+    while let Some(bytes) = response.chunk().await? {
+        if body.len() + bytes.len() > MOST {
+            return Ok(None);
+        }
+        body.extend_from_slice(&bytes);
+    }
+    Ok(Some(body))
+}
+
+/// A body as JSON; none where it is no JSON, too long, or broken off.
+pub(crate) async fn json(response: reqwest::Response) -> Option<Value> {
+    serde_json::from_slice(&body(response).await.ok()??).ok()
 }
 
 /// An error and what caused it, on one line.

@@ -99,13 +99,22 @@ impl Provider {
             Err(Error::Configuration(format!("{why}: write `provider::name` with one of {names}")))
         };
         let Some((provider, name)) = model.split_once("::").filter(|(_, name)| !name.is_empty()) else {
-            return unknown(format!("the model `{model}` names no provider"));
+            return unknown(match may_be_a_key(model) {
+                true => "what is given as the model looks like a key, and is not repeated here".to_owned(),
+                false => format!("the model `{model}` names no provider"),
+            });
         };
         match Self::ALL.into_iter().find(|known| known.name() == provider) {
             Some(provider) => Ok((provider, name)),
             None => unknown(format!("the model `{model}` names the unknown provider `{provider}`")),
         }
     }
+}
+
+/// Whether somebody may have put a key where the name of a model belongs.
+fn may_be_a_key(model: &str) -> bool {
+    const LONG: usize = 40;
+    model.starts_with("sk-") || model.len() >= LONG && !model.contains([' ', '/', ':'])
 }
 
 impl fmt::Display for Provider {

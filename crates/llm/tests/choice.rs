@@ -200,3 +200,21 @@ fn settings_are_read_and_mistakes_refused() {
         assert!(serde_json::from_str::<Settings>(wrong).is_err(), "{wrong}");
     }
 }
+
+#[tokio::test]
+async fn a_local_server_whose_list_has_no_end_is_passed_over() {
+    let endless = format!(r#"{{"data": [{{"id": "one"}}], "rest": "{}"}}"#, "x".repeat(9 << 20));
+    let server = Server::start([Answer::new(endless)]).await;
+    let settings = Settings { local: local(NOWHERE.into(), server.url.clone()), ..Settings::default() };
+    assert_eq!(with(settings, &[]).await.expect("a choice").default_model, "rehearsal");
+}
+
+#[tokio::test]
+async fn a_key_in_place_of_a_model_is_not_repeated() {
+    for key in ["sk-canary-4f1d9c".to_owned(), "Abcdefghij0123456789".repeat(2)] {
+        let error = with(settings(), &[("ENTOURAGE_MODEL", &key)]).await.unwrap_err().to_string();
+        assert!(error.contains("looks like a key") && !error.contains(&key), "{error}");
+    }
+    let error = with(settings(), &[("ENTOURAGE_MODEL", "qwen3:8b")]).await.unwrap_err().to_string();
+    assert!(error.contains("the model `qwen3:8b` names no provider"), "{error}");
+}

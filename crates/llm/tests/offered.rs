@@ -52,3 +52,20 @@ async fn a_wrong_key_a_dead_address_and_silence_are_errors_and_no_list_is_none()
         assert_eq!(asked(none, PATIENCE).await, Ok(None));
     }
 }
+
+#[tokio::test]
+async fn a_list_without_end_is_not_read_to_its_end() {
+    let endless = format!(r#"{{"data": [{{"id": "one"}}], "rest": "{}"}}"#, "x".repeat(9 << 20));
+    for status in [200, 404, 500] {
+        let server = Server::start([Answer::status(status, endless.clone())]).await;
+        let offered = model(Provider::Compatible, &server).offered(PATIENCE).await;
+        match status {
+            200 => assert!(
+                matches!(&offered, Err(Error::BadAnswer { what, .. }) if what.contains("without end")),
+                "{offered:?}"
+            ),
+            404 => assert_eq!(offered, Ok(None)),
+            _ => assert!(matches!(&offered, Err(Error::Unavailable { cause, .. }) if cause.len() < 600)),
+        }
+    }
+}

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use entourage_llm::{Connection, Model, NoDeltas, Provider, ProviderModel, Router, Settings, choose};
+use entourage_llm::{Connection, Delta, Model, NoDeltas, Provider, ProviderModel, Router, Settings, choose};
 
 use crate::{
     server::{Answer, Server},
-    wire::{connection, model, request},
+    wire::{Says, connection, model, request},
 };
 
 /// What must never be shown.
@@ -24,6 +24,29 @@ async fn a_key_that_a_server_repeats_is_struck_out() {
         let server = Server::start([Answer::new(format!("data: {{\"error\": \"{KEY}\"}}\n\n{KEY}\n"))]).await;
         let error = model(provider, &server).call(request(provider), &mut NoDeltas).await.unwrap_err();
         assert!(!format!("{error} {error:?}").contains(KEY), "{error:?}");
+    }
+}
+
+/// A server of somebody's own may say it in an answer, where it would be kept and shown.
+#[tokio::test]
+async fn a_key_that_an_answer_repeats_is_struck_out() {
+    for provider in Provider::ALL {
+        let says = Says {
+            text: "Your key is sk-canary-4f1d9c, is it?",
+            calls: vec![("note", r#"{"text": "sk-canary-4f1d9c"}"#)],
+            ..Says::default()
+        };
+        let server = Server::start([says.answer(provider)]).await;
+        let mut seen = String::new();
+        let mut collect = |delta| {
+            if let Delta::Text(text) = delta {
+                seen.push_str(&text);
+            }
+        };
+        let reply = model(provider, &server).call(request(provider), &mut collect).await.expect("a reply");
+        assert_eq!(reply.text, "Your key is [key], is it?", "{provider}");
+        assert_eq!(seen, reply.text, "{provider}");
+        assert_eq!(reply.calls[0].arguments, serde_json::json!({ "text": "[key]" }), "{provider}");
     }
 }
 

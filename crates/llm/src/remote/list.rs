@@ -49,19 +49,25 @@ impl ProviderModel {
         };
         let response = request.send().await.map_err(late)?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let body = response.text().await.map_err(late)?;
+        let body = http::body(response).await.map_err(late)?;
         match status.as_u16() {
-            200..=299 => Ok(names(&body)),
+            200..=299 => {
+                let body = body.ok_or_else(|| failure.bad("a list of models without end"))?;
+                Ok(names(&body))
+            }
             // Some servers have no list.
             404 | 405 | 501 => Ok(None),
-            _ => Err(failure.status(status, &headers, &body)),
+            _ => {
+                let body = body.unwrap_or_default();
+                Err(failure.status(status, &headers, &String::from_utf8_lossy(&body)))
+            }
         }
     }
 }
 
 /// The names in a list of models, in the two forms that there are.
-fn names(body: &str) -> Option<Vec<String>> {
-    let body: Value = serde_json::from_str(body).ok()?;
+fn names(body: &[u8]) -> Option<Vec<String>> {
+    let body: Value = serde_json::from_slice(body).ok()?;
     let (list, key) = [("data", "id"), ("models", "name")]
         .iter()
         .find_map(|(list, key)| Some((body.get(list)?.as_array()?, key)))?;

@@ -11,6 +11,7 @@ mod chat;
 mod failure;
 mod genai;
 mod list;
+mod struck;
 mod window;
 
 use std::sync::{Arc, OnceLock};
@@ -21,6 +22,7 @@ use secrecy::ExposeSecret;
 
 use crate::{Connection, Delta, Deltas, Error, Model, Prices, Provider, Reply, Request, Result};
 use failure::Failure;
+use struck::{Key, Struck};
 
 /// One provider.
 pub struct ProviderModel {
@@ -78,14 +80,18 @@ impl Model for ProviderModel {
             return Err(Error::Configuration(format!("`{model}` is not a model of {}", self.provider)));
         }
         let failure = Failure { model: &model, provider, connection: &self.connection };
-        let answer = if self.speaks_chat(&request) {
+        let key = Key::of(self.connection.key.as_ref().map(ExposeSecret::expose_secret));
+        let mut struck = Struck::new(deltas, key);
+        let mut answer = if self.speaks_chat(&request) {
             let client = once(&self.chat, || chat::Client::new(provider, &self.base_url, &self.connection))?;
-            client.call(name, &request, &failure, deltas).await?
+            client.call(name, &request, &failure, &mut struck).await?
         } else {
             let client =
                 once(&self.genai, || genai::Client::new(provider, &self.base_url, &self.connection))?;
-            client.call(request, &failure, deltas).await?
+            client.call(request, &failure, &mut struck).await?
         };
+        struck.end();
+        key.strike(&mut answer);
         let usage = answer.used();
         let cost = self.prices.cost(&model, &usage);
         match answer.into_reply(&failure) {

@@ -29,7 +29,7 @@ pub(super) async fn ask(
             None => request,
         };
         let response = request.send().await.ok()?.error_for_status().ok()?;
-        response.json().await.ok()
+        http::json(response).await
     };
     let root = base_url.trim_end_matches('/').trim_end_matches("/v1");
     let found = async {

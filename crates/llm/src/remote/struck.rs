@@ -1,0 +1,145 @@
+//! What a provider says, without the key that it was asked with: some servers repeat it, also in an answer.
+
+use serde_json::Value;
+
+use super::answer::Answer;
+use crate::{Delta, Deltas};
+
+/// Shorter ones are no secrets but words that servers of one's own take for one.
+const LEAST: usize = 16;
+/// What stands in its place.
+const INSTEAD: &str = "[key]";
+
+/// A key that is struck out.
+#[derive(Clone, Copy)]
+pub(super) struct Key<'a>(Option<&'a str>);
+
+impl<'a> Key<'a> {
+    pub(super) fn of(key: Option<&'a str>) -> Self {
+        Self(key.filter(|key| key.len() >= LEAST))
+    }
+
+    /// Strikes it out of an answer.
+    pub(super) fn strike(self, answer: &mut Answer) {
+        let Some(key) = self.0 else { return };
+        strike(&mut answer.text, key);
+        answer.calls.iter_mut().for_each(|(_, arguments)| strike_in(arguments, key));
+    }
+}
+
+fn strike(text: &mut String, key: &str) {
+    if text.contains(key) {
+        *text = text.replace(key, INSTEAD);
+    }
+}
+
+fn strike_in(value: &mut Value, key: &str) {
+    match value {
+        Value::String(text) => strike(text, key),
+        Value::Array(entries) => entries.iter_mut().for_each(|entry| strike_in(entry, key)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| strike_in(field, key)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Passes the pieces of an answer on without a key, also where it comes in several.
+pub(super) struct Struck<'a> {
+    deltas: &'a mut dyn Deltas,
+    key: Key<'a>,
+    /// What may be the beginning of it.
+    text: String,
+    reasoning: String,
+}
+
+impl<'a> Struck<'a> {
+    pub(super) fn new(deltas: &'a mut dyn Deltas, key: Key<'a>) -> Self {
+        Self { deltas, key, text: String::new(), reasoning: String::new() }
+    }
+
+    /// Passes on what was held back: nothing follows that would make a key of it.
+    pub(super) fn end(&mut self) {
+        self.end_reasoning();
+        self.end_text();
+    }
+
+    fn end_reasoning(&mut self) {
+        if !self.reasoning.is_empty() {
+            self.deltas.delta(Delta::Reasoning(std::mem::take(&mut self.reasoning)));
+        }
+    }
+
+    fn end_text(&mut self) {
+        if !self.text.is_empty() {
+            self.deltas.delta(Delta::Text(std::mem::take(&mut self.text)));
+        }
+    }
+}
+
+impl Deltas for Struck<'_> {
+    fn delta(&mut self, delta: Delta) {
+        let Some(key) = self.key.0 else { return self.deltas.delta(delta) };
+        let passed = match delta {
+            Delta::Text(piece) => {
+                self.end_reasoning();
+                passed(&mut self.text, &piece, key).map(Delta::Text)
+            }
+            Delta::Reasoning(piece) => {
+                self.end_text();
+                passed(&mut self.reasoning, &piece, key).map(Delta::Reasoning)
+            }
+            other => {
+                self.end();
+                Some(other)
+            }
+        };
+        if let Some(delta) = passed {
+            self.deltas.delta(delta);
+        }
+    }
+}
+
+/// What of the text so far can be passed on; what may be the beginning of the key is held.
+fn passed(held: &mut String, piece: &str, key: &str) -> Option<String> {
+    let mut text = std::mem::take(held);
+    text.push_str(piece);
+    strike(&mut text, key);
+    let beginning = (1..key.len())
+        .rev()
+        .filter(|length| key.is_char_boundary(*length))
+        .find(|length| text.ends_with(&key[..*length]));
+    if let Some(length) = beginning {
+        *held = text.split_off(text.len() - length);
+    }
+    Some(text).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "sk-canary-4f1d9c";
+
+    fn struck(pieces: &[&str], key: &str) -> Vec<String> {
+        let mut seen = Vec::new();
+        let mut deltas = |delta: Delta| match delta {
+            Delta::Text(text) => seen.push(text),
+            other => panic!("{other:?}"),
+        };
+        let mut struck = Struck::new(&mut deltas, Key::of(Some(key)));
+        pieces.iter().for_each(|piece| struck.delta(Delta::Text((*piece).to_owned())));
+        struck.end();
+        seen
+    }
+
+    #[test]
+    fn a_key_is_struck_out_in_however_many_pieces_it_comes() {
+        let whole = format!("It is {KEY}, sk-");
+        for size in 1..whole.len() {
+            let pieces: Vec<&str> =
+                whole.as_bytes().chunks(size).map(|piece| std::str::from_utf8(piece).unwrap()).collect();
+            assert_eq!(struck(&pieces, KEY).concat(), "It is [key], sk-", "in pieces of {size}");
+        }
+        assert_eq!(struck(&["as", "ks"], KEY), ["a", "sk", "s"]);
+        assert_eq!(struck(&["ollama"], "ollama"), ["ollama"], "no secret");
+    }
+}
