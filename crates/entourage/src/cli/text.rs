@@ -156,12 +156,41 @@ impl Write for Filter {
     }
 }
 
-/// Whether a terminal does something else with a character than show it.
+/// Whether a terminal does something else with a character than show it, or shows nothing where there is
+/// something.
 pub(super) fn acts(char: char) -> bool {
     // C0, DEL and C1 (0x9B begins an escape sequence as ESC [ does); what changes the direction of
     // reading shows words in another order than they are in.
     let turns = matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    turns || char.is_control() && !matches!(char, '\n' | '\t')
+    turns || hides(char) || char.is_control() && !matches!(char, '\n' | '\t')
+}
+
+/// Whether a character shows nothing, or passes for the end of a line: a person would give leave for words
+/// that they do not see. Those that join or choose the form of the sign before them stay.
+fn hides(char: char) -> bool {
+    matches!(
+        char,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{115f}'
+            | '\u{1160}'
+            | '\u{17b4}'
+            | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'
+            | '\u{2028}'
+            | '\u{2029}'
+            | '\u{2060}'..='\u{2065}'
+            | '\u{206a}'..='\u{206f}'
+            | '\u{2800}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0d}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// JSON in which the same characters are written as JSON's escapes: the same value.
@@ -169,8 +198,10 @@ pub(super) fn json(written: &str) -> String {
     let mut safe = String::with_capacity(written.len());
     for char in written.chars() {
         if acts(char) {
-            // All of them are in the basic plane. A string takes everything.
-            let _ = write!(safe, "\\u{:04x}", u32::from(char));
+            for unit in char.encode_utf16(&mut [0; 2]) {
+                // A string takes everything.
+                let _ = write!(safe, "\\u{unit:04x}");
+            }
         } else {
             safe.push(char);
         }
@@ -209,7 +240,7 @@ pub(super) fn rows(foreign: &str, columns: usize) -> Vec<String> {
 
 /// A text of somebody else behind a margin of ours: none of its rows can pass for one of ours.
 pub(super) fn block(foreign: &str, columns: usize) -> Vec<String> {
-    let rows = rows(foreign.trim(), columns.saturating_sub(MARGIN.width()));
+    let rows = rows(foreign.trim_ascii(), columns.saturating_sub(MARGIN.width()));
     rows.into_iter().map(|row| format!("{MARGIN}{row}")).collect()
 }
 

@@ -44,7 +44,8 @@ pub(crate) fn short(text: &str) -> String {
 
 /// A text on one line, with at most this many characters.
 pub(crate) fn cut(text: &str, most: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Other separators are not blanks: whoever writes them shows them as what they are.
+    let line = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,

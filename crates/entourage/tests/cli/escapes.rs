@@ -7,14 +7,16 @@ use super::{
 };
 
 /// Writes the clipboard, titles the window, begins a link, moves up and erases, in C0 and in C1, and
-/// turns around what is read.
-const HOSTILE: &str = "\x1b]52;c;aGk=\x07\x1b]8;;http://x\x1b\\\x1b[1A\x1b[2K\u{9b}2J\u{202e}txt";
+/// turns around what is read, and hides something.
+const HOSTILE: &str =
+    "\x1b]52;c;aGk=\x07\x1b]8;;http://x\x1b\\\x1b[1A\x1b[2K\u{e0041}\u{200b}\u{2028}\u{9b}2J\u{202e}txt";
 
 /// Fails where anything is left that a terminal acts on; only paint may be there, and only at one.
 #[track_caller]
 fn only_shows(written: &str) {
     let acts = |char: char| {
-        char.is_control() && char != '\n' || matches!(char, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
+        char.is_control() && char != '\n'
+            || matches!(char, '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{e0041}')
     };
     assert!(!written.contains(acts), "{written:?}");
 }

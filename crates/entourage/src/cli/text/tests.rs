@@ -2,7 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::{super::paint::Paint, *};
+use super::{
+    super::{paint::Paint, words},
+    *,
+};
 
 /// Whatever a terminal might act on, among ordinary signs.
 fn hostile() -> impl Strategy<Value = String> {
@@ -71,6 +74,28 @@ fn what_acts_is_shown_as_a_code() {
         r"\u{1b}]52;c;aGk=\u{7} \u{9b}2J \u{202e}txt".to_owned() + "\nnext" + r"\u{d}line\u{7f}"
     );
     assert_eq!(json("{\"a\":\"\u{9b}\u{7f}\"}"), r#"{"a":"\u009b\u007f"}"#);
+}
+
+/// What a reader does not see is shown as a code, in a terminal and in JSON; what forms a sign is part of it.
+#[test]
+fn what_hides_is_shown_as_a_code() {
+    for (hidden, shown, json_shown) in [
+        ('\u{e0041}', r"\u{e0041}", r"\udb40\udc41"),
+        ('\u{200b}', r"\u{200b}", r"\u200b"),
+        ('\u{feff}', r"\u{feff}", r"\ufeff"),
+        ('\u{ad}', r"\u{ad}", r"\u00ad"),
+        ('\u{180e}', r"\u{180e}", r"\u180e"),
+        ('\u{2028}', r"\u{2028}", r"\u2028"),
+        ('\u{2029}', r"\u{2029}", r"\u2029"),
+    ] {
+        assert_eq!(Text::from(format!("a{hidden}b")).as_str(), format!("a{shown}b"));
+        assert_eq!(block(&format!("{hidden}b\n"), 40), [format!("  │ {shown}b")]);
+        assert_eq!(Text::from(words::short(&format!("a{hidden}b"))).as_str(), format!("a{shown}b"));
+        assert_eq!(json(&format!("\"a{hidden}\"")), format!("\"a{json_shown}\""));
+    }
+    for whole in ["👩\u{200d}👧", "❤\u{fe0f}", "می\u{200c}خواهم"] {
+        assert_eq!(Text::from(whole).as_str(), whole);
+    }
 }
 
 /// Paint is the one source of escape sequences, and takes only what was filtered.
