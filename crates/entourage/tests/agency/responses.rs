@@ -213,7 +213,7 @@ async fn each_model_call_is_told_of_the_tools_there_are_by_then() {
         .map(|request| request.tools.iter().map(|tool| tool.name.clone()).collect())
         .collect();
     // What was printed is too long to be shown whole, and can be read on from then on.
-    assert_eq!(offered, [vec!["print", "send_message"], vec!["print", "read_output", "send_message"]]);
+    assert_eq!(offered, [vec!["send_message", "print"], vec!["send_message", "print", "read_output"]]);
 }
 
 #[tokio::test]
