@@ -148,10 +148,10 @@ mod tests {
         }
         let encoded = of_address("https://host/?k=canary%2F1234");
         assert_eq!(encoded.strike("canary%2F1234 canary/1234"), "[secret] [secret]");
-        let plain = of_command(&["-y", "@scope/server", "/home/me/documents", "--dir", "/srv/files"], &[]);
+        let plain = of_command(&["-y", "@scope/server", "/srv/me/documents", "--dir", "/srv/files"], &[]);
         assert_eq!(
-            plain.strike("/home/me/documents @scope/server /srv/files"),
-            "/home/me/documents @scope/server /srv/files"
+            plain.strike("/srv/me/documents @scope/server /srv/files"),
+            "/srv/me/documents @scope/server /srv/files"
         );
     }
 }
