@@ -172,6 +172,45 @@ async fn an_answer_that_a_call_gives_is_checked_like_any_other() {
     assert_eq!(shown, ["Do it.", "Here, please."], "nobody sees what was refused");
 }
 
+/// A kind whose answer is an object with a number.
+fn counting(attempts: u32) -> Kinds {
+    one_kind(|kind| {
+        kind.checks = Checks { attempts, ..Checks::default() };
+        kind.tools = Some(vec!["final_answer".into(), "send_message".into()]);
+        kind.output_schema =
+            Some(json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}));
+    })
+}
+
+/// In words or by a call, the last answer is as the kind's schema says, or the run fails.
+#[tokio::test]
+async fn an_answer_that_does_not_fit_the_output_schema_goes_back_and_is_refused_in_the_end() {
+    let call = |text: &str| Script::call("final_answer", json!({ "answer": text }));
+    for (wrong, right) in [
+        (Script::text("not json"), Script::text("{\"n\": 1}")),
+        (Script::text("{\"n\": \"one\"}"), call("{\"n\": 1}")),
+        (call("{}"), Script::text("{\"n\": 1}")),
+    ] {
+        let builder = World::builder(ScriptedModel::new([wrong.clone(), right]))
+            .tools(entourage_tests::first_tools())
+            .kinds(counting(1));
+        let (_, _, run, lines) = told(builder, "Count.").await;
+        assert_eq!((run.status, run.model_calls), (Status::Succeeded, 2), "{lines:?}");
+        assert!(lines[2].contains("`output_schema` refused "), "{lines:?}");
+
+        let builder = World::builder(ScriptedModel::new([wrong]))
+            .tools(entourage_tests::first_tools())
+            .kinds(counting(0));
+        let (_, _, run, _) = told(builder, "Count.").await;
+        assert_eq!((run.status, run.stop_reason), (Status::Failed, Some(StopReason::ValidationFailed)));
+        let error = run.error.unwrap();
+        assert!(
+            error.starts_with("`output_schema` refused the answer, the last one that may be tried"),
+            "{error}"
+        );
+    }
+}
+
 /// An agent that ends with what it tells the user.
 fn telling(program: Program, attempts: u32) -> Kinds {
     one_kind(|kind| {

@@ -2,15 +2,22 @@
 //! before it starts, and one that may have happened is a person's to judge, for as long as the kind
 //! gives.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
+use async_trait::async_trait;
 use entourage_engine::{Error, kinds::parse};
 use entourage_llm::{Script, ScriptedModel};
 use entourage_testkit::{Effects, Fault, Faults, TestTool, World};
 use entourage_tests::{first_tools, one_kind, plain, well_formed};
-use entourage_tools::{Effect, Toolbox};
-use entourage_types::{About, Agent, Answer, InDoubt, Kind, QuestionStatus, Status, Time, Verdict};
-use serde_json::json;
+use entourage_tools::{Caller, Context, Effect, Error as ToolError, Outcome, Tool, Toolbox};
+use entourage_types::{About, Agent, Answer, InDoubt, Kind, QuestionStatus, Status, Time, ToolSpec, Verdict};
+use serde_json::{Value, json};
 
 /// A kind as its file says.
 fn kind_of(front: &str) -> Kind {
@@ -158,4 +165,84 @@ async fn a_question_takes_only_answers_that_fit_it() {
         assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
     }
     assert_eq!(world.client().question(question.id).await.unwrap(), question, "nothing has changed");
+}
+
+/// A tool that is there until it goes, as those of a server are.
+struct Leaving {
+    tool: TestTool,
+    is_gone: Arc<AtomicBool>,
+}
+
+#[async_trait]
+impl Tool for Leaving {
+    fn name(&self) -> &str {
+        self.tool.name()
+    }
+
+    fn offer(&self, caller: &Caller<'_>) -> Option<ToolSpec> {
+        self.tool.offer(caller).filter(|_| !self.is_gone.load(Ordering::SeqCst))
+    }
+
+    fn effect(&self) -> Effect {
+        self.tool.effect()
+    }
+
+    async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome, ToolError> {
+        self.tool.call(context, arguments).await
+    }
+}
+
+/// A call that was begun is in doubt also where its tool is gone by now: a person is asked, and nobody is
+/// told that it was never made.
+#[tokio::test]
+async fn a_call_that_was_cut_off_is_in_doubt_though_its_tool_is_gone() {
+    let cut_off = "The call was interrupted and may have taken effect; it cannot be made again: not allowed: \
+                   there is no tool `pay`";
+    for (front, answer, output) in [
+        (
+            "description: Pays.",
+            Some(Answer::GiveUp),
+            "The call was interrupted and given up; it may have taken effect.",
+        ),
+        ("description: Pays.", Some(Answer::Retry), cut_off),
+        ("effects: { idempotent: pay }", None, cut_off),
+    ] {
+        let (happened, is_gone) = (Effects::default(), Arc::<AtomicBool>::default());
+        let tool = TestTool::new("pay", Effect::Unsafe, &happened);
+        let tools = Toolbox::new().with(Leaving { tool, is_gone: Arc::clone(&is_gone) });
+        let model = ScriptedModel::new([Script::call("pay", json!({"n": 1})), Script::text("So.")]);
+        let kinds = entourage_engine::Kinds::none().with(kind_of(front));
+        let dies = Faults::at(3, Fault::DieBefore);
+        let world = World::builder(model).tools(tools).kinds(kinds).start_with(dies).await;
+        let root = world.ask("Pay.").await;
+        world.died().await;
+        assert_eq!(happened.per_call(), [1]);
+        is_gone.store(true, Ordering::SeqCst);
+        let world = world.reborn(Faults::none()).await;
+        if let Some(answer) = answer {
+            let question = world.question(root.id).await;
+            assert_eq!(question.about, About::Doubt);
+            world.client().answer(question.id, answer).await.unwrap();
+        }
+        let line = lines(&world, &root).await[2].clone();
+        assert!(line.starts_with(&format!("output!: {output}")), "{line}");
+        assert_eq!(happened.per_call(), [1]);
+    }
+}
+
+/// A tool that cannot say whether it did anything asks a person, as one that was cut off does.
+#[tokio::test]
+async fn an_unsafe_call_whose_tool_was_lost_on_the_way_asks() {
+    let happened = Effects::default();
+    let lost = TestTool::answering("pay", Effect::Unsafe, &happened, |_, _| {
+        Err(ToolError::InDoubt("the server was lost during the call".into()))
+    });
+    let model = ScriptedModel::new([Script::call("pay", json!({"n": 1})), Script::text("So.")]);
+    let tools = Toolbox::new().with(lost);
+    let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).start().await;
+    let root = world.ask("Pay.").await;
+    let question = world.question(root.id).await;
+    assert_eq!(question.about, About::Doubt);
+    world.client().answer(question.id, Answer::Text("Paid, receipt 7.".into())).await.unwrap();
+    assert_eq!(lines(&world, &root).await[2], "output: Paid, receipt 7.");
 }

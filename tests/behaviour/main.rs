@@ -39,6 +39,7 @@ mod stuck;
 mod sub_agents;
 mod telemetry;
 mod threads;
+mod tool_servers;
 mod tools;
 mod upkeep;
 mod usage;

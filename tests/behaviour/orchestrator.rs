@@ -450,6 +450,22 @@ async fn leave_for_a_call_is_not_given_through_the_orchestrator() {
     script.push(Ok(reactivate(question.agent, "approve")));
     world.client().send(chat.id, "Yes, go on.", None).await.unwrap();
     ended_runs(&world, &chat, 2).await;
+    // With the question's id it is the same: the chat says whose decision it is, and where.
+    let named = json!({
+        "agent": question.agent.to_string(), "message": "approve", "question": question.id.to_string()
+    });
+    script.push(Ok(Script::call("reactivate_agent", named)));
+    world.client().send(chat.id, "Approve it.", None).await.unwrap();
+    ended_runs(&world, &chat, 3).await;
+    let told: Vec<String> = main_chat(&world, chat.id).await.into_iter().map(|(_, text)| text).collect();
+    let said = format!(
+        "The researcher waits for your own decision about a call, which I may not pass on: please answer \
+         question {} itself. It asks: {}",
+        question.id, question.text
+    );
+    assert_eq!(told, ["Buy it.", "Yes, go on.", &said, "Approve it.", &said]);
+    let unread = world.store().inbox(question.agent).await.unwrap();
+    assert_eq!(unread, [], "no words lie there unread");
     assert_eq!(world.client().question(question.id).await.unwrap().status, QuestionStatus::Open);
     let sleeping = world.client().agent(question.agent).await.unwrap();
     assert_eq!(sleeping.waiting_on, Some(WaitingOn::User));

@@ -137,3 +137,41 @@ async fn a_file_that_another_program_holds_for_a_while_is_waited_for() {
     model.begun().await;
     goes_on(&world, &root, &model).await;
 }
+
+/// A store of which no commit succeeds any more once it is damaged, and that counts who tried.
+#[derive(Clone, Default)]
+struct Damage {
+    is_damaged: Arc<AtomicBool>,
+    tried: Arc<watch::Sender<u32>>,
+}
+
+#[async_trait]
+impl Between for Damage {
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
+        if !self.is_damaged.load(Ordering::SeqCst) {
+            return store.commit(commit).await;
+        }
+        self.tried.send_modify(|tried| *tried += 1);
+        Err(Error::Damaged("planned".into()))
+    }
+}
+
+/// Damage does not pass: the run is tried to be ended, once, and then left alone, however long that is.
+#[tokio::test]
+async fn an_agent_that_meets_a_damaged_database_is_not_tried_again_and_again() {
+    let (model, damage) = (model(), Damage::default());
+    let world = World::builder(model.clone()).tools(first_tools()).between(damage.clone()).start().await;
+    let root = world.ask("Take a note.").await;
+    model.begun().await;
+    damage.is_damaged.store(true, Ordering::SeqCst);
+    model.let_go(1);
+    let mut tried = damage.tried.subscribe();
+    let both = tried.wait_for(|tried| *tried == 2);
+    tokio::time::timeout(Duration::from_secs(30), both).await.expect("it is tried, and then ended").unwrap();
+    // Who is at work there does what is due before it reads this.
+    for _ in 0..20 {
+        world.clock().advance(Duration::from_secs(60));
+        world.client().agent(root.id).await.unwrap();
+    }
+    assert_eq!(*damage.tried.borrow(), 2);
+}

@@ -102,8 +102,8 @@ async fn a_guardrail_sees_what_an_orchestrator_tells_of_a_call() {
 #[tokio::test]
 async fn an_answer_beside_a_question_is_not_taken_and_the_users_words_are_read() {
     let model = ScriptedModel::new([
-        Script::call("final_answer", json!({"answer": "It is blue."}))
-            .and_call("ask_user", json!({"question": "Which colour?"})),
+        Script::call("ask_user", json!({"question": "Which colour?"}))
+            .and_call("final_answer", json!({"answer": "It is blue."})),
         Script::call("final_answer", json!({"answer": "It is red."})),
     ]);
     let kinds = one_kind(|kind| kind.tools = Some(vec!["final_answer".into(), "ask_user".into()]));
@@ -116,14 +116,41 @@ async fn an_answer_beside_a_question_is_not_taken_and_the_users_words_are_read()
     let items = world.client().items(root.id, 0, 10).await.unwrap();
     assert_eq!(
         plain(&items)[2..4],
-        ["output!: Not taken: the same turn asks the user. Read what they say, then answer.", "output: red"]
+        ["output: red", "output!: Not taken: the same turn asks the user. Read what they say, then answer."]
     );
-    let ItemBody::Output(Output { effect, .. }) = &items[3].body else { panic!("{items:?}") };
+    let ItemBody::Output(Output { effect, .. }) = &items[2].body else { panic!("{items:?}") };
     assert_eq!(effect, &Some(OutputEffect::Asked(question.id)));
     let shown = world.client().transcript(root.id).await.unwrap();
     let told: Vec<_> = shown.iter().filter(|entry| entry.role == Role::Assistant).collect();
     assert_eq!(told.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["It is red."]);
     assert_eq!((model.requests().len(), world.audit().await), (2, vec![]));
+}
+
+/// The first answer of a turn ends the run: nothing behind it is done, and there is one answer.
+#[tokio::test]
+async fn calls_behind_an_answer_are_not_made_and_there_is_one_answer() {
+    let happened = Effects::default();
+    let answer = |text: &str| json!({ "answer": text });
+    let model = ScriptedModel::new([Script::call("pay", json!({"n": 1}))
+        .and_call("final_answer", answer("First."))
+        .and_call("pay", json!({"n": 2}))
+        .and_call("final_answer", answer("Second."))]);
+    let kinds = one_kind(|kind| kind.tools = Some(vec!["final_answer".into(), "pay".into()]));
+    let tools = first_tools().with(TestTool::new("pay", Effect::Unsafe, &happened));
+    let world = World::builder(model).tools(tools).kinds(kinds).start().await;
+    let root = world.ask("Pay.").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    assert_eq!(happened.per_call(), [1]);
+    let items = world.client().items(root.id, 0, 10).await.unwrap();
+    let lines = plain(&items);
+    assert_eq!(lines[2..4], ["output: pay: {\"n\":1}", "output: answered"]);
+    for line in &lines[4..6] {
+        assert!(line.starts_with("output!: Not done: the turn answers before it"), "{line}");
+    }
+    let shown = world.client().transcript(root.id).await.unwrap();
+    let told: Vec<_> = shown.iter().filter(|entry| entry.role == Role::Assistant).collect();
+    assert_eq!(told.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["First."]);
+    assert_eq!(world.audit().await, []);
 }
 
 #[tokio::test]

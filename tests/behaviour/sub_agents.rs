@@ -22,8 +22,8 @@ async fn a_final_answer_ends_the_work_once_the_other_calls_are_answered() {
     let script = ScriptedModel::new([start("find"), Script::text("Found.")]);
     let model = cast(&script, |_| {
         Ok(Script::text("So:")
-            .and_call("final_answer", json!({"answer": "42"}))
-            .and_call("create_note", json!({"title": "t", "content": "c"})))
+            .and_call("create_note", json!({"title": "t", "content": "c"}))
+            .and_call("final_answer", json!({"answer": "42"})))
     });
     let world = World::scripted(&model, first_tools()).await;
     let chat = world.ask_kind(ORCHESTRATOR, "Find it.").await;

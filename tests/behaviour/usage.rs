@@ -13,8 +13,8 @@ use entourage_testkit::{Fault, Faults, World};
 use entourage_tests::{first_tools, one_kind, plain};
 use entourage_tools::{Effect, Outcome, Toolbox};
 use entourage_types::{
-    Agent, AgentId, Cost, Item, ItemBody, Limits, ModelUse, Run, RunId, Status, StopReason, Tally, Usage,
-    UsageBy, UsageRow,
+    Agent, AgentId, Cost, EventBody, Item, ItemBody, Limits, ModelUse, Run, RunId, Status, StopReason, Tally,
+    Usage, UsageBy, UsageRow,
 };
 use serde_json::json;
 
@@ -316,4 +316,21 @@ async fn a_limit_in_money_wants_a_known_price() {
         world.client().agents(false, None, Page::default()).await.unwrap().is_empty(),
         "nothing was made"
     );
+}
+
+/// What cannot have been used uses up no limit: an estimate is counted, and the next message is answered.
+#[tokio::test]
+async fn a_count_that_is_impossible_is_replaced_by_an_estimate() {
+    for input in [3_000_000, u64::MAX] {
+        let absurd = Usage { input, output: 5, cached: input, ..Usage::default() };
+        let model = ScriptedModel::new([Script::text("One.").using(absurd), Script::text("Two.")]);
+        let world = World::builder(model).tools(first_tools()).kinds(one_kind(|_| {})).start().await;
+        let root = world.ask("One?").await;
+        assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+        let used = world.client().tree_usage(root.id).await.unwrap().total().usage;
+        assert!((1..100_000).contains(&used.tokens()) && used.cached == 0, "{used:?}");
+        world.client().send(root.id, "Two?", None).await.unwrap();
+        world.until(root.id, |event| matches!(event.body, EventBody::Item { item_seq: 3, .. })).await;
+        assert_eq!(plain(&world.client().items(root.id, 0, 10).await.unwrap())[3], "turn: Two.[]");
+    }
 }

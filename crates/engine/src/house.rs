@@ -21,6 +21,7 @@ use crate::{
     outbox::Outbox,
     recent::Recent,
     run::Reading,
+    servers::Servers,
     versions::{Source, Versions},
 };
 
@@ -35,6 +36,7 @@ pub(crate) struct Inner {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) versions: Versions,
     pub(crate) offers: Offers,
+    pub(crate) servers: Servers,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) feed: Feed,
     pub(crate) recent: Recent,
@@ -58,6 +60,7 @@ pub struct Builder {
     kinds: Kinds,
     source: Option<Arc<Source>>,
     tools: Toolbox,
+    servers: Vec<String>,
     clock: Arc<dyn Clock>,
     tracer: Option<Arc<dyn Tracer>>,
     outbox: Outbox,
@@ -75,6 +78,7 @@ impl House {
             kinds: Kinds::builtin(),
             source: None,
             tools: Toolbox::new(),
+            servers: Vec::new(),
             clock: Arc::new(SystemClock),
             tracer: None,
             outbox: Outbox::default(),
@@ -152,6 +156,14 @@ impl Builder {
         self
     }
 
+    /// Servers whose tools come once they are connected, by the names that their tools' begin with. Whoever
+    /// may use them waits until [`House::server_brings`] or [`House::server_is_away`] says what became of
+    /// the first attempt.
+    pub fn tool_servers(mut self, names: Vec<String>) -> Self {
+        self.servers = names;
+        self
+    }
+
     /// The clock; the machine's unless a test brings its own.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
@@ -204,6 +216,7 @@ impl Builder {
             inner: Arc::new(Inner {
                 feed: Feed::new(Arc::clone(&store)),
                 offers: Offers::new(self.tools),
+                servers: Servers::new(self.servers),
                 recent: Recent::default(),
                 reading: Reading::default(),
                 live: Live::default(),

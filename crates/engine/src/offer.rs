@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
 use entourage_tools::{Caller, Checker, Error as ToolError, Source, Tool, Toolbox};
@@ -18,7 +18,7 @@ use crate::{
 
 /// The tools of the house and the offers made of them.
 pub(crate) struct Offers {
-    tools: Toolbox,
+    tools: RwLock<Arc<Toolbox>>,
     made: Mutex<HashMap<(String, Position, Withheld), Arc<Offer>>>,
 }
 
@@ -58,6 +58,9 @@ pub(crate) struct Offer {
     /// How many bytes they have, roughly.
     pub(crate) weight: usize,
     tools: HashMap<String, Offered>,
+    kind: Arc<Kind>,
+    /// The servers whose tools are not known now.
+    away: Vec<String>,
 }
 
 /// One tool on offer.
@@ -74,7 +77,18 @@ pub(crate) struct Offered {
 
 impl Offers {
     pub(crate) fn new(tools: Toolbox) -> Self {
-        Self { tools, made: Mutex::new(HashMap::new()) }
+        Self { tools: RwLock::new(Arc::new(tools)), made: Mutex::default() }
+    }
+
+    fn tools(&self) -> Arc<Toolbox> {
+        Arc::clone(&self.tools.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds tools, and returns why some of them cannot be added.
+    pub(crate) fn add(&self, tools: Vec<Arc<dyn Tool>>) -> Vec<ToolError> {
+        let mut known = self.tools.write().unwrap_or_else(PoisonError::into_inner);
+        let all = Arc::make_mut(&mut *known);
+        tools.into_iter().filter_map(|tool| all.add(tool).err()).collect()
     }
 
     /// The offer for an agent of this kind. The kinds are asked for while nobody can
@@ -84,31 +98,43 @@ impl Offers {
         kind: &Arc<Kind>,
         position: Position,
         owner: &Owner,
-        kinds: impl FnOnce() -> Arc<Kinds>,
+        made_of: impl FnOnce() -> (Arc<Kinds>, Vec<String>),
     ) -> Arc<Offer> {
-        let withheld: Withheld =
-            self.tools.iter().filter(|tool| !tool.serves(owner)).map(|tool| tool.name().to_owned()).collect();
+        let withheld: Withheld = self
+            .tools()
+            .iter()
+            .filter(|tool| !tool.serves(owner))
+            .map(|tool| tool.name().to_owned())
+            .collect();
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (format!("{}@{}", kind.name, kind.version), position, withheld);
         if let Some(offer) = made.get(&key) {
             return Arc::clone(offer);
         }
-        let offer = Arc::new(self.make(kind, position, &key.2, &kinds()));
+        let (kinds, away) = made_of();
+        let offer = Arc::new(self.make(kind, position, &key.2, &kinds, away));
         made.insert(key, Arc::clone(&offer));
         offer
     }
 
-    /// What is offered is made anew: the kinds have changed. Whoever is at work keeps what it has.
+    /// What is offered is made anew: the kinds or the tools have changed. Whoever is at work keeps what it has.
     pub(crate) fn forget(&self) {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Where what a tool of this name returns comes from; none where there is no such tool.
     pub(crate) fn source(&self, tool: &str) -> Option<Source> {
-        self.tools.get(tool).map(|tool| tool.source())
+        self.tools().get(tool).map(|tool| tool.source())
     }
 
-    fn make(&self, kind: &Arc<Kind>, position: Position, withheld: &[String], kinds: &Kinds) -> Offer {
+    fn make(
+        &self,
+        kind: &Arc<Kind>,
+        position: Position,
+        withheld: &[String],
+        kinds: &Kinds,
+        away: Vec<String>,
+    ) -> Offer {
         let peers: Vec<Arc<Kind>> = kind.peers.iter().filter_map(|name| kinds.get(name)).collect();
         let Position { is_root, has_sessions, has_cuts } = position;
         let caller = Caller { kind, peers: &peers, is_root, has_sessions, has_cuts };
@@ -116,11 +142,11 @@ impl Offers {
         let mut specs = Vec::new();
         let mut tools = HashMap::new();
         let is_offered = |name: &str| wants(kind, name) && !withheld.iter().any(|other| other == name);
-        for tool in self.tools.iter().filter(|tool| is_offered(tool.name())) {
+        for tool in self.tools().iter().filter(|tool| is_offered(tool.name())) {
             let Some(spec) = tool.offer(&caller) else { continue };
             match Checker::new(&spec) {
                 Ok(checker) => {
-                    let effect = effect_of(kind, &**tool);
+                    let effect = declared(kind, tool.name()).unwrap_or_else(|| tool.effect());
                     let concerned = rules.iter().filter(|rule| concerns(rule, &spec.name, effect));
                     let offered = Offered {
                         tool: Arc::clone(tool),
@@ -138,19 +164,40 @@ impl Offers {
         specs.sort_by_key(|spec: &ToolSpec| place(kind, &spec.name));
         let weight =
             |spec: &ToolSpec| spec.name.len() + spec.description.len() + spec.parameters.to_string().len();
-        Offer { weight: specs.iter().map(weight).sum(), specs: specs.into(), tools }
+        let kind = Arc::clone(kind);
+        Offer { weight: specs.iter().map(weight).sum(), specs: specs.into(), tools, kind, away }
     }
 }
 
 impl Offer {
     /// The tool that a call names, when it is on offer and the arguments fit.
     pub(crate) fn allowed(&self, tool: &str, arguments: &Value) -> Result<&Offered, ToolError> {
-        let offered = self.tools.get(tool).ok_or_else(|| {
-            ToolError::NotAllowed(format!("there is no tool `{tool}`; there are: {}", self.names()))
-        })?;
+        let offered = self.named(tool)?;
         let renamed = offered.tool.renamed(arguments);
         offered.checker.check(renamed.as_ref().unwrap_or(arguments))?;
         Ok(offered)
+    }
+
+    /// The tool that a call names, when it is on offer.
+    pub(crate) fn named(&self, tool: &str) -> Result<&Offered, ToolError> {
+        let missing = || {
+            let is_of = |server: &&String| wants(&self.kind, tool) && pattern::is_of_server(server, tool);
+            match self.away.iter().find(is_of) {
+                Some(server) => ToolError::NotConfigured(format!(
+                    "the MCP server `{server}` cannot be reached now, so that `{tool}` cannot be called"
+                )),
+                None => {
+                    let known = self.names();
+                    ToolError::NotAllowed(format!("there is no tool `{tool}`; there are: {known}"))
+                }
+            }
+        };
+        self.tools.get(tool).ok_or_else(missing)
+    }
+
+    /// Whether a call of this tool answers for its run.
+    pub(crate) fn answers(&self, tool: &str) -> bool {
+        self.tools.get(tool).is_some_and(|offered| offered.tool.answers())
     }
 
     /// The JSON schema of a tool's arguments; anything, where the tool is not on offer.
@@ -193,10 +240,10 @@ fn place(kind: &Kind, tool: &str) -> usize {
     listed.unwrap_or(usize::MAX)
 }
 
-fn effect_of(kind: &Kind, tool: &dyn Tool) -> Effect {
-    let named = |names: &[String]| names.iter().any(|name| pattern::names(name, tool.name()));
-    let said = kind.effects.listed().into_iter().find(|(_, names)| named(names));
-    said.map_or_else(|| tool.effect(), |(effect, _)| effect)
+/// What a kind says that calls of a tool do to the world, whether there is such a tool or not.
+pub(crate) fn declared(kind: &Kind, tool: &str) -> Option<Effect> {
+    let named = |names: &[String]| names.iter().any(|name| pattern::names(name, tool));
+    kind.effects.listed().into_iter().find(|(_, names)| named(names)).map(|(effect, _)| effect)
 }
 
 #[cfg(test)]
@@ -215,7 +262,7 @@ mod tests {
             offers.of(&kind, position, &Owner::local(), || {
                 asked += 1;
                 assert!(offers.made.try_lock().is_err(), "what replaces the kinds comes before, or after");
-                Arc::new(Kinds::none())
+                (Arc::new(Kinds::none()), Vec::new())
             });
             assert_eq!(asked, expected);
         }

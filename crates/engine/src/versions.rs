@@ -68,6 +68,16 @@ impl House {
         Arc::clone(&self.inner.versions.now.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Leaves out the kinds whose limit in money cannot be kept, and returns why. For a house that begins.
+    pub fn leave_out_unpriced(&self) -> Vec<Finding> {
+        let mut kinds = Arc::unwrap_or_clone(self.kinds());
+        let unpriced = kinds.leave_out_where(|kind| self.check_budget(kind).err());
+        if !unpriced.is_empty() {
+            *self.inner.versions.now.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(kinds);
+        }
+        unpriced
+    }
+
     /// Reads the kinds anew. New runs take them as they are now; those under way stay with theirs.
     ///
     /// # Errors
@@ -78,6 +88,7 @@ impl House {
         let Some(source) = self.inner.versions.source.clone() else {
             return Err(Error::Invalid("the kinds of this house are not read from files".into()));
         };
+        self.inner.servers.want();
         let _alone = self.inner.versions.reading.lock().await;
         let read = tokio::task::spawn_blocking(move || source()).await;
         let (kinds, findings) =
@@ -91,16 +102,22 @@ impl House {
     /// # Errors
     /// [`Error::Kinds`] where a finding is a mistake, unless the house already works without that file;
     /// nothing has changed then.
-    pub fn renew(&self, kinds: Kinds, findings: Vec<Finding>) -> Result<Reloaded> {
+    pub fn renew(&self, mut kinds: Kinds, findings: Vec<Finding>) -> Result<Reloaded> {
         let before = self.kinds();
         let stops =
             |finding: &Finding| finding.severity == Severity::Mistake && !before.leaves_out(&finding.file);
-        let (mistakes, remarks): (Vec<Finding>, Vec<Finding>) = findings.into_iter().partition(stops);
+        let (mistakes, mut remarks): (Vec<Finding>, Vec<Finding>) = findings.into_iter().partition(&stops);
         if !mistakes.is_empty() {
             let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
             return Err(Error::Kinds(lines.join("\n")));
         }
-        kinds.iter().try_for_each(|kind| self.check_budget(kind)).map_err(Error::Kinds)?;
+        let unpriced = kinds.leave_out_where(|kind| self.check_budget(kind).err());
+        let new: Vec<String> =
+            unpriced.iter().filter(|finding| stops(finding)).map(|finding| finding.text.clone()).collect();
+        if !new.is_empty() {
+            return Err(Error::Kinds(new.join("\n")));
+        }
+        remarks.extend(unpriced);
         let names = |kinds: &Kinds, fits: &dyn Fn(&Kind) -> bool| -> Vec<String> {
             kinds.iter().filter(|kind| fits(kind)).map(|kind| kind.name.clone()).collect()
         };

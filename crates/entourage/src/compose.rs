@@ -9,19 +9,22 @@ use std::{
 use entourage_engine::{
     Courier, House, Kinds, Outbox, Pruned, Retention, SystemClock, Tracer,
     dispatch::{self, Advance, Dispatcher, Embedded},
-    kinds::{Finding, Severity},
+    kinds::Finding,
 };
 use entourage_llm::{Choice, MODEL_VARIABLE, Rehearsal, choose};
 #[cfg(feature = "server")]
 use entourage_server::Auth;
+use entourage_store::MemoryStore;
 use entourage_store_sqlite::{Durability, SqliteStore};
-use entourage_tools::{Files, Owners, Problem, Toolbox, builtin, connect_all};
+use entourage_tools::{Files, Owners, Problem, builtin};
 use tokio::task::JoinSet;
 
 #[cfg(not(feature = "server"))]
 use crate::settings::Auth;
 use crate::{
-    Error, Result, Settings, settings,
+    Error, Result, Settings,
+    connect::{connect, named_once},
+    settings,
     telemetry::{self, Exporter},
 };
 
@@ -39,25 +42,28 @@ pub struct Entourage {
     pub choice: Choice,
     /// Remarks on the files of kinds, and mistakes for which one is left out.
     pub remarks: Vec<Finding>,
-    /// MCP servers that cannot be used; the house stands without them.
+    /// MCP servers whose settings cannot be used. Those that cannot be connected are tried again.
     pub problems: Vec<Problem>,
     dispatch: dispatch::Settings,
     retention: Retention,
     traces: Option<Arc<Exporter>>,
     courier: Arc<dyn Courier>,
+    /// Connects MCP servers for as long as somebody holds this.
+    _connecting: Arc<JoinSet<()>>,
 }
 
 /// How long the end of the process waits for traces to go.
 const LAST_TRACES: Duration = Duration::from_secs(1);
 
 impl Entourage {
-    /// Puts the house together: database, kinds, tools with their MCP servers, model. Nothing works
-    /// in it until [`Entourage::work`].
+    /// Puts the house together: database, kinds, tools, model. MCP servers are being connected from here
+    /// on, and nobody waits for that but agents that may use one. Nothing works in it until
+    /// [`Entourage::work`].
     ///
     /// # Errors
     /// The first thing that is wrong; nothing was changed then.
     pub async fn open(settings: &Settings) -> Result<Self> {
-        let (kinds, remarks) = kinds(settings)?;
+        let (kinds, mut remarks) = loaded_kinds(settings)?;
         if let Some(files) = tool_settings(settings).files {
             Files::of(files).check().map_err(|error| Error::Files(error.to_string()))?;
         }
@@ -65,15 +71,29 @@ impl Entourage {
         let traces = telemetry::exporter(&settings.telemetry, |name| std::env::var(name).ok())?;
         let (outbox, courier) = outbox(settings)?;
         let store = store(settings)?;
-        let (tools, problems) = tools(settings).await;
+        let tools = tool_settings(settings);
+        let (servers, problems) = named_once(tools.mcp.clone());
         let tracer = traces.clone().map(|traces| traces as Arc<dyn Tracer>);
         let builder =
             House::builder(Arc::new(store), Arc::clone(&choice.model)).tracer(tracer).outbox(outbox);
         let files = settings.clone();
-        let house = builder.kinds(kinds).kinds_from(Arc::new(move || read(&files))).tools(tools).build();
-        house.kinds().iter().try_for_each(|kind| house.check_budget(kind)).map_err(Error::Kinds)?;
+        let builder = builder.tool_servers(servers.iter().map(|server| server.name.clone()).collect());
+        let builder = builder.kinds(kinds).kinds_from(Arc::new(move || read(&files)));
+        let house = builder.tools(builtin(tools)).build();
+        remarks.extend(house.leave_out_unpriced());
+        let connecting = Arc::new(connect(&house, servers));
         let (dispatch, retention) = (dispatch_settings(&settings.dispatch), settings.retention.into());
-        Ok(Self { house, choice, remarks, problems, dispatch, retention, traces, courier })
+        Ok(Self {
+            house,
+            choice,
+            remarks,
+            problems,
+            dispatch,
+            retention,
+            traces,
+            courier,
+            _connecting: connecting,
+        })
     }
 
     /// Lets all agents work until the house is [stopping](House::stopping), and forgets what is
@@ -160,18 +180,17 @@ pub fn look(settings: &Settings) -> Result<House> {
     Ok(House::builder(Arc::new(store(settings)?), Arc::new(Rehearsal)).kinds(kinds).outbox(outbox).build())
 }
 
-/// The built-in kinds and the user's, remarks on these, and mistakes for which a file is left out.
+/// What is wrong with those of the kinds whose limit in money cannot be kept with the models of these
+/// settings.
 ///
 /// # Errors
-/// [`Error::Kinds`] lists every mistake in the files of agencies, one a line.
-pub fn kinds(settings: &Settings) -> Result<(Kinds, Vec<Finding>)> {
-    let (kinds, findings) = loaded_kinds(settings)?;
-    let mistakes: Vec<String> = findings
-        .iter()
-        .filter(|finding| finding.severity == Severity::Mistake && !kinds.is_left_out(finding))
-        .map(ToString::to_string)
-        .collect();
-    if mistakes.is_empty() { Ok((kinds, findings)) } else { Err(Error::Kinds(mistakes.join("\n"))) }
+/// [`Error::Model`] when there are such limits, and no model can be chosen.
+pub async fn unpriced(settings: &Settings, mut kinds: Kinds) -> Result<Vec<Finding>> {
+    if kinds.iter().all(|kind| kind.limits.max_cost.is_none()) {
+        return Ok(Vec::new());
+    }
+    let house = House::builder(Arc::new(MemoryStore::default()), choice(settings).await?.model).build();
+    Ok(kinds.leave_out_where(|kind| house.check_budget(kind).err()))
 }
 
 /// The built-in kinds and those of the user that load, and all that was found wrong.
@@ -216,21 +235,14 @@ pub fn tool_settings(settings: &Settings) -> entourage_tools::Settings {
     }
 }
 
-/// The tools, those of the MCP servers among them. Servers are asked only where there are any.
-async fn tools(settings: &Settings) -> (Toolbox, Vec<Problem>) {
-    let tools = tool_settings(settings);
-    let mut toolbox = builtin(tools.clone());
-    if tools.mcp.is_empty() {
-        return (toolbox, Vec::new());
-    }
-    let (found, mut problems) = connect_all(tools.mcp).await;
-    for tool in found {
-        let server = tool.name().split("__").next().unwrap_or_default().to_owned();
-        if let Err(error) = toolbox.add(tool) {
-            problems.push(Problem { server, message: format!("{error}. This tool is left out") });
-        }
-    }
-    (toolbox, problems)
+/// Whether the receivers and senders of webhooks can be used as they are set.
+///
+/// # Errors
+/// What is wrong with the first that cannot.
+#[cfg(feature = "server")]
+pub fn check_webhooks(settings: &Settings) -> Result<()> {
+    outbox(settings)?;
+    Ok(entourage_server::check_senders(&settings.server.webhooks)?)
 }
 
 fn store(settings: &Settings) -> Result<SqliteStore> {

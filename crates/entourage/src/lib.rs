@@ -23,13 +23,16 @@
 
 pub mod agency;
 mod compose;
+mod connect;
 mod error;
 mod runtime;
 pub mod settings;
 pub mod telemetry;
 
 pub use async_trait::async_trait;
-pub use compose::{DATABASE, Entourage, choice, kinds, loaded_kinds, look, migrate, tool_settings};
+#[cfg(feature = "server")]
+pub use compose::check_webhooks;
+pub use compose::{DATABASE, Entourage, choice, loaded_kinds, look, migrate, tool_settings, unpriced};
 pub use entourage_engine::{
     self as engine, Client, Clock, Entry, House, Kinds, NewAgent, Page, Role, Signal, SystemClock, Watch,
 };

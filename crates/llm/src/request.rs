@@ -21,6 +21,8 @@ pub struct Request {
     pub tools: Arc<[ToolSpec]>,
     /// Whether it may call them.
     pub tool_choice: ToolChoice,
+    /// Whether it may make one call at most; a request, since not every provider takes it.
+    pub one_call: bool,
     /// The schema that the answer's text must meet as JSON, when it must.
     pub output_schema: Option<Arc<Value>>,
     /// The sampling temperature; the provider's default otherwise.

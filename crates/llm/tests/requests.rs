@@ -121,6 +121,27 @@ async fn the_tail_joins_a_user_message_and_parts_no_output_from_its_call() {
     }
 }
 
+/// Who may make one call at most is asked for no more, where the provider can be told.
+#[tokio::test]
+async fn one_call_a_turn_is_asked_for_on_every_wire_that_knows_it() {
+    for provider in Provider::ALL {
+        let sent = |one_call| body(provider, Request { one_call, ..conversation(provider) });
+        let (one, many) = (sent(true).await, sent(false).await);
+        match provider {
+            Provider::Anthropic => {
+                let choice = json!({"type": "auto", "disable_parallel_tool_use": true});
+                assert_eq!((&one["tool_choice"], &many["tool_choice"]), (&choice, &Value::Null));
+            }
+            Provider::Ollama => assert_eq!(one, many, "it cannot be told"),
+            _ => assert_eq!(
+                (&one["parallel_tool_calls"], &many["parallel_tool_calls"]),
+                (&json!(false), &Value::Null),
+                "{provider}"
+            ),
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_schema_reaches_every_provider() {
     let schema = json!({"type": "object", "properties": {"yes": {"type": "boolean"}, "why": {"type": "string"}},

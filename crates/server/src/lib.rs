@@ -29,7 +29,7 @@ pub use router::router;
 pub use routes::openapi::{openapi, openapi_json};
 pub use serve::{bind, serve};
 pub use settings::Settings;
-pub use webhook::{Webhook, WebhookSender, outbox};
+pub use webhook::{Webhook, WebhookSender, check_senders, outbox};
 
 /// What every call returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -198,6 +198,16 @@ async fn any_other_failure_of_the_store_keeps_its_inside_to_itself() {
     }
 }
 
+/// Damage is told as such: nobody waits for it to pass.
+#[tokio::test]
+async fn a_damaged_database_is_not_ready_and_says_what_to_do() {
+    let store = Broken::with(|| Error::Damaged("malformed at /var/secret".into()));
+    let site = Site::over(Arc::new(store), Settings::default()).await;
+    let problem = site.get("/readyz").await.problem(503, "store-unavailable");
+    assert!(problem.detail.contains("entourage doctor"), "{}", problem.detail);
+    assert!(!problem.detail.contains("secret"), "{}", problem.detail);
+}
+
 #[tokio::test]
 async fn a_server_that_stops_says_so_and_when_to_ask_again() {
     let store = Broken::with(|| Error::Closed);

@@ -461,6 +461,17 @@ async fn each_webhook_says_what_came_of_it() {
     ignored("tool-runner", json!({"id": "65a1", "subAgentId": agent, "status": "pending"}), theirs).await;
     ignored("orchestrator-finalize", json!({"id": "65a1", "status": "success"}), theirs).await;
     ignored("orchestrator-notify", json!({"id": "65a1", "status": "waiting"}), theirs).await;
+    // Whatever types it gives its fields.
+    ignored("agent-init", json!({"id": 7, "type": "agent"}), theirs).await;
+    for (id, content) in [(json!(7), Value::Null), (Value::Null, json!([{"type": "text", "text": "x"}]))] {
+        let document = json!({"id": id, "chatId": id, "role": "user", "content": content});
+        ignored("orchestrator", document, theirs).await;
+        let document = json!({"id": id, "subAgentId": id, "role": "user", "content": content});
+        ignored("agent-loop", document, theirs).await;
+    }
+    ignored("tool-runner", json!({"id": 7, "subAgentId": 8}), theirs).await;
+    ignored("orchestrator-finalize", json!({"id": 7}), theirs).await;
+    ignored("orchestrator-notify", json!({"id": 7, "status": null}), theirs).await;
     for role in ["assistant", "system"] {
         let document = json!({"id": "x", "subAgentId": agent, "role": role, "content": "c"});
         ignored("agent-loop", document, "sets nothing off").await;

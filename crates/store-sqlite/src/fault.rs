@@ -62,7 +62,7 @@ impl From<Fault> for Error {
                 ),
             ) => unavailable("the disk or the system refuses: look at the machine", &error),
             (_, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) => {
-                Self::Database(format!("{error}. {DAMAGED}"))
+                Self::Damaged(format!("{error}. {DAMAGED}"))
             }
             (
                 rusqlite::Error::FromSqlConversionFailure(..)
@@ -77,4 +77,22 @@ impl From<Fault> for Error {
 
 fn unavailable(cause: &'static str, error: &rusqlite::Error) -> Error {
     Error::Unavailable { cause, detail: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    /// A file that does not read back is no passing outage, and the text says what to do.
+    #[test]
+    fn a_damaged_file_is_told_from_one_that_cannot_be_used_for_a_while() {
+        for code in [ffi::SQLITE_CORRUPT, ffi::SQLITE_NOTADB] {
+            let failure = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            let error = Error::from(Fault::from(failure));
+            assert!(matches!(&error, Error::Damaged(why) if why.contains("entourage backup")), "{error:?}");
+            assert!(!error.is_outage());
+        }
+    }
 }

@@ -36,7 +36,7 @@ mod writer;
 
 use std::{
     path::Path,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
@@ -131,6 +131,8 @@ pub struct SqliteStore {
     readers: Readers,
     writer: Writer,
     hints: Hints,
+    /// How the file was found to be damaged.
+    damaged: OnceLock<String>,
     _lock: Lock,
     _temporary: Option<TempDir>,
 }
@@ -205,6 +207,7 @@ impl SqliteStore {
             readers: Readers::start(near, far).map_err(no_thread)?,
             writer: Writer::start(writer, durability, hints.clone()).map_err(no_thread)?,
             hints,
+            damaged: OnceLock::new(),
             _lock: lock,
             _temporary: temporary,
         })
@@ -216,7 +219,7 @@ impl SqliteStore {
         scope: &Scope,
         read: impl FnOnce(&Connection) -> fault::Result<T> + Send + 'static,
     ) -> Result<T> {
-        measured(self.readers.read(scope, read)).await
+        self.noted(measured(self.readers.read(scope, read)).await)
     }
 
     /// Reads what is short: one row, or a few by their index.
@@ -225,7 +228,15 @@ impl SqliteStore {
         scope: &Scope,
         read: impl FnOnce(&Connection) -> fault::Result<T> + Send + 'static,
     ) -> Result<T> {
-        measured(self.readers.read_short(scope, read)).await
+        self.noted(measured(self.readers.read_short(scope, read)).await)
+    }
+
+    /// Keeps in mind that the file is damaged, once something has met it.
+    fn noted<T>(&self, outcome: Result<T>) -> Result<T> {
+        if let Err(Error::Damaged(why)) = &outcome {
+            let _ = self.damaged.set(why.clone());
+        }
+        outcome
     }
 }
 
@@ -308,7 +319,7 @@ impl Store for SqliteStore {
     }
 
     async fn claim(&self, agent: AgentId, from: u64) -> Result<Option<Claim>> {
-        let Some(agent) = self.writer.claim(agent).await? else { return Ok(None) };
+        let Some(agent) = self.noted(self.writer.claim(agent).await)? else { return Ok(None) };
         let (owner, is_short) = (Scope::from(&agent.owner), agent.items.saturating_sub(from) <= FEW_ITEMS);
         let read = move |on: &Connection| claim::read(on, agent, from);
         let claim =
@@ -320,11 +331,15 @@ impl Store for SqliteStore {
         let began = Instant::now();
         let committed = self.writer.commit(commit).await;
         histogram!(measure::COMMIT).record(began.elapsed());
-        committed
+        self.noted(committed)
     }
 
     async fn ready(&self) -> Result<()> {
-        self.writer.ready().await
+        self.noted(self.writer.ready().await)
+    }
+
+    fn damage(&self) -> Option<String> {
+        self.damaged.get().cloned()
     }
 
     fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {

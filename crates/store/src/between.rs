@@ -161,6 +161,10 @@ impl<B: Between> Store for Through<B> {
         self.between.ready(&self.store).await
     }
 
+    fn damage(&self) -> Option<String> {
+        self.store.damage()
+    }
+
     fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
         self.store.changed()
     }

@@ -87,6 +87,9 @@ pub enum Error {
         /// The cause, and what to do.
         why: String,
     },
+    /// The file does not read back as a database. Waiting does not help: it must be restored.
+    #[error("the database is damaged: {0}")]
+    Damaged(String),
     /// A stored value does not read back, or a commit breaks the rules of [`crate::Write`]; never
     /// expected.
     #[error("{0}. Nothing was written; this is a fault of the program, please report it")]

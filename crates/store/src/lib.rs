@@ -102,6 +102,11 @@ pub trait Store: Send + Sync + 'static {
     /// its own sake tries the disk anew; otherwise this costs next to nothing.
     async fn ready(&self) -> Result<()>;
 
+    /// How the database was found to be damaged since it was opened; none while nothing was met.
+    fn damage(&self) -> Option<String> {
+        None
+    }
+
     /// A hint after each commit that told something: the events. A subscriber that lags loses
     /// hints, never facts: it reads `events` again.
     fn changed(&self) -> broadcast::Receiver<Arc<Changed>>;

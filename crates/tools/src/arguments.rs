@@ -93,16 +93,7 @@ impl Checker {
             let why = "they do not fit the schema, and are too large to say where. Do it in several calls";
             return invalid(why.to_owned());
         }
-        let mistakes: Vec<String> = self
-            .validator
-            .iter_errors(arguments)
-            .take(8)
-            .map(|error| match error.instance_path().as_str() {
-                "" => error.to_string(),
-                place => format!("{place}: {error}"),
-            })
-            .collect();
-        invalid(mistakes.join("; "))
+        mistakes(&self.validator, arguments).map_or(Ok(()), invalid)
     }
 }
 
@@ -113,6 +104,50 @@ fn weight(value: &Value) -> usize {
         Value::Array(entries) => entries.iter().map(weight).sum(),
         Value::Object(fields) => fields.iter().map(|(name, field)| name.len() / TEXT + weight(field)).sum(),
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
+}
+
+/// The first mistakes of a value, each with its place; none where it fits.
+fn mistakes(validator: &jsonschema::Validator, value: &Value) -> Option<String> {
+    let found: Vec<String> = validator
+        .iter_errors(value)
+        .take(8)
+        .map(|error| match error.instance_path().as_str() {
+            "" => error.to_string(),
+            place => format!("{place}: {error}"),
+        })
+        .collect();
+    (!found.is_empty()).then(|| found.join("; "))
+}
+
+/// The schema that a text must meet as JSON.
+#[derive(Debug)]
+pub struct TextSchema {
+    validator: jsonschema::Validator,
+}
+
+impl TextSchema {
+    /// Compiles a schema.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] when it is no schema, with its place.
+    pub fn new(schema: &Value) -> Result<Self> {
+        let validator = jsonschema::validator_for(schema).map_err(|error| {
+            let place = error.instance_path().as_str().to_owned();
+            Error::Failed(if place.is_empty() { error.to_string() } else { format!("{place}: {error}") })
+        })?;
+        Ok(Self { validator })
+    }
+
+    /// What is wrong with a text; none where it is JSON that fits.
+    #[must_use]
+    pub fn mistakes(&self, text: &str) -> Option<String> {
+        match serde_json::from_str::<Value>(text) {
+            Ok(value) => mistakes(&self.validator, &value),
+            Err(error) => {
+                Some(format!("it is not JSON ({error}); answer with the JSON alone, with nothing around it"))
+            }
+        }
     }
 }
 

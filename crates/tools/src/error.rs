@@ -21,6 +21,9 @@ pub enum Error {
     /// It had not come back after so many seconds. Whether it took effect is not known.
     #[error("no result after {0} s; the call was cut off")]
     TimedOut(u64),
+    /// It was cut off otherwise. Whether it took effect is not known.
+    #[error("{0}")]
+    InDoubt(String),
     /// It was tried and failed.
     #[error("{0}")]
     Failed(String),

@@ -22,7 +22,7 @@ mod web;
 
 pub use agents::{AskUser, FinalAnswer, ReactivateAgent, SendMessage, SpawnAgent, Wait};
 pub use all::{Settings, builtin};
-pub use arguments::{Checker, parse, schema_of, spec_of};
+pub use arguments::{Checker, TextSchema, parse, schema_of, spec_of};
 pub use context::{Context, Memory, Notes};
 pub use entourage_types::Effect;
 pub use error::Error;

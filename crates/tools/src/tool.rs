@@ -24,6 +24,11 @@ pub trait Tool: Send + Sync + 'static {
         Effect::Unsafe
     }
 
+    /// Whether a call of it is the answer of its run, which ends it.
+    fn answers(&self) -> bool {
+        false
+    }
+
     /// Where what its calls return comes from. Private unless said otherwise.
     fn source(&self) -> Source {
         Source::Private

@@ -26,11 +26,11 @@ pub struct Usage {
 
 impl AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cached += other.cached;
-        self.cache_written += other.cache_written;
-        self.reasoning += other.reasoning;
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cached = self.cached.saturating_add(other.cached);
+        self.cache_written = self.cache_written.saturating_add(other.cache_written);
+        self.reasoning = self.reasoning.saturating_add(other.reasoning);
     }
 }
 
@@ -72,7 +72,7 @@ impl Usage {
     /// Tokens in and out.
     #[must_use]
     pub const fn tokens(&self) -> u64 {
-        self.input + self.output
+        self.input.saturating_add(self.output)
     }
 }
 

@@ -72,7 +72,7 @@ impl Client {
         let memory = house.memory(&agent);
         let items = self.session_items(&agent).await?;
         let position = Position::of(&agent, &kind, &items);
-        let offer = house.inner.offers.of(&kind, position, &agent.owner, || house.kinds());
+        let offer = house.inner.offers.of(&kind, position, &agent.owner, || house.offered_from());
         let sessions = memory.latest_sessions(kind.context.summaries).await?;
         let view = View::of(&items, &kind);
         let part = |name: &str, bytes: usize| Part { name: name.to_owned(), items: None, bytes };

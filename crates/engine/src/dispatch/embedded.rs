@@ -3,13 +3,13 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BinaryHeap, HashMap},
+    collections::{BinaryHeap, HashMap, HashSet},
     sync::Arc,
     time::Duration,
 };
 
 use async_trait::async_trait;
-use entourage_store::Store;
+use entourage_store::{Error as StoreError, Store};
 use entourage_types::{AgentId, Owner, Time, Wakeup, WakeupId};
 use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -137,6 +137,8 @@ impl Dispatcher for Embedded {
 enum Failure {
     /// For a cause of its own: one that keeps failing is ended.
     Own(String),
+    /// What the agent needs of the store is damaged: no other attempt reads it, either.
+    Damaged(String),
     /// The store cannot be used, which is no fault of any run: it waits as long as that takes.
     Store(String),
 }
@@ -145,6 +147,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
             Error::Store(error) if error.is_outage() => Self::Store(error.to_string()),
+            Error::Store(error @ StoreError::Damaged(_)) => Self::Damaged(error.to_string()),
             error => Self::Own(error.to_string()),
         }
     }
@@ -167,6 +170,8 @@ struct State {
     ready: Queue,
     later: BinaryHeap<Reverse<(Time, WakeupId, AgentId, Owner)>>,
     failures: HashMap<AgentId, Failures>,
+    /// Agents whose part of the database is damaged.
+    left_alone: HashSet<AgentId>,
     outage: Outage,
     /// Up to where due wake-ups have been read.
     cursor: Option<(Time, WakeupId)>,
@@ -186,6 +191,7 @@ impl State {
             ready: Queue::default(),
             later: BinaryHeap::new(),
             failures: HashMap::new(),
+            left_alone: HashSet::new(),
             outage: Outage::default(),
             cursor: None,
             more: true,
@@ -230,6 +236,9 @@ impl State {
     }
 
     fn take(&mut self, wakeup: &Wakeup) {
+        if self.left_alone.contains(&wakeup.agent) {
+            return;
+        }
         if wakeup.due <= self.clock.now() {
             self.ready.wake(wakeup.agent, &wakeup.owner);
         } else {
@@ -258,6 +267,20 @@ impl State {
         (failures.count >= self.settings.give_up_after).then(|| failures.cause.clone())
     }
 
+    /// A run that met a damaged database is ended, where that can be written; otherwise the agent is left
+    /// alone until the next start.
+    fn met_damage(&mut self, agent: AgentId, owner: &Owner, cause: String) {
+        let (failures, limit) = (self.failures.entry(agent).or_default(), self.settings.give_up_after);
+        if failures.count < limit {
+            tracing::error!(%agent, %cause, "an activation met a damaged database; its run is ended");
+            (failures.count, failures.cause) = (limit, cause);
+            self.ready.wake(agent, owner);
+        } else {
+            tracing::error!(%agent, %cause, "the run cannot be ended either; it is not tried again");
+            self.left_alone.insert(agent);
+        }
+    }
+
     /// An activation has ended. One that failed is tried again later, and ended for good when that
     /// keeps happening; so is the ending itself. One that failed with the store is tried again for as long
     /// as that takes.
@@ -278,6 +301,7 @@ impl State {
                 self.later.push(Reverse((now + delay, WakeupId::new(), agent, owner)));
                 return;
             }
+            Some(Failure::Damaged(cause)) => return self.met_damage(agent, &owner, cause),
             Some(Failure::Own(cause)) => cause,
         };
         let failures = self.failures.entry(agent).or_default();

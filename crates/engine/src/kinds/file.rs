@@ -4,6 +4,7 @@
 //! for their sub-agent files: such a file is read as they read it. Keys and values that mean something
 //! only there are remarked upon, not refused.
 
+use entourage_tools::TextSchema;
 use entourage_types::{
     Checks, ContextPolicy, EffectClasses, InDoubt, Input, Kind, Limits, Program, Reply, Verdict,
 };
@@ -115,6 +116,10 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
     if let Some(nameless) = fallback.iter().find(|model| !model.contains("::")) {
         let why = format!("fallback `{nameless}` is not of the form `provider::name`");
         findings.push(Finding::mistake(file, line_of(front, "fallback"), why));
+    }
+    if let Some(Err(error)) = matter.output_schema.as_ref().map(TextSchema::new) {
+        let why = format!("output_schema is no JSON schema: {error}");
+        findings.push(Finding::mistake(file, line_of(front, "output_schema"), why));
     }
     let answer_seconds = matter.limits.answer_seconds;
     let mut rules = Vec::new();
@@ -240,6 +245,14 @@ mod tests {
         assert_eq!(kind, None, "{findings:?}");
         assert_eq!(findings.len(), 1, "{findings:?}");
         findings[0].clone()
+    }
+
+    /// A schema that is none is a mistake of its file, with its place.
+    #[test]
+    fn an_output_schema_must_be_a_schema() {
+        let found = only("---\nname: k\noutput_schema: {type: 5, required: yes}\n---\nDo.");
+        assert_eq!((found.line, found.severity), (3, Severity::Mistake));
+        assert!(found.text.starts_with("output_schema is no JSON schema: "), "{found}");
     }
 
     #[test]

@@ -43,6 +43,9 @@ pub struct Kinds {
     files: BTreeMap<(Noun, String), PathBuf>,
     /// Files that do not load, by the name that they have as kinds, with what is wrong in them.
     left_out: BTreeMap<String, Vec<Finding>>,
+    /// What is wrong in other files that are left out, with the name that each defines: a kind or an agency
+    /// of that name may stand elsewhere.
+    others_left_out: Vec<(String, Finding)>,
 }
 
 /// What a file defines.
@@ -126,10 +129,10 @@ impl Kinds {
     }
 
     /// Adds every `*.md` of a directory: agencies where the name ends with `.agency.md`, kinds
-    /// otherwise. A kind of the same name as a built-in one replaces it; two files that define the
-    /// same name are a mistake. A kind with a mistake is left out, also where it would have replaced
-    /// one: asking for it is an error that names the mistake. Returns what was found wrong, mistakes and
-    /// remarks.
+    /// otherwise. A kind of the same name as a built-in one replaces it; of two files that define the
+    /// same name, the second in the order of their paths is left out. A kind with a mistake is left out,
+    /// also where it would have replaced one: asking for it is an error that names the mistake. Returns
+    /// what was found wrong, mistakes and remarks.
     ///
     /// # Errors
     /// [`Error::Kinds`] when the directory cannot be read.
@@ -150,17 +153,26 @@ impl Kinds {
                 Err(error) => {
                     let wrong = vec![Finding::mistake(&shown, 1, format!("cannot be read: {error}"))];
                     let is_agency = shown.ends_with(agencies::ENDING);
-                    findings.extend(if is_agency { wrong } else { self.leave_out(&shown, wrong) });
+                    findings.extend(match is_agency {
+                        true => self.leave_out_file(name_of_file(&shown), wrong),
+                        false => self.leave_out(&shown, wrong),
+                    });
                     continue;
                 }
             };
             if shown.ends_with(agencies::ENDING) {
                 let (agency, wrong) = agencies::parse(&shown, &text);
+                let Some(agency) = agency else {
+                    findings.extend(self.leave_out_file(name_of_file(&shown), wrong));
+                    continue;
+                };
                 findings.extend(wrong);
-                let Some(agency) = agency else { continue };
                 match self.defined(Noun::Agency, &agency.name, &path) {
                     Ok(()) => found.push(agency),
-                    Err(why) => findings.push(Finding::mistake(&shown, 1, why)),
+                    Err(why) => {
+                        let wrong = vec![Finding::mistake(&shown, 1, why)];
+                        findings.extend(self.leave_out_file(&agency.name, wrong));
+                    }
                 }
             } else {
                 let (kind, wrong) = parse(&shown, &text);
@@ -171,15 +183,18 @@ impl Kinds {
                 findings.extend(wrong);
                 match self.defined(Noun::Kind, &kind.name, &path) {
                     Ok(()) => self.add(kind),
-                    Err(why) => findings.push(Finding::mistake(&shown, 1, why)),
+                    Err(why) => {
+                        let wrong = vec![Finding::mistake(&shown, 1, why)];
+                        findings.extend(self.leave_out_file(&kind.name, wrong));
+                    }
                 }
             }
         }
         // All kinds are known by now.
         for agency in found {
-            let file = agency.file.clone();
+            let (name, file) = (agency.name.clone(), agency.file.clone());
             if let Err(why) = self.join(agency) {
-                findings.push(Finding::mistake(&file, 1, why));
+                findings.extend(self.leave_out_file(&name, vec![Finding::mistake(&file, 1, why)]));
             }
         }
         Ok(findings)
@@ -189,7 +204,8 @@ impl Kinds {
     fn defined(&mut self, noun: Noun, name: &str, path: &Path) -> std::result::Result<(), String> {
         match self.files.get(&(noun, name.to_owned())) {
             Some(first) if !is_same_file(first, path) => Err(format!(
-                "`{name}` is defined in {} already; give one of the two another name, or remove it",
+                "`{name}` is defined in {} already, and this file is left out; give one of the two another name, \
+                 or remove it",
                 first.display()
             )),
             _ => {
@@ -207,16 +223,33 @@ impl Kinds {
         wrong
     }
 
-    /// Whether a finding is a mistake for which a kind was left out.
-    #[must_use]
-    pub fn is_left_out(&self, finding: &Finding) -> bool {
-        self.left_out.values().flatten().any(|wrong| wrong == finding)
+    /// A file is left out that hides no kind of its name.
+    fn leave_out_file(&mut self, name: &str, wrong: Vec<Finding>) -> Vec<Finding> {
+        let mistakes = wrong.iter().filter(|finding| finding.severity == Severity::Mistake);
+        self.others_left_out.extend(mistakes.map(|mistake| (name.to_owned(), mistake.clone())));
+        wrong
     }
 
-    /// Whether one of these kinds stands, or was to stand, in the same file as a finding is of, and was
-    /// left out.
+    /// Leaves out the kinds that cannot be kept here, and returns why.
+    pub fn leave_out_where(&mut self, wrong: impl Fn(&Kind) -> Option<String>) -> Vec<Finding> {
+        let refused = |kind: &Arc<Kind>| Some((kind.name.clone(), wrong(kind)?));
+        let refused: Vec<(String, String)> = self.kinds.values().filter_map(refused).collect();
+        let mut findings = Vec::with_capacity(refused.len());
+        for (name, why) in refused {
+            let file = self.files.get(&(Noun::Kind, name.clone()));
+            let file = file.map_or_else(|| name.clone(), |path| path.display().to_string());
+            let finding = Finding::mistake(&file, 0, why);
+            self.kinds.remove(&name);
+            self.left_out.insert(name, vec![finding.clone()]);
+            findings.push(finding);
+        }
+        findings
+    }
+
+    /// Whether this file is left out.
     pub(crate) fn leaves_out(&self, file: &str) -> bool {
-        self.left_out.values().flatten().any(|wrong| wrong.file == file)
+        let others = self.others_left_out.iter().map(|(_, wrong)| wrong);
+        self.left_out.values().flatten().chain(others).any(|wrong| wrong.file == file)
     }
 
     /// Looks at what kinds say of each other and of tools.
@@ -245,16 +278,23 @@ impl Kinds {
     /// The agency of this name, or an error that lists those there are.
     ///
     /// # Errors
-    /// [`Error::UnknownAgency`].
+    /// [`Error::UnknownAgency`]; [`Error::Kinds`] where its file does not load.
     pub fn agency(&self, name: &str) -> Result<Arc<Agency>> {
-        self.agencies.get(name).cloned().ok_or_else(|| {
-            let names = self.agencies.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-            let known = match names.as_str() {
-                "" => "none is set up: put NAME.agency.md beside the kinds".into(),
-                names => format!("there are: {names}"),
-            };
-            Error::UnknownAgency { name: name.to_owned(), known }
-        })
+        if let Some(agency) = self.agencies.get(name) {
+            return Ok(Arc::clone(agency));
+        }
+        let is_of = |(of, wrong): &&(String, Finding)| of == name && wrong.file.ends_with(agencies::ENDING);
+        let broken = self.others_left_out.iter().filter(is_of).map(|(_, wrong)| wrong.clone());
+        let broken: Vec<Finding> = broken.collect();
+        if !broken.is_empty() {
+            return Err(Error::Kinds(lines(&broken)));
+        }
+        let names = self.agencies.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let known = match names.as_str() {
+            "" => "none is set up: put NAME.agency.md beside the kinds".into(),
+            names => format!("there are: {names}"),
+        };
+        Err(Error::UnknownAgency { name: name.to_owned(), known })
     }
 
     /// All agencies in the order of their names.
@@ -294,8 +334,8 @@ fn lines(findings: &[Finding]) -> String {
 mod tests {
     use super::*;
 
-    /// Two files that define one name are refused, in one directory and across two, with both paths; a
-    /// directory that is read twice, and a built-in kind that is replaced, are not.
+    /// Of two files that define one name the second is left out, in one directory and across two, with
+    /// both paths; a directory that is read twice, and a built-in kind that is replaced, are not.
     #[test]
     fn a_name_is_defined_by_one_file() {
         let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -320,8 +360,8 @@ mod tests {
             |directory: &tempfile::TempDir, name: &str| directory.path().join(name).display().to_string();
         let twice = |file: String, name: &str, first: String| {
             format!(
-                "{file}:1: error: `{name}` is defined in {first} already; give one of the two another name, or \
-                 remove it"
+                "{file}:1: error: `{name}` is defined in {first} already, and this file is left out; give one of the \
+                 two another name, or remove it"
             )
         };
         let expected = [
@@ -331,6 +371,8 @@ mod tests {
         ];
         assert_eq!(said, expected);
         assert_eq!(kinds.agency("studio").unwrap().chart.agents(), ["dev"]);
+        assert_eq!(kinds.named("dev").unwrap().instructions, "Second.", "the first by its path stays");
+        assert!(findings.iter().all(|finding| kinds.leaves_out(&finding.file)), "no start is refused");
     }
 
     /// A flow lets an agent write to its peer whatever tools its file lists, once; one without peers
@@ -399,7 +441,10 @@ mod tests {
         put("general.md", "no front matter");
         let mut kinds = Kinds::builtin();
         let findings = kinds.load(directory.path()).unwrap();
-        assert!(findings.len() == 2 && findings.iter().all(|found| kinds.is_left_out(found)), "{findings:?}");
+        assert!(
+            findings.len() == 2 && findings.iter().all(|found| kinds.leaves_out(&found.file)),
+            "{findings:?}"
+        );
         assert_eq!(kinds.names(), "assistant, clerk, orchestrator, researcher");
         let told = kinds.named("cook").unwrap_err().to_string();
         assert!(told.contains("cook.md:3: error: ") && told.contains("max_stepz"), "{told}");
@@ -442,5 +487,14 @@ mod tests {
         let [belongs, unknown] = &findings[..] else { panic!("{findings:?}") };
         assert!(belongs.text.contains("`dev` belongs to the agency `other` already"), "{belongs}");
         assert!(unknown.text.starts_with("`eve` is no kind; put eve.md beside it"), "{unknown}");
+        let mut kinds = Kinds::builtin();
+        kinds.load(directory.path()).unwrap();
+        assert_eq!(
+            kinds.names(),
+            "assistant, ceo, dev, general, orchestrator, researcher",
+            "only it is left out"
+        );
+        let told = kinds.agency("third").unwrap_err().to_string();
+        assert!(told.contains("third.agency.md:1: error: `eve` is no kind"), "{told}");
     }
 }

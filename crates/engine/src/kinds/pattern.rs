@@ -4,11 +4,26 @@
 /// Whether a name in a kind's file stands for this tool.
 #[must_use]
 pub fn names(pattern: &str, tool: &str) -> bool {
-    let of_server =
-        |server: &str| tool == server || tool.strip_prefix(server).is_some_and(|rest| rest.starts_with("__"));
+    let of_server = |server: &str| tool == server || is_of_server(server, tool);
     (pattern == "mcp" && tool.contains("__"))
         || pattern.strip_prefix("mcp__").is_some_and(of_server)
         || fits(pattern, tool)
+}
+
+/// Whether a tool is of this server, by its name.
+pub(crate) fn is_of_server(server: &str, tool: &str) -> bool {
+    tool.strip_prefix(server).is_some_and(|rest| rest.starts_with("__"))
+}
+
+/// Whether a name in a kind's file may stand for a tool of this server, whichever tools it has.
+pub(crate) fn may_name_tool_of(pattern: &str, server: &str) -> bool {
+    let tools = format!("{server}__");
+    let literal = pattern.strip_prefix("mcp__").unwrap_or(pattern);
+    let fixed = literal.split(['*', '?']).next().unwrap_or_default();
+    pattern == "mcp"
+        || literal == server
+        || fixed.starts_with(&tools)
+        || fixed != literal && tools.starts_with(fixed)
 }
 
 /// Whether a text is as a pattern says, from its beginning to its end.
@@ -73,5 +88,15 @@ mod tests {
         assert!(names("mcp", "bank__pay") && !names("mcp", "read_file"));
         assert!(names("mcp__bank", "bank__pay") && !names("mcp__bank", "bank2__pay"));
         assert!(names("mcp__bank__pay", "bank__pay") && names("read_*", "read_file"));
+    }
+    #[test]
+    fn a_name_that_may_be_of_a_server_is_known_before_its_tools_are() {
+        for pattern in ["mcp", "mcp__bank", "mcp__bank__pay", "bank__pay", "bank__*", "b*", "*", "?ank__pay"]
+        {
+            assert!(may_name_tool_of(pattern, "bank"), "{pattern}");
+        }
+        for pattern in ["bank2__pay", "mcp__other", "read_*", "wait", "banker"] {
+            assert!(!may_name_tool_of(pattern, "bank"), "{pattern}");
+        }
     }
 }

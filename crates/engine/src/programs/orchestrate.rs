@@ -9,7 +9,8 @@ use crate::{
 };
 
 /// What calls beside the first one are answered with.
-const ONE: &str = "Not done: one call for each message, and the first one was made.";
+const ONE: &str = "Not done: one call for each message, and the first one was made. If this is \
+                   still wanted, say so in words, or make the call on a later message.";
 /// What calls are answered with where only words are wanted.
 const WORDS: &str = "Not done: the task has ended. Write what the user shall read of its result.";
 /// The remark on a result that is told as it is.

@@ -110,26 +110,6 @@ impl Run<'_> {
         self.commit(writes).await
     }
 
-    /// A call whose effect may have happened when the process died: only a person can say.
-    pub(super) async fn ask_whether_it_happened(&mut self, call: &ToolCall) -> Result<()> {
-        let proposal = self.proposal(call);
-        let text = format!(
-            "The {}'s call of `{}` was interrupted and may or may not have taken effect. Its arguments: {}. \
-             Call it again, give it up, or say what it returned to treat it as done.",
-            self.kind.name, call.tool, proposal.arguments,
-        );
-        let in_doubt = self.kind.in_doubt.clone();
-        let wanted = Wanted {
-            about: About::Doubt,
-            text,
-            options: About::Doubt.options(),
-            proposal: Some(proposal),
-            seconds: in_doubt.answer_seconds,
-            otherwise: Some(in_doubt.otherwise),
-        };
-        self.ask(call, wanted, vec![]).await
-    }
-
     /// The call as a person sees it.
     pub(super) fn proposal(&self, call: &ToolCall) -> Proposal {
         let arguments = self.arguments(call);

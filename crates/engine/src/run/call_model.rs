@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use entourage_llm::{Delta, Deltas, Error as ModelError, Priority, Reply, Request, ToolChoice};
 use entourage_store::Write;
-use entourage_types::{ItemBody, ModelUse, Status, Step, StepState, Time, Turn, WaitingOn, Wakeup, WakeupId};
+use entourage_types::{
+    ItemBody, ModelUse, Program, Status, Step, StepState, Time, Turn, WaitingOn, Wakeup, WakeupId,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,7 +15,7 @@ use super::{Interrupt, Result, Run, Stop, check::Beside};
 use crate::{
     Clock,
     feed::{AgentDelta, Piece, Pieces},
-    prompt,
+    prompt::{self, View},
     retry::{self, Next},
     watch::Pulse,
 };
@@ -141,9 +143,13 @@ impl Run<'_> {
         // People wait for what nobody else asked for; work for other agents lets them go first.
         let priority = if self.record.tasks.is_empty() { Priority::Person } else { Priority::Background };
         let (system, tail) = (self.system().await?, self.tail().await?);
+        let weight = View::of(&self.items, &self.kind).weight();
+        let sent = weight + system.len() + self.offer.weight + tail.len();
         let request = prompt::request(self.kind(), &self.offer, system, &self.items, tail);
         let tool_choice = if self.last_call().is_some() { ToolChoice::None } else { ToolChoice::Auto };
-        let request = Request { model, priority, tool_choice, ..request };
+        let one_call = self.kind().program == Program::Orchestrate;
+        let request = Request { model, priority, tool_choice, one_call, ..request };
+        let asked = request.model.clone();
         let model = request.model.clone().unwrap_or_else(|| "the model".into());
         self.pulse.beat(self.house.now());
         let silent = Duration::from_secs(self.kind.limits.model_seconds);
@@ -180,7 +186,15 @@ impl Run<'_> {
             deltas.send(Piece::Reset);
         }
         let answer = answer.ok_or_else(|| refused.unwrap_or(Interrupt::Stopping))?;
-        let mut wasted = std::mem::take(&mut deltas.wasted);
+        let wasted = std::mem::take(&mut deltas.wasted).into_iter();
+        let mut wasted: Vec<ModelUse> =
+            wasted.map(|used| self.believed(used, asked.as_deref(), (sent, 0))).collect();
+        let answer = answer.map(|reply| {
+            let said = reply.text.len()
+                + reply.calls.iter().map(|call| call.arguments.to_string().len()).sum::<usize>();
+            let ModelUse { usage, cost, .. } = self.believed(reply.used(), asked.as_deref(), (sent, said));
+            Reply { usage, cost, ..reply }
+        });
         Ok((said_something(answer, &mut wasted), wasted))
     }
 

@@ -1,30 +1,31 @@
 //! The calls of one turn: one step each, side by side. What is done is committed as it gets done;
 //! the outputs join the transcript together, in the order of the calls, once all are in.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use entourage_store::Write;
-use entourage_tools::{Context, Effect, Error as ToolError, Outcome, Tool};
+use entourage_tools::{Context, Effect, Error as ToolError, Outcome};
 use entourage_types::{
     CallId, ItemBody, Output, OutputEffect, Post, Record, Status, Step, StepState, TaskId, Time, ToolCall,
     WaitingOn, Wakeup, WakeupId,
 };
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use serde_json::{Value, json};
-use tokio_util::task::AbortOnDropHandle;
-use tracing::Instrument;
 
 use super::{
     Interrupt, Result, Run,
     approve::EDITED,
     ask::{ASKED_BESIDE, Asked, Wanted},
+    make::{Ran, beside_others, run_tool},
     order::Order,
     reply::Reply,
     speak::{Told, effect_of},
 };
-use crate::{Clock, measure};
+use crate::measure;
 
-type Ran = (usize, Result<Outcome, ToolError>);
+/// What calls behind an answer are answered with.
+const AFTER_ANSWER: &str = "Not done: the turn answers before it, which ends the work. Call what is still needed first, then answer.";
+
 /// Calls under way, as part of the activation: whatever ends it ends them.
 type Running = FuturesUnordered<BoxFuture<'static, Ran>>;
 
@@ -36,6 +37,9 @@ impl Run<'_> {
     pub async fn call_tools(&mut self, calls: &[ToolCall]) -> Result<Option<Told>> {
         if !self.all_answered(calls) {
             self.refuse_after_last_call(calls).await?;
+            if let Some(answer) = calls.iter().position(|call| self.offer.answers(&call.tool)) {
+                self.decline(calls, answer + 1, AFTER_ANSWER).await?;
+            }
             // No commit has said yet whether anything came while the model was asked.
             self.inbox_grew |= !self.riding.is_empty();
             self.refresh().await?;
@@ -116,13 +120,18 @@ impl Run<'_> {
             writes.extend(limit.map(|(_, wakeup)| Write::Woken(wakeup)));
             match self.reply_of(call, &step, &post) {
                 Reply::Output(output) => self.finish(calls, index, output, writes).await?,
-                Reply::Begin(arguments) => match self.must_ask_again(call, asked.as_ref(), &post).await? {
-                    Some(hold) => self.ask_for_leave(call, &hold, writes).await?,
-                    None => {
+                Reply::Begin(arguments) => {
+                    let refusal = self.offer.named(&call.tool).err();
+                    let hold = self.must_ask_again(call, asked.as_ref(), &post).await?;
+                    if let Some(refusal) = refusal {
+                        self.finish(calls, index, self.refused_call(call, &refusal), writes).await?;
+                    } else if let Some(hold) = hold {
+                        self.ask_for_leave(call, &hold, writes).await?;
+                    } else {
                         self.begin(call, arguments, writes).await?;
                         begun.push(call.id);
                     }
-                },
+                }
             }
         }
         Ok(begun)
@@ -153,18 +162,18 @@ impl Run<'_> {
                 continue;
             }
             let arguments = self.arguments(call);
+            if self.is_in_doubt(call) && !begun.contains(&call.id) {
+                self.ask_whether_it_happened(call).await?;
+                continue;
+            }
             let offered = match offer.allowed(&call.tool, &arguments) {
                 Ok(offered) => offered,
                 Err(refusal) => {
-                    self.settle(calls, index, Err(refusal)).await?;
+                    self.finish(calls, index, self.refused_call(call, &refusal), vec![]).await?;
                     continue;
                 }
             };
             let effect = offered.effect;
-            if before == Some(StepState::Started) && effect == Effect::Unsafe && !begun.contains(&call.id) {
-                self.ask_whether_it_happened(call).await?;
-                continue;
-            }
             if before.is_none()
                 && let Some(hold) = self.held_back(offered, call).await?
             {
@@ -229,7 +238,9 @@ impl Run<'_> {
                 self.commit(vec![Write::Step(step), wake]).await
             }
             // As after a crash: it may have happened, and only a person can say.
-            Err(ToolError::TimedOut(_)) if self.offer.effect(&call.tool) == Some(Effect::Unsafe) => {
+            Err(ToolError::TimedOut(_) | ToolError::InDoubt(_))
+                if self.offer.effect(&call.tool) == Some(Effect::Unsafe) =>
+            {
                 self.ask_whether_it_happened(call).await
             }
             Err(error) => self.finish(calls, index, output(call, error.to_string(), true), vec![]).await,
@@ -343,31 +354,6 @@ impl Run<'_> {
             (false, false) => WaitingOn::Timer,
         }
     }
-}
-
-/// Runs a tool within its time; a crash of the tool is an error of the call, not of the house.
-async fn run_tool(
-    tool: &dyn Tool,
-    context: &Context,
-    arguments: Value,
-    clock: &dyn Clock,
-    seconds: u64,
-) -> Result<Outcome, ToolError> {
-    let called = AssertUnwindSafe(tool.call(context, arguments)).catch_unwind();
-    let end = clock.now() + Duration::from_secs(seconds);
-    tokio::select! {
-        biased;
-        outcome = called => outcome.unwrap_or_else(|_| {
-            Err(ToolError::Failed("the tool crashed; its author must look at it".into()))
-        }),
-        () = clock.sleep_until(end) => Err(ToolError::TimedOut(seconds)),
-    }
-}
-
-/// Runs a call on a task of its own, so that one that holds up its thread holds up no other.
-async fn beside_others(index: usize, call: impl Future<Output = Ran> + Send + 'static) -> Ran {
-    let died = |_| (index, Err(ToolError::Failed("the call was cut off by the end of its thread".into())));
-    AbortOnDropHandle::new(tokio::spawn(call.in_current_span())).await.unwrap_or_else(died)
 }
 
 /// What a call reads whose work goes on without it.

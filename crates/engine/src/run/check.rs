@@ -4,6 +4,7 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use entourage_llm::Reply;
+use entourage_tools::TextSchema;
 use entourage_types::{
     Author, Item, ItemBody, Level, Message, Notice, Output, OutputEffect, Status, StopReason, ToolCall,
 };
@@ -18,6 +19,8 @@ use crate::{
 
 /// What refuses an answer before which too few calls were answered.
 const MIN_CALLS: &str = "checks.min_calls";
+/// What refuses an answer that is not as the kind says.
+const SCHEMA: &str = "output_schema";
 /// What passed the checks before it was read.
 const PASSED: &str = "input_accepted";
 
@@ -91,7 +94,7 @@ impl Run<'_> {
         if self.was_refused() {
             return Ok(false);
         }
-        let Some((name, why)) = self.refusal(words).await? else { return Ok(true) };
+        let Some((name, why)) = self.refusal(words, true).await? else { return Ok(true) };
         let text = format!("`{name}` refused the answer: {why}. Answer again, with that mended.");
         let notice = Notice::new(Level::Info, REFUSED, text);
         let at = self.house.now();
@@ -123,7 +126,10 @@ impl Run<'_> {
         effect: Option<&OutputEffect>,
     ) -> Result<Option<Output>> {
         let Some(OutputEffect::Answer(words) | OutputEffect::Said(words)) = effect else { return Ok(None) };
-        let Some((by, why)) = self.refusal(words).await? else { return Ok(None) };
+        // What is told the user on the way to the answer need not be as the answer must be.
+        let is_last = self.kind.conversational || self.kind.reply == entourage_types::Reply::SendMessage;
+        let is_answer = is_last || matches!(effect, Some(OutputEffect::Answer(_)));
+        let Some((by, why)) = self.refusal(words, is_answer).await? else { return Ok(None) };
         let text =
             format!("`{by}` refused this, and nobody was told it: {why}. Try again, with that mended.");
         Ok(Some(Output { effect: Some(OutputEffect::Refused { by }), ..output(call, text, true) }))
@@ -133,10 +139,14 @@ impl Run<'_> {
     ///
     /// # Errors
     /// [`Interrupt::Stopped`] when words were refused as often as the kind allows.
-    async fn refusal(&self, words: &str) -> Result<Option<Refusal>> {
+    async fn refusal(&self, words: &str, is_answer: bool) -> Result<Option<Refusal>> {
         let names = self.output_guardrails();
-        let refused = match self.unfounded() {
-            Some(why) => Err((MIN_CALLS.to_owned(), why)),
+        let own = match self.unfounded() {
+            Some(why) => Some((MIN_CALLS.to_owned(), why)),
+            None => self.unfit(words, is_answer)?.map(|why| (SCHEMA.to_owned(), why)),
+        };
+        let refused = match own {
+            Some(refusal) => Err(refusal),
             None if names.is_empty() => Ok(()),
             None => self.judged(&names, &[words.to_owned()], Side::Output).await?,
         };
@@ -147,6 +157,15 @@ impl Run<'_> {
             return Err(Interrupt::stopped(StopReason::ValidationFailed, cause));
         }
         Ok(Some((name, why)))
+    }
+
+    /// What keeps these words from being an answer as the kind's `output_schema` says.
+    fn unfit(&self, words: &str, is_answer: bool) -> Result<Option<String>> {
+        let Some(schema) = self.kind.output_schema.as_ref().filter(|_| is_answer) else { return Ok(None) };
+        let schema = TextSchema::new(schema).map_err(|error| {
+            Interrupt::failed(format!("the `{SCHEMA}` of `{}` is no JSON schema: {error}", self.kind.name))
+        })?;
+        Ok(schema.mistakes(words))
     }
 
     /// Why an answer has no ground yet: fewer calls were answered than the kind asks for.

@@ -2,7 +2,7 @@
 //! it has not committed never happened.
 //!
 //! One file per thing that can happen: [`receive`], [`call_model`], [`call_tools`], [`delegate`],
-//! [`approve`], [`invented`], [`ask`], [`reply`], [`expire`], [`heed`], [`drop`], [`close`], [`terms`], [`check`],
+//! [`approve`], [`invented`], [`ask`], [`doubt`], [`reply`], [`expire`], [`heed`], [`drop`], [`close`], [`terms`], [`check`],
 //! [`circle`], [`order`], [`limits`], [`stall`], [`context`], [`spend`], [`compact`], [`summarize`],
 //! [`session`], [`speak`], [`reactivate`], [`trace`].
 
@@ -16,11 +16,13 @@ mod close;
 mod compact;
 mod context;
 mod delegate;
+mod doubt;
 mod drop;
 mod expire;
 mod heed;
 mod invented;
 mod limits;
+mod make;
 mod order;
 mod reactivate;
 mod receive;
@@ -126,7 +128,8 @@ impl<'h> Run<'h> {
         let Claim { agent, run, steps, items, inbox, wakeups } = claim;
         let kind = house.kind_of(&agent, run.as_ref()).await?;
         let position = Position::of(&agent, &kind, &items);
-        let offer = house.inner.offers.of(&kind, position, &agent.owner, || house.kinds());
+        house.inner.servers.heard(&kind, entered.cut()).await;
+        let offer = house.inner.offers.of(&kind, position, &agent.owner, || house.offered_from());
         entered.pulse().may_be_silent_for(&kind.limits);
         let opened = run.is_some();
         let paused = agent.waiting_on == Some(WaitingOn::Resume);

@@ -3,7 +3,7 @@
 
 use entourage_store::{AgentQuery, Commit, EntityQuery, Expect, Page, Write};
 use entourage_types::{
-    About, Agent, AgentId, Answer, Author, EntityKind, Output, OutputEffect, Post, PostBody, PostId,
+    About, Agent, AgentId, Answer, Author, EntityKind, Output, OutputEffect, Post, PostBody, PostId, Program,
     Question, QuestionId, QuestionStatus, Record, Scope, Status, Task, ToolCall, WakeupId,
 };
 
@@ -25,7 +25,11 @@ impl Run<'_> {
             Ok(found) => found,
             Err(refusal) => return self.finish(calls, index, output(call, refusal, true), vec![]).await,
         };
-        let question = match which(self.asked_below(&child).await?, named) {
+        let asked = self.asked_below(&child).await?;
+        if let Some(question) = waits_for_verdict(&asked, named, child.id) {
+            return self.finish(calls, index, self.leave_to_user(call, &child, question), vec![]).await;
+        }
+        let question = match which(asked, named) {
             Ok(question) => question,
             Err(refusal) => return self.finish(calls, index, output(call, refusal, true), vec![]).await,
         };
@@ -68,6 +72,24 @@ impl Run<'_> {
         self.finish(calls, index, output, commit.writes).await
     }
 
+    /// What comes of words for an agent that waits for a verdict on a call. No agent gives one: the user
+    /// is told where to.
+    fn leave_to_user(&self, call: &ToolCall, child: &Agent, question: &Question) -> Output {
+        let (id, asks) = (question.id, &question.text);
+        let text = format!(
+            "Nothing was passed on: {} {} waits for the user's own decision about a call, and only the user \
+             can give it, by answering question {id}.",
+            child.kind, child.id
+        );
+        let words = format!(
+            "The {} waits for your own decision about a call, which I may not pass on: please answer \
+             question {id} itself. It asks: {asks}",
+            child.kind
+        );
+        let is_told = self.kind.program == Program::Orchestrate;
+        Output { effect: is_told.then_some(OutputEffect::Said(words)), ..output(call, text, true) }
+    }
+
     /// An agent that this one made, with the task it has from it. The inner error is a refusal.
     async fn own(&self, id: AgentId) -> Result<Result<(Agent, Task), String>> {
         let (scope, store) = (Scope::from(&self.agent.owner), &self.house.inner.store);
@@ -91,8 +113,7 @@ impl Run<'_> {
         Ok(Err(format!("agent {id} has no task of yours; start another one")))
     }
 
-    /// The questions that wait for the user's words, of this agent and of those below it, the oldest
-    /// first. Approvals are the user's alone to give: no agent passes them on.
+    /// The questions that wait for the user, of this agent and of those below it, the oldest first.
     async fn asked_below(&self, child: &Agent) -> Result<Vec<Question>> {
         let (scope, store) = (Scope::from(&self.agent.owner), &self.house.inner.store);
         let query = EntityQuery {
@@ -104,19 +125,27 @@ impl Run<'_> {
         let found = store.entities(&scope, query).await?;
         let open: Vec<Question> =
             found.iter().map(Question::from_entity).collect::<serde_json::Result<_>>()?;
-        let mut open = open.into_iter().filter(|question| question.about == About::Information).peekable();
-        if open.peek().is_none() {
-            return Ok(Vec::new());
+        if open.is_empty() {
+            return Ok(open);
         }
         let tree = AgentQuery { root: Some(self.agent.root), page: Page::all(), ..AgentQuery::default() };
         let tree = store.agents(&scope, tree).await?;
-        Ok(open.filter(|question| is_below(&tree, question.agent, child.id)).collect())
+        Ok(open.into_iter().filter(|question| is_below(&tree, question.agent, child.id)).collect())
     }
+}
+
+/// The question about a call that keeps the words from being read: the one that was named, or that of the
+/// agent itself, which reads nothing before it is answered.
+fn waits_for_verdict(asked: &[Question], named: Option<QuestionId>, child: AgentId) -> Option<&Question> {
+    let is_on_call = |question: &&Question| question.about != About::Information;
+    let is_meant = |question: &&Question| named.map_or(question.agent == child, |id| question.id == id);
+    asked.iter().filter(is_on_call).find(is_meant)
 }
 
 /// Which of the open questions is answered: the one that was named, or else the only one. The error is a
 /// refusal for the model to read.
-fn which(open: Vec<Question>, named: Option<QuestionId>) -> Result<Option<Question>, String> {
+fn which(asked: Vec<Question>, named: Option<QuestionId>) -> Result<Option<Question>, String> {
+    let open: Vec<_> = asked.into_iter().filter(|question| question.about == About::Information).collect();
     let choice = || {
         let lines = open.iter().map(|question| format!("{}: {}", question.id, question.text));
         lines.collect::<Vec<_>>().join("\n")

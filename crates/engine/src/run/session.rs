@@ -140,7 +140,7 @@ impl Run<'_> {
     pub(super) fn position_changed(&mut self) {
         self.position = crate::offer::Position::of(&self.agent, &self.kind, &self.items);
         let (offers, owner) = (&self.house.inner.offers, &self.agent.owner);
-        self.offer = offers.of(&self.kind, self.position, owner, || self.house.kinds());
+        self.offer = offers.of(&self.kind, self.position, owner, || self.house.offered_from());
     }
 }
 

@@ -7,10 +7,40 @@
 
 use entourage_types::{Cost, ItemBody, ModelUse, Status, StopReason, Time, Usage};
 
-use super::{Result, Run};
+use super::{Result, Run, compact::BYTES};
 use crate::measure;
 
+/// The most tokens of a request or an answer that are believed where the model's window is not known.
+const MOST: u64 = 10_000_000;
+
 impl Run<'_> {
+    /// What an answer used, as far as that can be: a token has a byte at least, and a request with its
+    /// answer fits into the model's window. A report beyond both is replaced by an estimate, so that one
+    /// wrong number does not use up the limits.
+    pub(super) fn believed(
+        &self,
+        used: ModelUse,
+        asked: Option<&str>,
+        (sent, said): (usize, usize),
+    ) -> ModelUse {
+        let window = self.house.model().profile(asked).context_window.map(u64::from);
+        let reported = used.usage;
+        let estimate = |bytes: usize| (bytes / BYTES) as u64 + 1;
+        let most = window.unwrap_or(MOST).max(sent as u64);
+        if reported.input <= most && reported.output <= most {
+            return used;
+        }
+        let usage = Usage { input: estimate(sent), output: estimate(said), ..Usage::default() };
+        tracing::warn!(
+            model = used.model,
+            ?reported,
+            most,
+            "the provider reports more tokens than there can have been; an estimate is counted"
+        );
+        let cost = used.cost.and_then(|_| self.house.model().price(asked, &usage));
+        ModelUse { usage, cost, ..used }
+    }
+
     /// Counts an answer towards the run. Whoever calls commits the run's row.
     pub(super) fn charge(&mut self, used: &ModelUse, at: Time) {
         self.record.charge(used, at);
@@ -42,7 +72,7 @@ impl Run<'_> {
         let limits = &self.kind.limits;
         let next = self.next_input();
         let tokens = self.record.usage.tokens();
-        if tokens >= limits.max_tokens || tokens + next.input > limits.max_tokens {
+        if tokens >= limits.max_tokens || tokens.saturating_add(next.input) > limits.max_tokens {
             let limit = limits.max_tokens;
             let said = format!("{tokens} tokens were used{}; the limit is {limit}", and_next(next.input));
             return Some((StopReason::MaxTokens, said));
@@ -71,8 +101,8 @@ impl Run<'_> {
         let limits = &self.kind.limits;
         let (next, last) = (self.next_input(), self.last_used()?);
         let tokens = self.record.usage.tokens();
-        let one = next.input + last.usage.output;
-        if tokens + 2 * one > limits.max_tokens {
+        let one = next.input.saturating_add(last.usage.output);
+        if tokens.saturating_add(one.saturating_mul(2)) > limits.max_tokens {
             let limit = limits.max_tokens;
             let said = format!("{tokens} tokens were used, and the limit of {limit} leaves one more call");
             return Some((StopReason::MaxTokens, said));
@@ -101,7 +131,11 @@ impl Run<'_> {
     fn next_input(&self) -> Usage {
         self.last_used().map_or_else(Usage::default, |used| {
             let Usage { input, output, reasoning, cached, .. } = used.usage;
-            Usage { input: input + output.saturating_sub(reasoning), cached, ..Usage::default() }
+            Usage {
+                input: input.saturating_add(output.saturating_sub(reasoning)),
+                cached,
+                ..Usage::default()
+            }
         })
     }
 }

@@ -297,6 +297,10 @@ impl Tool for OwnTool {
         self.tool.effect()
     }
 
+    fn answers(&self) -> bool {
+        self.tool.answers()
+    }
+
     fn source(&self) -> Source {
         self.tool.source()
     }

@@ -154,13 +154,10 @@ async fn connected(globals: &Globals, given: &str) -> Result<(Box<dyn Backend>, 
     Ok((backend::connect(globals, &settings, Purpose::Look).await?, agency))
 }
 
-/// The agency of a name. Where it is not there because its file does not load, that is the error.
+/// The agency of a name.
 fn named(settings: &Settings, name: &str) -> Result<Found> {
-    let found = entourage::loaded_kinds(settings)?.0.agency(name);
-    if found.is_err() {
-        entourage::kinds(settings)?;
-    }
-    Ok(Found::clone(&*found?))
+    let found = entourage::loaded_kinds(settings)?.0.agency(name)?;
+    Ok(Found::clone(&found))
 }
 
 /// The kind to talk to: the one that was named, or the first entry point of an agency that was.
@@ -175,8 +172,7 @@ pub(super) fn kind(
 /// Has an agency read with the kinds beside it; the kind to talk to is its first entry point.
 fn entry_point(settings: &mut Settings, given: &str) -> Result<String> {
     let name = chosen(settings, given)?;
-    // Kinds beside it that do not load are told of here, with their lines.
-    let (kinds, _) = entourage::kinds(settings)?;
+    let (kinds, _) = entourage::loaded_kinds(settings)?;
     let agency = kinds.agency(&name)?;
     let entry = agency.chart.entry_points().first();
     Ok(entry.ok_or_else(|| Failure::usage(format!("the agency `{name}` has no entry point")))?.clone())

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use entourage_engine::Role;
-use entourage_types::{AgentId, Reply, Status};
+use entourage_types::{AgentId, Question, Reply, Status};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -119,7 +119,16 @@ impl Chat {
                 End::Answered => continue,
                 // What others say and what comes by itself is shown while a person thinks what to say.
                 End::Rest(_) if talk.session.is_some() && input::is_interactive() => continue,
-                End::Rest(_) => talk.wish(&mut lines).await,
+                End::Rest(rest) => {
+                    let wish = talk.wish(&mut lines).await;
+                    match (wish, asked(rest)) {
+                        (Wish::Say(text) | Wish::Unknown(text), Some(question)) => {
+                            talk.reply(question, &text).await?;
+                            continue;
+                        }
+                        (wish, _) => wish,
+                    }
+                }
             };
             match wish {
                 Wish::Quit => break Exit::Done,
@@ -171,6 +180,14 @@ impl Talk<'_> {
             out::note(out::stderr().dim(beside(root)));
         }
         Ok(())
+    }
+
+    /// Answers what is asked.
+    async fn reply(&mut self, question: Question, line: &str) -> Result<()> {
+        match &mut self.session {
+            Some(session) => session.reply(question, line).await,
+            None => Ok(()),
+        }
     }
 
     /// Shows what was said before.
@@ -300,6 +317,14 @@ impl Talk<'_> {
                 out::stderr().dim(format!("\n{goes_on}; come back with: entourage chat {root}{again}")),
             );
         }
+    }
+}
+
+/// The question that the next line answers, where nobody can be asked on a terminal.
+fn asked(rest: Rest) -> Option<Question> {
+    match rest {
+        Rest::Asks(questions) if !input::is_interactive() => questions.into_iter().next(),
+        _ => None,
     }
 }
 

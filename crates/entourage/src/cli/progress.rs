@@ -97,6 +97,11 @@ impl Progress {
         self.stirring = true;
     }
 
+    /// Whether no event has told yet what is to be done.
+    pub(crate) fn is_stirring(&self) -> bool {
+        self.stirring
+    }
+
     /// A question was answered; the event that says so is on its way.
     pub(crate) fn answered(&mut self, id: QuestionId) {
         self.questions.remove(&id);

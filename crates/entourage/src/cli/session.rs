@@ -182,7 +182,7 @@ impl<'a> Session<'a> {
                 return Ok(End::Rest(rest));
             }
             tokio::select! {
-                signal = self.follow.next() => self.take(signal?, typed)?,
+                signal = self.follow.next() => self.take(signal?, typed).await?,
                 line = next(&mut lines) => match line {
                     Some(line) => if let Some(end) = self.line(line.trim(), typed).await? {
                         return Ok(end);
@@ -213,10 +213,16 @@ impl<'a> Session<'a> {
         self.asking.is_none() || self.view.is_above()
     }
 
-    fn take(&mut self, signal: Signal, typed: Typed) -> Result<()> {
+    async fn take(&mut self, signal: Signal, typed: Typed) -> Result<()> {
         match signal {
             Signal::Event(event) => {
+                let is_heeded = matches!(event.body, EventBody::Intervention { .. });
+                let stirs = is_heeded && self.progress.is_stirring();
                 self.progress.event(&event);
+                // That an intervention was met does not say yet whether there is work behind it.
+                if stirs && self.goes_on().await? {
+                    self.progress.stir();
+                }
                 self.pieces.event(&event);
                 if typed == Typed::Said {
                     self.hear(&event);
@@ -258,6 +264,18 @@ impl<'a> Session<'a> {
                 self.view.heard(&message.text);
             }
         }
+    }
+
+    /// Whether the tree has something to do, or more happened in it than was told here.
+    async fn goes_on(&self) -> Result<bool> {
+        let has_work = self.backend.unfinished().await?.contains(&self.root);
+        Ok(has_work || !self.backend.history(self.root, Some(self.progress.last)).await?.is_empty())
+    }
+
+    /// Answers an open question with a line that was piped in.
+    pub(crate) async fn reply(&mut self, question: Question, line: &str) -> Result<()> {
+        self.asking = Some(question);
+        self.line(line, Typed::Ignored).await.map(drop)
     }
 
     /// Puts the next open question before the person, unless there is one already.

@@ -87,6 +87,21 @@ fn a_kind_with_a_mistake_is_left_out_loudly_and_refused_where_it_is_asked_for() 
     place.entourage(&["agents"]).good();
 }
 
+/// Of two files with one name the first counts, and the other is named; nothing else is kept from working.
+#[test]
+fn a_second_file_of_one_name_is_left_out_loudly() {
+    let place = Place::new();
+    place.write("data/kinds/critic.md", "---\nname: critic\n---\nYou criticise.\n");
+    place.write("data/kinds/critic-old.md", "---\nname: critic\n---\nYou praise.\n");
+    for kind in ["assistant", "critic"] {
+        let ended = place.entourage(&["run", "x", "--kind", kind]).good();
+        let note = ended.stderr.lines().find(|line| line.contains("is defined in ")).expect("a note");
+        assert!(note.contains("critic.md:1: error: ") && note.contains("critic-old.md"), "{note}");
+    }
+    let shown = place.entourage(&["kinds", "show", "critic"]).good().stdout;
+    assert!(shown.contains("You praise."), "the first in the order of their paths: {shown}");
+}
+
 #[test]
 fn a_port_in_use_and_a_data_directory_that_is_none_are_told() {
     let place = Place::new();

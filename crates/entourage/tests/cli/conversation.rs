@@ -175,3 +175,13 @@ fn help_lists_every_command() {
         assert!(help.contains(command), "{help}");
     }
 }
+
+/// What is piped in behind a question is its answer, and the end of the input ends the conversation.
+#[test]
+fn a_piped_conversation_answers_what_it_is_asked() {
+    let place = Place::new();
+    let said = Ended::of(place.command(&["chat"]).write_stdin("Please ask me first\n1\n")).good();
+    assert!(!said.stdout.trim().is_empty(), "{said:?}");
+    let listed = place.entourage(&["agents", "--status", "succeeded", "--json"]).good().json();
+    assert_eq!(listed.len(), 1, "{listed:?}");
+}

@@ -25,11 +25,13 @@ fn what_is_broken_is_marked_and_the_exit_code_says_so() {
     place.write(
         "data/entourage.toml",
         "[tools]\nfiles = \"/nowhere/at/all\"\nsearch.backend = \"brave\"\n\
-         [[tools.mcp]]\nname = \"gone\"\ncommand = \"/no/such/program\"\n",
+         [[tools.mcp]]\nname = \"gone\"\ncommand = \"/no/such/program\"\n\
+         [webhooks.crm]\nurl = \"http://127.0.0.1:1/\"\nsecret = \"too short\"\n",
     );
     let ended = place.entourage(&["doctor", "--model", "openai::x"]);
     assert_eq!(ended.code, 1, "{ended:?}");
-    for broken in ["✗ kinds", "✗ database", "✗ files", "✗ search", "✗ mcp gone", "✗ model"] {
+    for broken in ["✗ kinds", "✗ database", "✗ files", "✗ search", "✗ mcp gone", "✗ model", "✗ webhooks"]
+    {
         assert!(ended.stdout.contains(broken), "{broken}: {ended:?}");
     }
 }

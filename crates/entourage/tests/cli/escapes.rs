@@ -160,7 +160,8 @@ fn a_line_of_the_log_stays_one_line_whatever_is_repeated_in_it() {
         "data/entourage.toml",
         "[[tools.mcp]]\nname = \"x\"\ncommand = \"no\\n2026-01-01T00:00:00Z ERROR forged\"\n",
     );
-    let ended = place.entourage(&["--model", "rehearsal", "-vv", "run", "Look."]);
+    place.write("data/kinds/user.md", "---\nname: clerk\ntools: [mcp]\n---\nDo it.\n");
+    let ended = place.entourage(&["--model", "rehearsal", "-vv", "run", "Look.", "--kind", "clerk"]);
     assert!(ended.stderr.contains("cannot be reached (no"), "{ended:?}");
     assert!(ended.stderr.lines().all(|line| !line.starts_with("2026-01-01")), "{ended:?}");
 }

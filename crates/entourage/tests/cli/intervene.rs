@@ -44,3 +44,15 @@ fn a_session_is_closed_and_listed() {
     let missing = place.entourage(&["session", "list", "agt_0123456789abcdef0123456789abcdef"]);
     assert!(missing.error(2).contains("there is no agent"), "{missing:?}");
 }
+
+/// What was asked for besides the work that waits does not end the command before the work.
+#[test]
+fn a_pause_and_a_resume_before_the_work_do_not_end_what_resumes_it() {
+    let place = Place::new();
+    place.entourage(&["run", "-q", "Say hello."]).good();
+    for arguments in [&["steer", "@last", "Say it again."][..], &["pause", "@last"], &["resume", "@last"]] {
+        place.entourage(arguments).good();
+    }
+    let resumed = place.entourage(&["run", "-q", "--resume"]).good();
+    assert!(resumed.stdout.contains("Say it again."), "{resumed:?}");
+}

@@ -129,6 +129,10 @@ fn a_limit_in_money_wants_a_known_price_before_anything_begins() {
     for named in ["`clerk`", "$0.500000", "compatible::cheap", "models.prices"] {
         assert!(refused.stderr.contains(named), "{named}: {refused:?}");
     }
+    let checked = place.entourage(&["kinds", "check"]);
+    assert!(checked.code == 1 && checked.stdout.contains("compatible::cheap is not known"), "{checked:?}");
+    let other = place.entourage(&["run", "Hello"]).good();
+    assert!(other.stderr.contains("going on without this file"), "only that kind is left out: {other:?}");
     place.write("data/kinds/clerk.md", &kind("rehearsal::free"));
     place.entourage(&["run", "File this", "--kind", "clerk"]).good();
     assert!(place.entourage(&["kinds", "show", "clerk"]).good().stdout.contains("$0.500000"));

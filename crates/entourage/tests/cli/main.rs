@@ -16,6 +16,7 @@ mod help;
 mod interrupt;
 mod intervene;
 mod kinds;
+mod mcp;
 mod model;
 mod models;
 mod picture;

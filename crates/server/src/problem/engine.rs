@@ -29,6 +29,13 @@ impl From<Error> for Problem {
                     "the database cannot be used now: {cause}. Nothing was changed; try again"
                 ))
             }
+            Error::Store(StoreError::Damaged(why)) => {
+                tracing::error!(%why, "the database is damaged");
+                Self::unavailable(
+                    "the database is damaged, and waiting does not help: stop the server, let `entourage doctor` look \
+                     at it, and put a copy that `entourage backup` wrote in its place",
+                )
+            }
             Error::Store(StoreError::NoAgent { .. }) => Self::not_found(text),
             Error::Store(StoreError::Corrupt(_)) => {
                 tracing::error!(error = %text, "the store holds what it should not");

@@ -7,6 +7,7 @@ use axum::{
     extract::State,
     http::{HeaderName, StatusCode, header::CONTENT_TYPE},
 };
+use entourage_engine::StoreError;
 use entourage_types::Time;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -47,6 +48,9 @@ async fn ready(State(served): State<Served>) -> Result<StatusCode, Problem> {
     let ready = async {
         // Nothing is due before the beginning of time: the cheapest question there is.
         store.due(Time::from_micros(0), None, 1).await?;
+        if let Some(why) = store.damage() {
+            return Err(StoreError::Damaged(why));
+        }
         store.ready().await
     };
     match tokio::time::timeout(PROBE, ready).await {

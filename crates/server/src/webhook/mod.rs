@@ -72,6 +72,14 @@ pub fn outbox(
     Ok((Outbox::new(receivers), courier))
 }
 
+/// Whether the secrets of these senders can be used.
+///
+/// # Errors
+/// [`Error::Webhook`] names the first one that cannot.
+pub fn check_senders(senders: &BTreeMap<String, WebhookSender>) -> Result<()> {
+    Senders::new(senders).map(drop)
+}
+
 /// That a webhook's settings cannot be used.
 fn unusable(place: &str, name: &str, why: impl Into<String>) -> Error {
     Error::Webhook { place: format!("{place}.{name}"), why: why.into() }

@@ -37,6 +37,10 @@ impl Tool for FinalAnswer {
         Effect::Pure
     }
 
+    fn answers(&self) -> bool {
+        true
+    }
+
     fn source(&self) -> Source {
         Source::Agents
     }

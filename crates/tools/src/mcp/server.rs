@@ -165,9 +165,10 @@ impl McpServer {
             let trouble = self.discard(number).await;
             let because = trouble.map(|why| format!(" ({why})")).unwrap_or_default();
             if loss == Loss::During && !repeatable {
-                return Err(self.failed(&format!(
-                    "was lost during the call{because}. Whether the call took effect is not known: check \
-                     before you call again"
+                return Err(Error::InDoubt(format!(
+                    "the MCP server `{}` was lost during the call{because}. Whether the call took effect is \
+                     not known: check before you call again",
+                    self.settings.name
                 )));
             }
             if again {

@@ -5,7 +5,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use async_trait::async_trait;
 use entourage::{Client, Entourage, Entry, House, NewAgent, Settings, Signal, Watch};
 use entourage_engine::{
-    FoundDamage, JobRecord, ReceiverRecord, Seen, UsageQuery, dispatch::Advance, kinds::Severity,
+    Error, FoundDamage, JobRecord, ReceiverRecord, Seen, StoreError, UsageQuery, dispatch::Advance,
+    kinds::Severity,
 };
 use entourage_store::{AgentQuery, Page};
 use entourage_types::{
@@ -87,14 +88,25 @@ impl Local {
 struct OneTree {
     house: House,
     root: AgentId,
+    /// Where it says that they cannot.
+    broken: watch::Sender<Option<String>>,
+}
+
+impl OneTree {
+    /// What is damaged stays so: whoever waits is told.
+    fn told<T>(&self, done: entourage_engine::Result<T>) -> entourage_engine::Result<T> {
+        if let Err(Error::Store(error @ StoreError::Damaged(_))) = &done {
+            self.broken.send_replace(Some(error.to_string()));
+        }
+        done
+    }
 }
 
 #[async_trait]
 impl Advance for OneTree {
     async fn advance(&self, agent: AgentId) -> entourage_engine::Result<()> {
-        let found = self.house.store().agent(&Scope::House, agent).await?;
-        match found {
-            Some(found) if found.root == self.root => self.house.advance(agent).await,
+        match self.told(self.house.store().agent(&Scope::House, agent).await.map_err(Into::into))? {
+            Some(found) if found.root == self.root => self.told(self.house.advance(agent).await),
             _ => Ok(()),
         }
     }
@@ -121,8 +133,8 @@ impl Backend for Local {
         }
         let mut worker = self.worker.lock().await;
         if let (None, Some(entourage)) = (&*worker, &self.entourage) {
-            let tree = Arc::new(OneTree { house: self.house.clone(), root });
             let (entourage, broken) = (entourage.clone(), self.broken.clone());
+            let tree = Arc::new(OneTree { house: self.house.clone(), root, broken: broken.clone() });
             *worker = Some(tokio::spawn(async move {
                 if let Err(error) = entourage.deliver(tree).await {
                     broken.send_replace(Some(error.to_string()));

@@ -103,6 +103,7 @@ impl Doctor {
         findings.push(world::keys(&settings));
         findings.push(world::search(&settings));
         findings.push(world::files(&settings));
+        findings.extend(world::webhooks(&settings));
         findings.extend(world::mcp(&settings).await);
         findings.extend(house::kinds(&settings));
         for finding in &findings {

@@ -71,6 +71,16 @@ pub(super) fn files(settings: &Settings) -> Finding {
     }
 }
 
+/// Whether the secrets and addresses of webhooks can be used.
+pub(super) fn webhooks(settings: &Settings) -> Option<Finding> {
+    let count = settings.webhooks.len() + settings.server.webhooks.len();
+    match entourage::check_webhooks(settings) {
+        Ok(()) if count == 0 => None,
+        Ok(()) => Some(good("webhooks", format!("{count} set up"))),
+        Err(error) => Some(broken("webhooks", error.to_string())),
+    }
+}
+
 /// Which MCP servers answer, and with which tools.
 pub(super) async fn mcp(settings: &Settings) -> Vec<Finding> {
     let mut findings = Vec::new();

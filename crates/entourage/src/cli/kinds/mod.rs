@@ -66,7 +66,7 @@ impl Kinds {
         let settings = globals.settings()?;
         match self.command.unwrap_or(Command::List) {
             Command::List => list(globals, &settings).await,
-            Command::Check => check(globals, &settings),
+            Command::Check => check(globals, &settings).await,
             Command::Import { directory } => import::import(globals, &settings, &directory),
             Command::Show { name } => show::show(globals, &settings, &name).await,
             Command::Reload => reload::reload(globals, &settings).await,
@@ -90,12 +90,18 @@ async fn list(globals: &Globals, settings: &Settings) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn check(globals: &Globals, settings: &Settings) -> Result<Exit> {
+async fn check(globals: &Globals, settings: &Settings) -> Result<Exit> {
     let (kinds, mut findings) = entourage::loaded_kinds(settings)?;
     // Files are set up by whoever runs a task, so their tools count as there.
     let toolbox =
         builtin(Tools { files: Some(FilesSettings::new(&settings.data)), ..settings.tools.clone() });
     findings.extend(kinds.check(&toolbox.names().collect::<Vec<_>>()));
+    match entourage::unpriced(settings, kinds.clone()).await {
+        Ok(unpriced) => findings.extend(unpriced),
+        Err(error) => {
+            out::note(out::stderr().yellow(format!("limits in money were not looked at: {error}")));
+        }
+    }
     for finding in &findings {
         if globals.json { out::json(finding)? } else { out::result(finding)? }
     }

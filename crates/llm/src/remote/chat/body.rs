@@ -28,6 +28,8 @@ pub(super) struct Body<'a> {
     tools: Vec<Typed<Function<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parallel_tool_calls: Option<bool>,
     messages: Messages<'a>,
 }
 
@@ -98,6 +100,7 @@ impl<'a> Body<'a> {
             response_format: request.output_schema.as_deref().map(|schema| format(provider, schema)),
             tools: request.tools.iter().map(function).collect(),
             tool_choice: request.forbids_calls().then_some("none"),
+            parallel_tool_calls: (request.one_call && !request.tools.is_empty()).then_some(false),
             messages: Messages(request),
         }
     }

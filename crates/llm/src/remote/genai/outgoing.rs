@@ -9,6 +9,7 @@ use genai::{
         MessageOptions, ReasoningEffort, Tool, ToolCall as WireCall, ToolResponse,
     },
 };
+use serde_json::json;
 
 pub(super) fn options(kind: AdapterKind, connection: &Connection, request: &Request) -> ChatOptions {
     let schema = request.output_schema.as_deref();
@@ -23,6 +24,15 @@ pub(super) fn options(kind: AdapterKind, connection: &Connection, request: &Requ
         tool_choice: request.forbids_calls().then_some(genai::chat::ToolChoice::None),
         ..ChatOptions::default()
     };
+    if request.one_call && !request.tools.is_empty() && !request.forbids_calls() {
+        options.extra_body = match kind {
+            AdapterKind::Anthropic => {
+                Some(json!({"tool_choice": {"type": "auto", "disable_parallel_tool_use": true}}))
+            }
+            AdapterKind::OpenAIResp => Some(json!({"parallel_tool_calls": false})),
+            _ => None,
+        };
+    }
     match kind {
         // Thinking, on by default in newer models, excludes a temperature.
         AdapterKind::Anthropic if request.temperature.is_some() => {

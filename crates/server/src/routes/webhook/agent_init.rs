@@ -17,9 +17,10 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 #[serde(expecting = "an object")]
 struct Document {
     /// Its id.
+    #[serde(deserialize_with = "super::lenient")]
     id: String,
     /// What sort of task it is: only `agent` has a sub-agent.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", deserialize_with = "super::lenient")]
     sort: String,
 }
 

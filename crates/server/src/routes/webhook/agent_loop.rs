@@ -21,13 +21,16 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 #[serde(rename_all = "camelCase", expecting = "an object")]
 struct Document {
     /// Its id: a user's message is taken once for each.
+    #[serde(deserialize_with = "super::lenient")]
     id: String,
     /// The sub-agent.
+    #[serde(deserialize_with = "super::lenient")]
     sub_agent_id: String,
     /// Who speaks: `user` and `tool` have the sub-agent go on.
+    #[serde(deserialize_with = "super::lenient")]
     role: String,
     /// The text.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::lenient")]
     #[schema(required = false)]
     content: String,
 }

@@ -14,7 +14,8 @@ use std::str::FromStr;
 use axum::Json;
 use entourage_engine::Client;
 use entourage_types::{AgentId, PostId, QuestionId};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use utoipa::{
     IntoParams, ToSchema,
     openapi::{
@@ -81,8 +82,11 @@ enum Outcome {
 #[serde(expecting = "an object")]
 struct WrittenTask {
     /// Its id.
+    #[serde(deserialize_with = "lenient")]
     id: String,
     /// Where it stood: `success` is told to the user, `waiting` asks them.
+    #[serde(default, deserialize_with = "lenient")]
+    #[schema(required = true)]
     status: String,
 }
 
@@ -138,6 +142,16 @@ fn key_of(document: &str) -> Result<String, Problem> {
 /// business of this house.
 fn ours<T: FromStr>(id: &str) -> Option<T> {
     id.parse().ok()
+}
+
+/// A field as another program may have written it: text, or a number that stands for one; anything else
+/// reads as none.
+fn lenient<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::String(text) => text,
+        Value::Number(number) => number.to_string(),
+        _ => String::new(),
+    })
 }
 
 /// There is nothing to do about a document of another program.

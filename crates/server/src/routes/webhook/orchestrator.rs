@@ -21,13 +21,16 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 #[serde(rename_all = "camelCase", expecting = "an object")]
 struct Document {
     /// Its id: a message is taken once for each.
+    #[serde(deserialize_with = "super::lenient")]
     id: String,
     /// The chat.
+    #[serde(deserialize_with = "super::lenient")]
     chat_id: String,
     /// Who speaks: only `user` is heard.
+    #[serde(deserialize_with = "super::lenient")]
     role: String,
     /// The text.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::lenient")]
     #[schema(required = false)]
     content: String,
 }

@@ -17,10 +17,14 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 #[serde(rename_all = "camelCase", expecting = "an object")]
 struct Document {
     /// Its id.
+    #[serde(deserialize_with = "super::lenient")]
     id: String,
     /// The sub-agent.
+    #[serde(deserialize_with = "super::lenient")]
     sub_agent_id: String,
     /// Where it stood: only one that is `pending` is carried out.
+    #[serde(default, deserialize_with = "super::lenient")]
+    #[schema(required = true)]
     status: String,
 }
 

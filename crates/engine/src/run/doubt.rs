@@ -1,0 +1,58 @@
+//! Doubt: a call that was begun and whose outcome is not on record may have taken effect, whatever
+//! tools there are by now. An unsafe one is for a person to judge.
+
+use entourage_tools::{Effect, Error as ToolError};
+use entourage_types::{About, Output, StepState, ToolCall};
+
+use super::{
+    Result, Run,
+    ask::{Asked, Wanted},
+    call_tools::{key, output},
+};
+use crate::offer::declared;
+
+impl Run<'_> {
+    /// Whether the call was begun and is not known to have ended, and may not be begun again unasked. What
+    /// a tool did that is not there any more is not known: it counts as unsafe unless the kind says better.
+    pub(super) fn is_in_doubt(&self, call: &ToolCall) -> bool {
+        let begun = self.steps.get(&key(call)).is_some_and(|step| step.state == StepState::Started);
+        let effect = || self.offer.effect(&call.tool).or_else(|| declared(&self.kind, &call.tool));
+        begun && effect().unwrap_or(Effect::Unsafe) == Effect::Unsafe
+    }
+
+    /// What the model reads of a call that cannot be made, or not again.
+    pub(super) fn refused_call(&self, call: &ToolCall, refusal: &ToolError) -> Output {
+        let step = self.steps.get(&key(call));
+        let was_begun = step.is_some_and(|step| match step.state {
+            StepState::Started => true,
+            _ => Asked::of(step).is_some_and(|asked| asked.about == About::Doubt),
+        });
+        let text = match was_begun {
+            true => format!(
+                "The call was interrupted and may have taken effect; it cannot be made again: {refusal}"
+            ),
+            false => refusal.to_string(),
+        };
+        output(call, text, true)
+    }
+
+    /// A call whose effect may have happened when the process died: only a person can say.
+    pub(super) async fn ask_whether_it_happened(&mut self, call: &ToolCall) -> Result<()> {
+        let proposal = self.proposal(call);
+        let text = format!(
+            "The {}'s call of `{}` was interrupted and may or may not have taken effect. Its arguments: {}. \
+             Call it again, give it up, or say what it returned to treat it as done.",
+            self.kind.name, call.tool, proposal.arguments,
+        );
+        let in_doubt = self.kind.in_doubt.clone();
+        let wanted = Wanted {
+            about: About::Doubt,
+            text,
+            options: About::Doubt.options(),
+            proposal: Some(proposal),
+            seconds: in_doubt.answer_seconds,
+            otherwise: Some(in_doubt.otherwise),
+        };
+        self.ask(call, wanted, vec![]).await
+    }
+}
