@@ -457,7 +457,9 @@ async fn leave_for_a_call_is_not_given_through_the_orchestrator() {
     script.push(Ok(Script::call("reactivate_agent", named)));
     world.client().send(chat.id, "Approve it.", None).await.unwrap();
     ended_runs(&world, &chat, 3).await;
-    let told: Vec<String> = main_chat(&world, chat.id).await.into_iter().map(|(_, text)| text).collect();
+    let told = main_chat(&world, chat.id).await.into_iter().map(|(_, text)| text);
+    // The question itself stands there, too.
+    let told: Vec<String> = told.filter(|text| *text != question.text).collect();
     let said = format!(
         "The researcher waits for your own decision about a call, which I may not pass on: please answer \
          question {} itself. It asks: {}",
