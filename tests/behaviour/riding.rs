@@ -66,6 +66,29 @@ async fn work_for_another_agent_is_one_commit_with_its_turn() {
     assert_eq!(commits(&world), [vec!["turn", "child"], vec!["turn"], vec!["output"], vec!["turn"]]);
 }
 
+#[tokio::test]
+async fn a_run_takes_the_wake_ups_that_it_served_with_it_in_the_commit_of_its_end() {
+    let world = World::builder(ScriptedModel::new([Script::text("Done.")])).start().await;
+    let root = world.ask("Go.").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let mut left = Vec::new();
+    for fact in world.witness().facts() {
+        let Fact::Committed(commit) = fact else { continue };
+        for write in &commit.writes {
+            match write {
+                Write::Wake(wakeup) => left.push(wakeup.id),
+                Write::Woken(id) => left.retain(|wakeup| wakeup != id),
+                _ => {}
+            }
+        }
+        if commit.writes.iter().any(|write| matches!(write, Write::Run(run) if run.ended.is_some())) {
+            assert_eq!(left, [], "nobody is set off for a run that has ended");
+            return;
+        }
+    }
+    panic!("no commit ended the run");
+}
+
 /// A pure tool that ends when it is let go.
 struct Held {
     begun: Arc<Notify>,

@@ -70,7 +70,7 @@ pub(super) static TASKS: [Task; 20] = [
     Task {
         name: "captain",
         kind: "researcher",
-        ask: "Who is the captain of the Marlin? The answer is in the files.",
+        ask: "Who is the captain of the Marlin?",
         checks: &[Used("read_file"), Says("Voss")],
         calls: |_| listed("crew.txt"),
         answer: "Ida Voss (crew.txt).",
@@ -102,7 +102,7 @@ pub(super) static TASKS: [Task; 20] = [
     Task {
         name: "cook-delegated",
         kind: "assistant",
-        ask: "Who is the cook of the Marlin? It stands in the file crew.txt.",
+        ask: "Who is the cook of the Marlin?",
         checks: &[Used("read_file"), Says("Reed")],
         calls: |_| read("crew.txt"),
         answer: "Tomas Reed (crew.txt).",
@@ -110,7 +110,7 @@ pub(super) static TASKS: [Task; 20] = [
     Task {
         name: "doctor",
         kind: "researcher",
-        ask: "What is the phone number of Doctor Amin? Look into the files.",
+        ask: "What is the phone number of Doctor Amin?",
         checks: &[Used("read_file"), Says("555-0187")],
         calls: |_| listed("contacts.txt"),
         answer: "555-0187 (contacts.txt).",
@@ -126,7 +126,7 @@ pub(super) static TASKS: [Task; 20] = [
     Task {
         name: "rudder",
         kind: "researcher",
-        ask: "Who mended the rudder? One of the files says it.",
+        ask: "Who mended the rudder?",
         checks: &[Used("read_file"), Says("Finch")],
         calls: |_| listed("repairs.md"),
         answer: "Orla Finch (repairs.md).",

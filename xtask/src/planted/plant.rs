@@ -66,7 +66,7 @@ pub(super) fn planted(repo: &Repo, bugs: &[Bug]) -> Result<BTreeMap<String, Stri
     let version = versioned.lines().find(|line| line.starts_with("version = ")).context("no version")?;
     let mut files = BTreeMap::from([
         (SWITCHED_IN.to_owned(), text(SWITCHED_IN)? + SWITCH),
-        (VERSIONED_IN.to_owned(), versioned.replacen(version, VERSION, 1)),
+        (VERSIONED_IN.to_owned(), versioned.replacen(version, VERSION, 1) + &unoptimised(repo)),
     ]);
     for Bug { name, file, right, wrong, .. } in bugs {
         if !files.contains_key(file) {
@@ -79,6 +79,21 @@ pub(super) fn planted(repo: &Repo, bugs: &[Bug]) -> Result<BTreeMap<String, Stri
     Ok(files)
 }
 
+/// Profiles that compile what is ours fast: it is compiled for this alone, and run a few seconds. What
+/// others wrote is taken as it was compiled for the repository.
+fn unoptimised(repo: &Repo) -> String {
+    let manifests = repo.ending("/Cargo.toml").filter_map(|(_, text)| text.parse::<toml::Table>().ok());
+    let packages = manifests.filter_map(|manifest| {
+        let package = manifest.get("package")?;
+        // Of this workspace, and not a program beside it.
+        package.get("version")?.get("workspace")?;
+        Some(package.get("name")?.as_str()?.to_owned())
+    });
+    packages
+        .map(|name| format!("\n[profile.release.package.{name}]\nopt-level = 0\ncodegen-units = 16\n"))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +103,8 @@ mod tests {
         let repo = Repo::of(&[
             (SWITCHED_IN, "//! Nouns.\n"),
             (VERSIONED_IN, "[workspace.package]\nversion = \"1.2.3\"\n"),
+            ("crates/a/Cargo.toml", "[package]\nname = \"a\"\nversion.workspace = true\n"),
+            ("tests/beside/Cargo.toml", "[package]\nname = \"beside\"\nversion = \"0.0.0\"\n"),
             ("a.rs", "fn a() { let b = 1 + 1; c(); }\n"),
         ]);
         let bug = |name: &str, right: &str, wrong: &str| Bug {
@@ -106,6 +123,10 @@ mod tests {
              { if entourage_types::is_planted(\"gone\") {  } else { c(); } } }\n"
         );
         assert!(files[SWITCHED_IN].contains("pub fn is_planted"));
-        assert_eq!(files[VERSIONED_IN], "[workspace.package]\nversion = \"0.0.0-planted\"\n");
+        assert_eq!(
+            files[VERSIONED_IN],
+            "[workspace.package]\nversion = \"0.0.0-planted\"\n\
+             \n[profile.release.package.a]\nopt-level = 0\ncodegen-units = 16\n"
+        );
     }
 }

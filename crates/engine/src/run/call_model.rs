@@ -143,8 +143,7 @@ impl Run<'_> {
         // People wait for what nobody else asked for; work for other agents lets them go first.
         let priority = if self.record.tasks.is_empty() { Priority::Person } else { Priority::Background };
         let (system, tail) = (self.system().await?, self.tail().await?);
-        let weight = View::of(&self.items, &self.kind).weight();
-        let sent = weight + system.len() + self.offer.weight + tail.len();
+        let beside_conversation = system.len() + self.offer.weight + tail.len();
         let request = prompt::request(self.kind(), &self.offer, system, &self.items, tail);
         let tool_choice = if self.last_call().is_some() { ToolChoice::None } else { ToolChoice::Auto };
         let one_call = self.kind().program == Program::Orchestrate;
@@ -187,12 +186,13 @@ impl Run<'_> {
         }
         let answer = answer.ok_or_else(|| refused.unwrap_or(Interrupt::Stopping))?;
         let wasted = std::mem::take(&mut deltas.wasted).into_iter();
-        let mut wasted: Vec<ModelUse> =
-            wasted.map(|used| self.believed(used, asked.as_deref(), (sent, 0))).collect();
+        let sent = || View::of(&self.items, &self.kind).weight() + beside_conversation;
+        let believed = |used, said: &dyn Fn() -> usize| self.believed(used, asked.as_deref(), sent, said);
+        let mut wasted: Vec<ModelUse> = wasted.map(|used| believed(used, &|| 0)).collect();
         let answer = answer.map(|reply| {
-            let said = reply.text.len()
-                + reply.calls.iter().map(|call| call.arguments.to_string().len()).sum::<usize>();
-            let ModelUse { usage, cost, .. } = self.believed(reply.used(), asked.as_deref(), (sent, said));
+            let calls = reply.calls.iter().map(|call| call.arguments.to_string().len());
+            let said = || reply.text.len() + calls.clone().sum::<usize>();
+            let ModelUse { usage, cost, .. } = believed(reply.used(), &said);
             Reply { usage, cost, ..reply }
         });
         Ok((said_something(answer, &mut wasted), wasted))

@@ -43,3 +43,55 @@ impl Order {
         others.into_iter().chain(answers).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use entourage_tools::{Ask, Done};
+    use entourage_types::CallId;
+    use serde_json::json;
+
+    use super::*;
+
+    fn calls(tools: &[&str]) -> Vec<ToolCall> {
+        let call =
+            |tool: &&str| ToolCall { id: CallId::new(), tool: (*tool).to_owned(), arguments: json!({}) };
+        tools.iter().map(call).collect()
+    }
+
+    fn asks() -> Said {
+        Ok(Outcome::Ask(Ask { text: "Which?".into(), options: Vec::new() }))
+    }
+
+    fn answers() -> Said {
+        Ok(Outcome::Done(Done { answer: Some("Done.".into()), ..Done::default() }))
+    }
+
+    /// Ends these calls in this order. Returns which were settled after each of them.
+    fn settled(calls: &[ToolCall], ended: Vec<(usize, Said)>) -> Vec<Vec<usize>> {
+        let mut order = Order::default();
+        (0..calls.len()).for_each(|index| order.begun(index));
+        let settle = |(index, said)| order.ended(calls, index, said).into_iter().map(|(at, _)| at).collect();
+        ended.into_iter().map(settle).collect()
+    }
+
+    #[test]
+    fn questions_of_one_tool_are_asked_in_the_order_of_their_calls() {
+        let calls = calls(&["ask", "ask", "ask"]);
+        let ended = vec![(2, asks()), (0, asks()), (1, asks())];
+        assert_eq!(settled(&calls, ended), [vec![], vec![0], vec![1, 2]]);
+    }
+
+    #[test]
+    fn a_question_waits_for_no_call_of_another_tool_and_what_is_done_for_none() {
+        let calls = calls(&["look", "ask", "look"]);
+        let done = || Ok(Outcome::text("Seen."));
+        assert_eq!(settled(&calls, vec![(1, asks()), (2, done()), (0, done())]), [[1], [2], [0]]);
+    }
+
+    #[test]
+    fn an_answer_is_taken_once_every_other_call_has_ended_and_after_all_of_them() {
+        let calls = calls(&["final_answer", "ask", "ask"]);
+        let ended = vec![(0, answers()), (2, asks()), (1, asks())];
+        assert_eq!(settled(&calls, ended), [vec![], vec![], vec![1, 2, 0]]);
+    }
+}

@@ -16,21 +16,28 @@ const MOST: u64 = 10_000_000;
 impl Run<'_> {
     /// What an answer used, as far as that can be: a token has a byte at least, and a request with its
     /// answer fits into the model's window. A report beyond both is replaced by an estimate, so that one
-    /// wrong number does not use up the limits.
+    /// wrong number does not use up the limits. How many bytes were sent and said is asked only where the
+    /// report is doubted: it takes weighing the whole conversation.
     pub(super) fn believed(
         &self,
         used: ModelUse,
         asked: Option<&str>,
-        (sent, said): (usize, usize),
+        sent: impl FnOnce() -> usize,
+        said: impl FnOnce() -> usize,
     ) -> ModelUse {
-        let window = self.house.model().profile(asked).context_window.map(u64::from);
+        let window = self.house.model().profile(asked).context_window.map_or(MOST, u64::from);
         let reported = used.usage;
-        let estimate = |bytes: usize| (bytes / BYTES) as u64 + 1;
-        let most = window.unwrap_or(MOST).max(sent as u64);
-        if reported.input <= most && reported.output <= most {
+        let largest = reported.input.max(reported.output);
+        if largest <= window {
             return used;
         }
-        let usage = Usage { input: estimate(sent), output: estimate(said), ..Usage::default() };
+        let sent = sent();
+        let most = window.max(sent as u64);
+        if largest <= most {
+            return used;
+        }
+        let estimate = |bytes: usize| (bytes / BYTES) as u64 + 1;
+        let usage = Usage { input: estimate(sent), output: estimate(said()), ..Usage::default() };
         tracing::warn!(
             model = used.model,
             ?reported,

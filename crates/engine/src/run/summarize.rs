@@ -49,12 +49,12 @@ impl Run<'_> {
         let (answer, wasted) = self.ask_for_summary(request).await?;
         self.trace_request(("summary", asked.clone()), (1, began), &answer, &wasted);
         for used in wasted {
-            let used = self.believed(used, asked.as_deref(), (sent, 0));
+            let used = self.believed(used, asked.as_deref(), || sent, || 0);
             self.charge(&used, self.house.now());
         }
         let (text, used) = match answer {
             Ok(reply) => {
-                let used = self.believed(reply.used(), asked.as_deref(), (sent, reply.text.len()));
+                let used = self.believed(reply.used(), asked.as_deref(), || sent, || reply.text.len());
                 self.count(&used, self.house.now());
                 (Some(reply.text).filter(|text| !text.trim().is_empty()), Some(used))
             }

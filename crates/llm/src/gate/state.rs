@@ -241,4 +241,22 @@ mod tests {
             assert!(call(&mut state, now, Sort::Answered), "it is tested, and closes");
         }
     }
+
+    #[test]
+    fn pauses_grow_while_requests_are_refused_in_a_row_and_begin_anew_once_one_is_taken() {
+        let (mut state, mut now) = (State::new(4, None, false), Instant::now());
+        let pause = |state: &mut State, now: Instant| {
+            assert!(call(state, now, Sort::Slower(None)));
+            state.opens(now).map(|opens| opens - now)
+        };
+        for refused in 0..4 {
+            let own = grown(PAUSE, refused);
+            assert_eq!(pause(&mut state, now), Some(own), "refused {refused} times before");
+            now += own;
+        }
+        let Way::Through(round, began) = state.enter(now, true) else { panic!("it is open") };
+        state.accepted(round, began, false);
+        state.left(round, None);
+        assert_eq!(pause(&mut state, now), Some(PAUSE));
+    }
 }
