@@ -4,11 +4,20 @@
 use std::{
     io::Write,
     net::TcpListener,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
-use axum::{Json, Router, extract::State, http::HeaderMap, routing::post};
+use axum::{
+    Json, Router,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Redirect},
+    routing::post,
+};
 use entourage::telemetry::{Exporter, Settings, exporter};
 use entourage_engine::{Span, SpanId, TraceId, Tracer};
 use entourage_llm::{Error, Message, Request, Script, ScriptedModel};
@@ -257,6 +266,29 @@ async fn spans_that_nobody_takes_are_counted() {
     tracer.ended(span());
     tracer.flush(PATIENCE).await;
     assert_eq!(tracer.dropped(), 1);
+}
+
+/// What goes to a collector goes to no address that the collector names.
+#[tokio::test]
+async fn spans_and_keys_follow_no_redirect() {
+    let ((other, elsewhere), asked) = (Collector::start().await, Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&asked);
+    let take = async move || match count.fetch_add(1, Ordering::SeqCst) {
+        0 => Redirect::temporary(&format!("{elsewhere}/v1/traces")).into_response(),
+        _ => StatusCode::OK.into_response(),
+    };
+    let routes = Router::new().route("/v1/traces", post(take));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    let tracer = exporter_to(&address, true);
+    tracer.ended(span());
+    tracer.flush(PATIENCE).await;
+    assert_eq!(
+        (other.requests().len(), asked.load(Ordering::SeqCst)),
+        (0, 2),
+        "it failed, and was tried again"
+    );
 }
 
 #[test]

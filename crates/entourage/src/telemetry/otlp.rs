@@ -6,6 +6,7 @@ use entourage_engine::{Span, TraceValue};
 use reqwest::{
     Client, Url,
     header::{HeaderMap, HeaderName, HeaderValue},
+    redirect::Policy,
 };
 use serde_json::{Value, json};
 
@@ -34,7 +35,8 @@ impl Sender {
             return Err(no_url());
         }
         entourage_llm::install_tls();
-        let client = Client::builder().timeout(PATIENCE).build();
+        // A redirect would take the keys among the headers, and what was said, to whom nobody has named.
+        let client = Client::builder().timeout(PATIENCE).redirect(Policy::none()).build();
         let client = client.map_err(|error| format!("no HTTP client can be made: {error}"))?;
         Ok(Self { client, endpoint, headers: parsed(headers)?, service })
     }
