@@ -3,12 +3,12 @@
 use axum::{
     Router,
     extract::{DefaultBodyLimit, MatchedPath, Request},
-    http::header::AUTHORIZATION,
+    http::{HeaderName, HeaderValue, header::AUTHORIZATION},
     middleware::{from_fn, from_fn_with_state},
 };
 use entourage_engine::House;
 use tokio_util::sync::CancellationToken;
-use tower::ServiceBuilder;
+use tower::{ServiceBuilder, util::MapRequestLayer};
 use tower_http::{
     catch_panic::CatchPanicLayer,
     compression::CompressionLayer,
@@ -34,6 +34,11 @@ use crate::{
     visit::stranger,
     webhook::Senders,
 };
+
+/// How a request is named, in its answer and in the log.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The longest name that a client may give its request: it stands in each line of the log.
+const LONGEST_ID: usize = 128;
 
 /// All routes that the description tells of.
 pub(crate) fn described() -> OpenApiRouter<Served> {
@@ -78,6 +83,7 @@ pub fn router(house: House, settings: &Settings, shutdown: CancellationToken) ->
     }
     let layers = ServiceBuilder::new()
         .layer(SetSensitiveRequestHeadersLayer::new([AUTHORIZATION]))
+        .layer(MapRequestLayer::new(short_id))
         .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))
         .layer(TraceLayer::new_for_http().make_span_with(span))
         .layer(PropagateRequestIdLayer::x_request_id())
@@ -87,9 +93,18 @@ pub fn router(house: House, settings: &Settings, shutdown: CancellationToken) ->
     Ok(routes.layer(layers).with_state(served))
 }
 
+/// The request, without a name that is too long or no text: it is given one.
+fn short_id(mut request: Request) -> Request {
+    let is_short = |id: &HeaderValue| id.len() <= LONGEST_ID && id.to_str().is_ok();
+    if !request.headers().get(REQUEST_ID).is_some_and(is_short) {
+        request.headers_mut().remove(REQUEST_ID);
+    }
+    request
+}
+
 /// The span of a request: its route, not its query or body, where people's words may stand.
 fn span(request: &Request) -> tracing::Span {
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
-    let request_id = request.headers().get("x-request-id").and_then(|id| id.to_str().ok());
+    let request_id = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok());
     tracing::info_span!("request", method = %request.method(), route, request_id, id = Empty)
 }

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    num::NonZeroU64,
     time::Duration,
 };
 
@@ -48,7 +49,7 @@ pub struct Settings {
     #[schemars(with = "u64")]
     pub heartbeat: Duration,
     /// How long requests under way may take to end once the server shall stop; in seconds.
-    #[serde(deserialize_with = "seconds")]
+    #[serde(deserialize_with = "seconds_or_none")]
     #[schemars(with = "u64")]
     pub grace: Duration,
     /// Whether `/metrics` needs a token, where tokens are needed at all.
@@ -76,6 +77,11 @@ impl Default for Settings {
     }
 }
 
+/// Without any time nothing would ever be served, or sent without a pause.
 fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    NonZeroU64::deserialize(deserializer).map(|seconds| Duration::from_secs(seconds.get()))
+}
+
+fn seconds_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     u64::deserialize(deserializer).map(Duration::from_secs)
 }

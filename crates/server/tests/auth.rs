@@ -277,4 +277,11 @@ fn settings_are_read_from_a_file_and_never_shown_with_their_key() {
     for wrong in [json!({"port": 1}), json!({"auth": {"jwt": {"algorithm": "none", "key": ""}}})] {
         assert!(serde_json::from_value::<Settings>(wrong).is_err());
     }
+    // Without any time nothing is served; only what is under way at the end need not have any.
+    for name in ["heartbeat", "header_timeout", "body_timeout", "write_timeout"] {
+        let error = serde_json::from_value::<Settings>(json!({ name: 0 })).unwrap_err().to_string();
+        assert!(error.contains("expected a nonzero"), "{name}: {error}");
+    }
+    let at_once: Settings = serde_json::from_value(json!({"grace": 0})).unwrap();
+    assert_eq!(at_once.grace, Duration::ZERO);
 }

@@ -93,4 +93,11 @@ async fn every_answer_names_its_request() {
     assert_eq!(named.headers["x-request-id"], "mine");
     let unnamed = site.get("/v1/agent").await;
     assert!(!unnamed.headers["x-request-id"].is_empty());
+    // A name stands in each line of the log.
+    for (length, is_kept) in [(128, true), (129, false)] {
+        let name = "x".repeat(length);
+        let named = send(site.request(Method::GET, "/v1/kinds").header("x-request-id", &name)).await;
+        let answered = named.headers["x-request-id"].to_str().unwrap();
+        assert_eq!((answered == name, answered.is_empty()), (is_kept, false), "{length}");
+    }
 }
