@@ -17,7 +17,7 @@ use entourage_tools::{
 };
 use entourage_types::{Input, Kind, Owner, ToolSpec};
 use serde_json::Value;
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -242,15 +242,13 @@ fn check_named(agent: &Agent, default: &dyn Model, tools: &Toolbox) -> Result<()
 async fn work(house: House, store: Arc<dyn Store>, clock: Arc<dyn Clock>, stop: CancellationToken) {
     let advance = Arc::new(house.clone());
     let settings = dispatch::Settings::default();
-    let deliver = async { Embedded::new(settings).run(advance, store, clock, stop.clone()).await };
     let agents = async {
-        tokio::select! {
-            ended = deliver => {
-                if let Err(error) = ended {
-                    tracing::error!(%error, "the agents' work cannot go on");
-                }
-            }
-            () = house.keep_up() => {}
+        // Ends with this block: those under way have their time of grace, and no upkeep beside them.
+        let mut beside = JoinSet::new();
+        let kept_up = house.clone();
+        beside.spawn(async move { kept_up.keep_up().await });
+        if let Err(error) = Embedded::new(settings).run(advance, store, clock, stop).await {
+            tracing::error!(%error, "the agents' work cannot go on");
         }
     };
     tokio::join!(agents, house.save_threads());

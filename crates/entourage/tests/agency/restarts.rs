@@ -1,16 +1,23 @@
 //! A program that ends in the middle goes on with the next one.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
+use async_trait::async_trait;
 use entourage::{
     Error, Page,
     agency::{Agency, AgencyBuilder, Agent, function_tool},
     schemars::{self, JsonSchema},
 };
 use entourage_llm::{Script, ScriptedModel};
+use entourage_store::{Between, Commit, Committed, MemoryStore, Result as Stored, RunQuery, Store, Through};
 use entourage_testkit::HeldModel;
+use entourage_types::{Scope, Status};
 use serde::Deserialize;
 use serde_json::json;
+use tokio::sync::Semaphore;
 
 use crate::{agent, chain, hands_on, last, lines};
 
@@ -141,6 +148,54 @@ async fn closing_ends_every_wait_and_lets_go_of_the_database() {
     let resumed = agency.resume_response("c").await.unwrap();
     assert_eq!(resumed.final_output.as_deref(), Some("here"));
     drop((threads, thread, client));
+}
+
+/// A store that takes its time with what agents commit, once it is told to.
+#[derive(Clone)]
+struct Slow {
+    is_slow: Arc<AtomicBool>,
+    come: Arc<Semaphore>,
+    let_go: Arc<Semaphore>,
+}
+
+#[async_trait]
+impl Between for Slow {
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Stored<Committed> {
+        if commit.fence.is_some() && self.is_slow.load(Ordering::SeqCst) {
+            self.come.add_permits(1);
+            self.let_go.acquire().await.unwrap().forget();
+        }
+        store.commit(commit).await
+    }
+}
+
+/// A commit under way when the agency is closed has its time of grace.
+#[tokio::test]
+async fn closing_lets_a_commit_under_way_come_to_its_end() {
+    let signal = || Arc::new(Semaphore::new(0));
+    let slow = Slow { is_slow: Arc::default(), come: signal(), let_go: signal() };
+    let kept = Arc::new(MemoryStore::default());
+    let model = Arc::new(HeldModel::new(ScriptedModel::new([Script::text("here")])));
+    let a = agent("A");
+    let through = Arc::new(Through::new(Arc::<MemoryStore>::clone(&kept), slow.clone()));
+    let agency = Agency::new([&a], []).store(through).model(Arc::clone(&model)).open().await.unwrap();
+    let waiting = tokio::spawn(a.get_response("Go.").chat_id("c").into_future());
+    model.begun().await;
+    slow.is_slow.store(true, Ordering::SeqCst);
+    model.let_go(1);
+    slow.come.acquire().await.unwrap().forget();
+    let later = async {
+        // The agency comes to its end as far as it can.
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        slow.is_slow.store(false, Ordering::SeqCst);
+        slow.let_go.add_permits(1);
+    };
+    tokio::join!(agency.close(), later);
+    assert!(matches!(waiting.await.unwrap(), Err(Error::Closed)));
+    let runs = kept.runs(&Scope::House, RunQuery::default()).await.unwrap();
+    assert_eq!(runs.iter().map(|run| run.status).collect::<Vec<_>>(), [Status::Succeeded]);
 }
 
 /// What is said under a key and in no named chat is said once.
