@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use clap::Args;
 use entourage::settings::time;
-use entourage_engine::Retention;
+use entourage_engine::{Pruned, Retention};
 
 use super::{
     backend::{Result, Running},
-    failure::{Exit, Failure},
+    failure::Exit,
     globals::Globals,
     out,
 };
@@ -17,9 +17,10 @@ const AFTER_HELP: &str = "\
 Examples:
   entourage prune --events 30d               events older than 30 days; the last of each tree stays
   entourage prune --trees 52w                trees at rest for a year, with everything in them
-  entourage prune                            as the settings say (`retention.events`, `retention.trees`)
+  entourage prune                            as the settings say (`retention`)
 
-What is forgotten is gone; `entourage backup` keeps a copy. A server forgets by itself, as its settings say.";
+Answers to requests and deliveries of webhooks are forgotten as the settings say in any case: after a day unless
+they say otherwise. What is forgotten is gone; `entourage backup` keeps a copy. A server forgets by itself, as its settings say.";
 
 /// Forget what is older than it is to be kept
 #[derive(Debug, Args)]
@@ -41,18 +42,16 @@ impl Prune {
         }
         let set = settings.retention;
         let (events, trees) = (self.events.or(set.events), self.trees.or(set.trees));
-        if events.is_none() && trees.is_none() {
-            return Err(Failure::usage(
-                "nothing says how long anything is kept: give --events or --trees, or set `retention.events` or \
-                 `retention.trees`",
-            ));
-        }
         let retention = Retention { events, trees, ..set.into() };
         let pruned = entourage::look(&settings)?.prune(&retention).await?;
         if globals.json {
             out::json(&pruned)?;
         } else {
-            out::result(format!("forgot {} trees, and {} events of others", pruned.trees, pruned.events))?;
+            let Pruned { events, trees, requests, deliveries } = pruned;
+            out::result(format!(
+                "forgot {trees} trees, {events} events of others, {requests} answers to requests and {deliveries} \
+                 deliveries"
+            ))?;
         }
         Ok(Exit::Done)
     }
