@@ -1,13 +1,13 @@
 //! `entourage chat`: a conversation on the terminal.
 
 use clap::Args;
-use entourage_engine::Role;
+use entourage_engine::{Entry, Role};
 use entourage_types::{AgentId, Question, Reply, Status};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     agency,
-    backend::{self, Backend, Left, Purpose, Result},
+    backend::{self, Backend, Left, Purpose, Result, transcript},
     failure::{Exit, Failure},
     globals::Globals,
     input::{self, Lines},
@@ -193,7 +193,7 @@ impl Talk<'_> {
     /// Shows what was said before.
     async fn greet(&self, session: &mut Session<'_>) -> Result<()> {
         let paint = out::stdout();
-        for entry in self.backend.transcript(session.root()).await? {
+        for entry in transcript(self.backend, session.root(), |_| false).await? {
             // What came meanwhile is shown as it comes.
             if entry.item_seq.is_some_and(|seq| seq >= self.shown) {
                 continue;
@@ -238,7 +238,8 @@ impl Talk<'_> {
         let Some(session) = &self.session else { return Ok(()) };
         let spoken = session.view.said();
         let new = self.shown..session.heard;
-        for entry in self.backend.transcript(session.root()).await? {
+        let was_shown = |entry: &Entry| entry.item_seq.is_some_and(|seq| seq < self.shown);
+        for entry in transcript(self.backend, session.root(), was_shown).await? {
             let is_new = entry.item_seq.is_some_and(|seq| new.contains(&seq) && spoken != Some(seq));
             if is_new && entry.role == Role::Assistant {
                 out::result(entry.text.trim())?;

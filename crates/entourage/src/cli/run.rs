@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::{
     agency, answer,
-    backend::{self, Backend, Left, Purpose, Result},
+    backend::{self, Backend, Left, Purpose, Result, transcript},
     failure::{Exit, Failure},
     globals::{Globals, quoted},
     input::{self, Lines},
@@ -106,7 +106,7 @@ impl Run {
         if end == End::Interrupted {
             self.leave(globals, &*backend, root).await;
         }
-        let answer = answer(&backend.transcript(root).await?);
+        let answer = answer(&transcript(&*backend, root, |entry| entry.role == Role::User).await?);
         let exit = self.report(globals, root, &progress, &end, answer.as_deref())?;
         if exit == Exit::Done && !globals.quiet && !globals.json {
             let (usage, cost) = progress.spent();

@@ -125,7 +125,7 @@ impl<'a> Session<'a> {
     /// it has nothing to go on with and never had.
     pub(crate) async fn resume(&mut self) -> Result<bool> {
         let Some(Rest::Ended(status)) = self.progress.rest() else { return Ok(true) };
-        if self.backend.unfinished().await?.contains(&self.root) {
+        if self.backend.has_work(self.root).await? {
             self.progress.stir();
             return Ok(true);
         }
@@ -268,7 +268,7 @@ impl<'a> Session<'a> {
 
     /// Whether the tree has something to do, or more happened in it than was told here.
     async fn goes_on(&self) -> Result<bool> {
-        let has_work = self.backend.unfinished().await?.contains(&self.root);
+        let has_work = self.backend.has_work(self.root).await?;
         Ok(has_work || !self.backend.history(self.root, Some(self.progress.last)).await?.is_empty())
     }
 
@@ -387,3 +387,6 @@ async fn next(lines: &mut Option<&mut Lines>) -> Option<String> {
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests;

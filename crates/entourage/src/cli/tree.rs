@@ -41,10 +41,7 @@ impl Tree {
         } else {
             show(&tree, &questions)?;
             // The database is in our hands, so nobody else has anything going.
-            if !backend.is_at_work(Some(root))
-                && !globals.quiet
-                && backend.unfinished().await?.contains(&root)
-            {
+            if !backend.is_at_work(Some(root)) && !globals.quiet && backend.has_work(root).await? {
                 let again = globals.again();
                 out::note(format!("nobody is at work; go on with: entourage run --resume {root}{again}"));
             }

@@ -18,11 +18,13 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{Backend, Follow, Left, Listed, Result, Tree, host::Host, owner};
+use super::{Backend, Follow, Left, Listed, Part, Result, Tree, UNFINISHED, host::Host, owner};
 use crate::cli::{failure::Failure, out};
 
 /// How many rows are read at once.
-const PAGE: u32 = 500;
+pub(super) const PAGE: u32 = 500;
+/// How many items of a conversation are read at once.
+const PART: u32 = 100;
 
 /// The house in this process.
 pub(crate) struct Local {
@@ -164,7 +166,7 @@ impl Backend for Local {
         Ok(self.client.agent(id).await?)
     }
 
-    async fn agents(&self, page: &Listed) -> Result<(Vec<Agent>, Option<String>)> {
+    async fn agents(&self, page: &Listed) -> Result<Part<Agent>> {
         let Listed { roots, status, limit, after } = page.clone();
         let limit = limit.unwrap_or(PAGE).clamp(1, PAGE);
         let page = Page { after, limit, newest_first: true, ..Page::default() };
@@ -176,7 +178,7 @@ impl Backend for Local {
 
     async fn unfinished(&self) -> Result<Vec<AgentId>> {
         let mut roots = BTreeSet::new();
-        for status in [Status::Queued, Status::Running, Status::Waiting] {
+        for status in UNFINISHED {
             let page = Page { limit: PAGE, newest_first: true, ..Page::default() };
             let query = AgentQuery { status: Some(status), page, ..AgentQuery::default() };
             let found = self.house.store().agents(&Scope::from(&owner()), query).await?;
@@ -190,6 +192,20 @@ impl Backend for Local {
         Ok(roots.into_iter().rev().collect())
     }
 
+    async fn has_work(&self, root: AgentId) -> Result<bool> {
+        if self.client.tree(root).await?.iter().any(|agent| UNFINISHED.contains(&agent.status)) {
+            return Ok(true);
+        }
+        // The status says nothing of what an agent has yet to read.
+        let query = AgentQuery { root: Some(root), unread: true, page: Page::all(), ..AgentQuery::default() };
+        for agent in self.house.store().agents(&Scope::from(&owner()), query).await? {
+            if agent.status != Status::Cancelled && self.stirring(agent.id).await?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     async fn tree(&self, agent: AgentId) -> Result<Tree> {
         let agents = self.client.tree(agent).await?;
         let root = agents.first().map_or(agent, |agent| agent.root);
@@ -201,8 +217,11 @@ impl Backend for Local {
         Ok(self.client.usage(query.clone()).await?)
     }
 
-    async fn transcript(&self, agent: AgentId) -> Result<Vec<Entry>> {
-        Ok(self.client.transcript(agent).await?)
+    async fn entries(&self, agent: AgentId, before: Option<String>) -> Result<Part<Entry>> {
+        // The number of an item.
+        let before = before.and_then(|before| before.parse().ok());
+        let (entries, next) = self.client.transcript_before(agent, before, PART, usize::MAX).await?;
+        Ok((entries, next.map(|next| next.to_string())))
     }
 
     async fn items(&self, agent: AgentId, from: u64) -> Result<Vec<Item>> {
@@ -240,7 +259,7 @@ impl Backend for Local {
         Ok(self.client.sessions(agent, page).await?)
     }
 
-    async fn agency_chats(&self, agency: &str, after: Option<&str>) -> Result<(Vec<Chat>, Option<String>)> {
+    async fn agency_chats(&self, agency: &str, after: Option<&str>) -> Result<Part<Chat>> {
         let page = Page { after: after.map(str::to_owned), limit: PAGE, ..Page::default() };
         let found = self.client.agency_chats(agency, page).await?;
         let is_full = found.len() == PAGE as usize;

@@ -24,8 +24,14 @@ pub(crate) use local::Local;
 pub(crate) use remote::Remote;
 pub(crate) use running::Running;
 
+/// Where an agent stands that has something to do or waits.
+const UNFINISHED: [Status; 3] = [Status::Queued, Status::Running, Status::Waiting];
+
 /// What every call returns.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// A part of a list, and where the next one begins.
+pub(crate) type Part<T> = (Vec<T>, Option<String>);
 
 /// A house, near or far, as one owner sees it.
 #[async_trait]
@@ -49,10 +55,13 @@ pub(crate) trait Backend: Send + Sync {
     async fn agent(&self, id: AgentId) -> Result<Agent>;
 
     /// A page of agents, newest first, and where the next one begins.
-    async fn agents(&self, page: &Listed) -> Result<(Vec<Agent>, Option<String>)>;
+    async fn agents(&self, page: &Listed) -> Result<Part<Agent>>;
 
     /// The tops of trees in which somebody still has something to do or waits, newest first.
     async fn unfinished(&self) -> Result<Vec<AgentId>>;
+
+    /// Whether somebody in a tree still has something to do or waits.
+    async fn has_work(&self, root: AgentId) -> Result<bool>;
 
     /// The tree that an agent belongs to.
     async fn tree(&self, agent: AgentId) -> Result<Tree>;
@@ -60,8 +69,9 @@ pub(crate) trait Backend: Send + Sync {
     /// What was used, added up.
     async fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageRow>>;
 
-    /// The conversation with an agent, oldest first.
-    async fn transcript(&self, agent: AgentId) -> Result<Vec<Entry>>;
+    /// A part of the conversation with an agent, oldest first, and where the part before it ends: the last
+    /// part, or the one that ends at `before`.
+    async fn entries(&self, agent: AgentId, before: Option<String>) -> Result<Part<Entry>>;
 
     /// A page of an agent's transcript as the agent has it, from an item on; none where it ends.
     async fn items(&self, agent: AgentId, from: u64) -> Result<Vec<Item>>;
@@ -88,7 +98,7 @@ pub(crate) trait Backend: Send + Sync {
     async fn sessions(&self, agent: AgentId, limit: u32) -> Result<Vec<Session>>;
 
     /// A page of an agency's chats that were not deleted, and where the next one begins.
-    async fn agency_chats(&self, agency: &str, after: Option<&str>) -> Result<(Vec<Chat>, Option<String>)>;
+    async fn agency_chats(&self, agency: &str, after: Option<&str>) -> Result<Part<Chat>>;
 
     /// Deletes a chat of an agency, with all its agents.
     async fn delete_agency_chat(&self, agency: &str, chat: &str) -> Result<()>;
@@ -117,6 +127,24 @@ pub(crate) trait Backend: Send + Sync {
     /// What must stand beside the model's answers.
     fn disclaimer(&self) -> Option<&'static str> {
         None
+    }
+}
+
+/// The end of the conversation with an agent, oldest first: no part of it is read before the one in which an
+/// entry `reaches` back as far as is wanted.
+pub(crate) async fn transcript(
+    backend: &dyn Backend,
+    agent: AgentId,
+    reaches: impl Fn(&Entry) -> bool,
+) -> Result<Vec<Entry>> {
+    let (mut parts, mut before) = (Vec::new(), None);
+    loop {
+        let (part, rest) = backend.entries(agent, before).await?;
+        before = rest.filter(|_| !part.iter().any(&reaches));
+        parts.push(part);
+        if before.is_none() {
+            return Ok(parts.into_iter().rev().flatten().collect());
+        }
     }
 }
 
@@ -206,3 +234,6 @@ pub(crate) async fn local_files(settings: &mut entourage::Settings, files: Optio
 fn owner() -> Owner {
     Owner::local()
 }
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -10,7 +10,7 @@ use entourage_engine::{
 use entourage_server::Problem;
 use entourage_types::{
     Action, Agent, AgentId, Answer, Chat, Cost, Event, Grant, GrantId, GrantStatus, Intervention, Item,
-    PostId, Question, QuestionId, QuestionStatus, Session, Status, TaskId, Time, Usage, UsageRow,
+    PostId, Question, QuestionId, QuestionStatus, Session, TaskId, Time, Usage, UsageRow,
 };
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Client, Method, Response, StatusCode};
@@ -18,7 +18,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::{Backend, Follow, Left, Listed, Result, Running, Tree, owner, stream::Stream};
+use super::{Backend, Follow, Left, Listed, Part, Result, Running, Tree, UNFINISHED, owner, stream::Stream};
 use crate::cli::{failure::Failure, kinds::Used};
 
 /// The variable with the token for a server that wants one.
@@ -82,7 +82,7 @@ impl Remote {
         if let Some(body) = body {
             request = request.json(&body);
         }
-        let response = request.send().await.map_err(|error| self.lost(&error))?;
+        let response = request.send().await.map_err(|error| self.lost(&cause(&error)))?;
         if response.status().is_success() { Ok(response) } else { Err(refused(response).await) }
     }
 
@@ -91,20 +91,24 @@ impl Remote {
         self.running.is_server()
     }
 
-    fn lost(&self, error: &reqwest::Error) -> Failure {
+    /// A server that cannot be talked to any more.
+    pub(super) fn lost(&self, why: &str) -> Failure {
         if !self.is_server() {
             let pid = self.running.pid;
             return Failure::failed(format!(
                 "the entourage that was at work here (pid {pid}) has ended. Try again"
             ));
         }
-        let why =
-            if error.is_connect() { "it does not listen any more".to_owned() } else { error.to_string() };
         Failure::failed(format!(
             "the server at {} cannot be reached: {why}. Start it with `entourage serve`, or try again",
             self.running.url
         ))
     }
+}
+
+/// Why a request got no answer.
+fn cause(error: &reqwest::Error) -> String {
+    if error.is_connect() { "it does not listen any more".to_owned() } else { error.to_string() }
 }
 
 /// A path of these segments, whatever characters they hold.
@@ -238,7 +242,7 @@ impl Backend for Remote {
         self.get(&format!("agents/{id}")).await
     }
 
-    async fn agents(&self, page: &Listed) -> Result<(Vec<Agent>, Option<String>)> {
+    async fn agents(&self, page: &Listed) -> Result<Part<Agent>> {
         let Listed { roots, status, limit, after } = page;
         let limit = limit.unwrap_or(PAGE).clamp(1, PAGE);
         let mut path = format!("agents?roots={roots}&limit={limit}");
@@ -250,11 +254,15 @@ impl Backend for Remote {
 
     async fn unfinished(&self) -> Result<Vec<AgentId>> {
         let mut roots = BTreeSet::new();
-        for status in [Status::Queued, Status::Running, Status::Waiting] {
+        for status in UNFINISHED {
             let found: List<Agent> = self.get(&format!("agents?status={status}&limit={PAGE}")).await?;
             roots.extend(found.data.iter().map(|agent| agent.root));
         }
         Ok(roots.into_iter().rev().collect())
+    }
+
+    async fn has_work(&self, root: AgentId) -> Result<bool> {
+        Ok(self.tree(root).await?.agents.iter().any(|agent| UNFINISHED.contains(&agent.status)))
     }
 
     async fn tree(&self, agent: AgentId) -> Result<Tree> {
@@ -283,20 +291,11 @@ impl Backend for Remote {
         Ok(self.get::<List<UsageRow>>(&path).await?.data)
     }
 
-    async fn transcript(&self, agent: AgentId) -> Result<Vec<Entry>> {
-        let mut pages = Vec::new();
-        let mut cursor = String::new();
-        loop {
-            let path = format!("agents/{agent}/messages?limit={PAGE}{cursor}");
-            let List { data, next_cursor }: List<Sent> = self.get(&path).await?;
-            pages.push(data);
-            match next_cursor {
-                Some(next) => cursor = format!("&cursor={next}"),
-                None => break,
-            }
-        }
-        // The last of it comes first.
-        Ok(pages.into_iter().rev().flatten().map(Entry::from).collect())
+    async fn entries(&self, agent: AgentId, before: Option<String>) -> Result<Part<Entry>> {
+        let cursor = before.map(|before| format!("&cursor={before}")).unwrap_or_default();
+        let path = format!("agents/{agent}/messages?limit={PAGE}{cursor}");
+        let List { data, next_cursor }: List<Sent> = self.get(&path).await?;
+        Ok((data.into_iter().map(Entry::from).collect(), next_cursor))
     }
 
     async fn items(&self, agent: AgentId, from: u64) -> Result<Vec<Item>> {
@@ -350,7 +349,7 @@ impl Backend for Remote {
         Ok(self.get::<List<Session>>(&format!("agents/{agent}/sessions?limit={limit}")).await?.data)
     }
 
-    async fn agency_chats(&self, agency: &str, after: Option<&str>) -> Result<(Vec<Chat>, Option<String>)> {
+    async fn agency_chats(&self, agency: &str, after: Option<&str>) -> Result<Part<Chat>> {
         let cursor = after.map(|after| format!("&cursor={after}")).unwrap_or_default();
         let path = format!("{}?limit={PAGE}{cursor}", in_path(&["agencies", agency, "chats"]));
         let List { data, next_cursor } = self.get(&path).await?;

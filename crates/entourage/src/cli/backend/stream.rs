@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use entourage_engine::{AgentDelta, Piece, Signal};
 use entourage_types::{AgentId, Event, RunId};
-use futures::{StreamExt, stream::BoxStream};
+use futures::{FutureExt, StreamExt, future::BoxFuture, stream::BoxStream};
 use reqwest::Method;
 use serde::Deserialize;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::cli::failure::Failure;
 
-/// How often a broken stream is taken up again before the server counts as gone.
+/// How often in a row a broken stream is taken up again before the server counts as gone.
 const ATTEMPTS: u32 = 6;
 /// The pause before the second attempt; it doubles from there.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -28,31 +28,39 @@ pub(super) struct Stream {
     root: AgentId,
     /// The number of the last event, or where to begin.
     last: Option<u64>,
-    pieces: Pieces,
+    connection: Connection,
+    /// Attempts at a new connection since the last piece came.
+    attempts: u32,
     parser: Parser,
     ready: VecDeque<Signal>,
 }
 
+/// Where the pieces come from. An attempt is kept with its pause, so that a caller that stops waiting and asks
+/// again goes on with it.
+enum Connection {
+    Open(Pieces),
+    Opening(BoxFuture<'static, Result<Pieces>>),
+}
+
 impl Stream {
     pub(super) async fn open(remote: Remote, root: AgentId, after: Option<u64>) -> Result<Self> {
-        let pieces = connect(&remote, root, after).await?;
-        Ok(Self { remote, root, last: after, pieces, parser: Parser::default(), ready: VecDeque::new() })
+        let connection = Connection::Open(connect(&remote, root, after).await?);
+        let (parser, ready) = (Parser::default(), VecDeque::new());
+        Ok(Self { remote, root, last: after, connection, attempts: 0, parser, ready })
     }
 
-    async fn again(&mut self) -> Result<()> {
-        self.parser = Parser::default();
-        let mut attempt = 0;
-        loop {
-            match connect(&self.remote, self.root, self.last).await {
-                Ok(pieces) => {
-                    self.pieces = pieces;
-                    return Ok(());
-                }
-                Err(failure) if attempt + 1 >= ATTEMPTS || !self.remote.is_server() => return Err(failure),
-                Err(_) => tokio::time::sleep(PAUSE * (1 << attempt)).await,
+    /// Begins another attempt at a connection; the first at once.
+    fn again(&mut self) {
+        let pause = self.attempts.checked_sub(1).map(|doubled| PAUSE * (1 << doubled.min(ATTEMPTS)));
+        self.attempts += 1;
+        let (remote, root, last) = (self.remote.clone(), self.root, self.last);
+        let attempt = async move {
+            if let Some(pause) = pause {
+                tokio::time::sleep(pause).await;
             }
-            attempt += 1;
-        }
+            connect(&remote, root, last).await
+        };
+        self.connection = Connection::Opening(attempt.boxed());
     }
 
     fn take(&mut self, message: &Message) -> Result<()> {
@@ -93,14 +101,34 @@ impl Follow for Stream {
             if let Some(signal) = self.ready.pop_front() {
                 return Ok(signal);
             }
-            match self.pieces.next().await {
-                Some(Ok(piece)) => {
-                    for message in self.parser.take(&piece) {
-                        self.take(&message)?;
+            match &mut self.connection {
+                Connection::Open(pieces) => match pieces.next().await {
+                    Some(Ok(piece)) => {
+                        self.attempts = 0;
+                        for message in self.parser.take(&piece) {
+                            self.take(&message)?;
+                        }
                     }
-                }
-                // It ended or broke: the server restarts, or a token was renewed.
-                Some(Err(_)) | None => self.again().await?,
+                    // It ended or broke: the server restarts, or a token was renewed.
+                    Some(Err(_)) | None if self.attempts < ATTEMPTS => self.again(),
+                    Some(Err(_)) | None => {
+                        return Err(self.remote.lost("it breaks off each stream before anything came of it"));
+                    }
+                },
+                Connection::Opening(attempt) => match attempt.await {
+                    Ok(pieces) => {
+                        self.connection = Connection::Open(pieces);
+                        self.parser = Parser::default();
+                    }
+                    Err(failure) => {
+                        let is_gone = self.attempts >= ATTEMPTS || !self.remote.is_server();
+                        // Whoever asks once more tries once more.
+                        self.again();
+                        if is_gone {
+                            return Err(failure);
+                        }
+                    }
+                },
             }
         }
     }

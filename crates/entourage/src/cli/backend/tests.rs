@@ -1,0 +1,79 @@
+//! What is asked of a server, and of a house with many agents.
+
+#![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+use std::sync::Arc;
+
+use entourage::{House, Kinds, NewAgent, Settings};
+use entourage_llm::Rehearsal;
+use entourage_store::MemoryStore;
+use entourage_types::{AgentId, Time};
+use serde_json::json;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    net::TcpListener,
+    task::JoinHandle,
+};
+
+use super::{Backend, Local, Remote, Running, owner, transcript};
+
+/// A server that gives these answers, each on a connection of its own, and is gone then; and what it was asked
+/// for.
+pub(in crate::cli) async fn serving(
+    answers: Vec<(&'static str, String)>,
+) -> (Remote, JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let running = Running::here(listener.local_addr().unwrap());
+    let asked = tokio::spawn(async move {
+        let mut asked = Vec::new();
+        for (kind, body) in answers {
+            let mut stream = BufReader::new(listener.accept().await.unwrap().0);
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") {
+                stream.read_line(&mut head).await.unwrap();
+            }
+            asked.push(head.split_whitespace().nth(1).unwrap().to_owned());
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n");
+            stream.write_all((head + &body).as_bytes()).await.unwrap();
+        }
+        asked
+    });
+    (Remote::new(&running, &Settings::default()).unwrap(), asked)
+}
+
+/// A page of a conversation with these items.
+fn page(items: [u64; 2], next: Option<&str>) -> (&'static str, String) {
+    let entry = |seq| json!({ "role": "assistant", "text": "", "at": Time::now(), "item_seq": seq });
+    ("application/json", json!({ "data": items.map(entry), "next_cursor": next }).to_string())
+}
+
+/// An answer in a long conversation is found on its last page; the whole is read page by page.
+#[tokio::test]
+async fn no_page_is_read_before_the_one_that_reaches_back_far_enough() {
+    let agent = AgentId::new();
+    for (shown, pages) in [(7, 1), (6, 2), (0, 2)] {
+        let answers = [page([6, 8], Some("there")), page([0, 3], None)];
+        let (backend, asked) = serving(answers.into_iter().take(pages).collect()).await;
+        let found = transcript(&backend, agent, |entry| entry.item_seq < Some(shown)).await.unwrap();
+        let found: Vec<u64> = found.into_iter().filter_map(|entry| entry.item_seq).collect();
+        assert_eq!(found, [0, 3, 6, 8][4 - 2 * pages..], "oldest first");
+        let path = format!("/v1/agents/{agent}/messages?limit=200");
+        assert_eq!(asked.await.unwrap(), [path.clone(), path + "&cursor=there"][..pages]);
+    }
+}
+
+/// However many other agents wait, one that was told something has work, and one that was not has none.
+#[tokio::test]
+async fn a_tree_has_work_however_many_others_wait() {
+    let house = House::builder(Arc::new(MemoryStore::default()), Arc::new(Rehearsal)).kinds(Kinds::builtin());
+    let house = house.build();
+    let client = house.client(owner());
+    let idle = client.create(NewAgent::default(), None).await.unwrap().id;
+    for _ in 0..=super::local::PAGE {
+        client.create(NewAgent { message: Some("Go".into()), ..NewAgent::default() }, None).await.unwrap();
+    }
+    let backend = Local::at(house);
+    assert!(!backend.has_work(idle).await.unwrap());
+    backend.send(idle, "Go").await.unwrap();
+    assert!(backend.has_work(idle).await.unwrap());
+}
