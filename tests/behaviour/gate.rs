@@ -19,7 +19,9 @@ use entourage_llm::{
 use entourage_store::Page;
 use entourage_testkit::{FakeClock, World};
 use entourage_tests::{first_tools, one_kind};
-use entourage_types::{Agent, AgentId, EventBody, ItemBody, Kind, Limits, Status, StepState, WaitingOn};
+use entourage_types::{
+    Action, Agent, AgentId, EventBody, ItemBody, Kind, Limits, Status, StepState, WaitingOn,
+};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -189,6 +191,30 @@ async fn who_only_met_a_closed_gate_has_made_no_attempt() {
         assert_eq!(steps[0].state, StepState::Done);
         assert_eq!(steps[0].attempt, if root.id == first.id { 2 } else { 1 });
     }
+}
+
+/// What a provider asks for holds for nobody longer than five minutes, and a person need not wait for it.
+#[tokio::test(start_paused = true)]
+async fn a_retry_by_a_person_passes_a_closed_gate_and_opens_it_for_all() {
+    let model = ScriptedModel::new([]);
+    model
+        .push(Err(Error::RateLimited { model: MAIN.into(), retry_after: Some(Duration::from_secs(86_400)) }));
+    model.push(Ok(Script::text("First.")));
+    model.push(Ok(Script::text("Second.")));
+    let gate = gated(model.clone());
+    let kinds = one_kind(|kind| kind.model = Some(MAIN.into()));
+    let world = World::builder(Arc::clone(&gate)).kinds(kinds).start().await;
+    let hands = Hands::on(world.clock());
+    let first = world.ask("One?").await;
+    world.asleep(&first).await;
+    assert_eq!(gate.gates()[0].door, Door::Paused(Duration::from_secs(300)));
+    world.client().intervene(first.id, Action::Retry, None).await.unwrap();
+    hands.until(&world, first.id, ended).await;
+    assert_eq!(last_words(&world, first.id).await, "First.");
+    assert_eq!(gate.gates()[0].door, Door::Open);
+    let second = world.ask("Two?").await;
+    hands.until(&world, second.id, ended).await;
+    assert_eq!((last_words(&world, second.id).await.as_str(), model.requests().len()), ("Second.", 3));
 }
 
 #[tokio::test(start_paused = true)]

@@ -37,7 +37,7 @@ pub(crate) enum Next {
 /// What follows when `agent`'s attempt at one model, the `attempt`th counted from 1, failed;
 /// `others` says whether another model may be asked.
 pub(crate) fn next(error: &Error, attempt: u32, max_attempts: u32, others: bool, agent: AgentId) -> Next {
-    let paused = error.retry_after();
+    let paused = error.retry_after().map(|asked| asked.min(LONGEST));
     if let Some(pause) = paused.filter(|pause| others && *pause > WORTH_WAITING) {
         return Next::Elsewhere(pause);
     }
@@ -143,5 +143,7 @@ mod tests {
         let slower = unavailable(Some(Duration::from_secs(30)));
         assert_eq!(next(&slower, 1, 8, true, agent), Next::Elsewhere(Duration::from_secs(30)));
         assert_eq!(next(&unavailable(None), 6, 8, true, agent), Next::Over);
+        let a_day = unavailable(Some(Duration::from_secs(86_400)));
+        assert_eq!(next(&a_day, 1, 8, true, agent), Next::Elsewhere(LONGEST));
     }
 }

@@ -55,6 +55,8 @@ pub enum ToolChoice {
 /// Who goes first where several wait for the same model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
+    /// A person asks for this very attempt: it is made also while the provider wants a pause.
+    Now,
     /// A person waits for the answer.
     #[default]
     Person,

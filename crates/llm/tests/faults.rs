@@ -61,6 +61,18 @@ async fn an_empty_answer_is_no_answer() {
 }
 
 #[tokio::test]
+async fn an_answer_with_more_calls_than_anybody_makes_is_no_answer() {
+    for provider in Provider::ALL {
+        let calls = |number| Says { calls: vec![("fetch_url", "{}"); number], ..Says::default() };
+        let error = bad_answer(provider, calls(1001).answer(provider)).await;
+        assert!(error.contains("more than 1000 tool calls"), "{provider}: {error}");
+    }
+    let most = Says { calls: vec![("fetch_url", "{}"); 1000], ..Says::default() };
+    let reply = call(Provider::Compatible, most.answer(Provider::Compatible)).await.expect("a reply");
+    assert_eq!(reply.calls.len(), 1000);
+}
+
+#[tokio::test]
 async fn an_answer_at_the_limit_of_tokens_is_no_answer() {
     for provider in Provider::ALL {
         for says in [Says::text("It is"), Says::call("fetch_url", r#"{"url": "#)] {

@@ -214,6 +214,54 @@ async fn a_long_pause_sends_everyone_home_and_a_short_one_is_waited_out() {
     assert_eq!((told.asked(), gated.gates()[0].door), (3, Door::Open));
 }
 
+/// Shows: S4-R114.
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_asks_for_a_day_is_asked_again_after_five_minutes() {
+    let (told, gated) = Told::gated([slower(Some(86_400))], Connection::default());
+    assert_eq!(once(&gated).await, Err(slower(Some(86_400))));
+    assert_eq!(gated.gates()[0].door, Door::Paused(300 * SECOND));
+    advance(300 * SECOND).await;
+    once(&gated).await.expect("it is asked again");
+    // Also where it says so to one of those that were asking when the gate closed.
+    let (gates, closing) =
+        (Gates::new(Connection { concurrency: Some(2), ..Connection::default() }, false), told);
+    closing.answers.lock().expect("not poisoned").extend([Err(slower(Some(30))), Err(slower(Some(86_400)))]);
+    let gated = Arc::new(Gated::behind(closing, Arc::new(gates)));
+    let calls = [ask(&gated, "", Priority::Person), ask(&gated, "", Priority::Person)];
+    for call in calls {
+        call.await.expect("no panic").expect_err("refused");
+    }
+    assert_eq!(gated.gates()[0].door, Door::Paused(300 * SECOND));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_gets_one_request_past_a_closed_gate_and_opens_it_where_that_is_taken() {
+    let (told, gated) = Told::gated([slower(Some(200)), slower(Some(100))], Connection::default());
+    assert_eq!(once(&gated).await, Err(slower(Some(200))));
+    assert_eq!(busy(once(&gated).await), 200 * SECOND);
+    // The first one that a person asks for is refused like any other, and says for how long.
+    let asked = ask(&gated, "", Priority::Now);
+    tokio::task::yield_now().await;
+    assert_eq!(busy(gated.call(from("", Priority::Now), &mut NoDeltas).await), 200 * SECOND);
+    assert_eq!(asked.await.expect("no panic"), Err(slower(Some(100))));
+    assert_eq!((told.asked(), gated.gates()[0].door), (2, Door::Paused(100 * SECOND)));
+    assert_eq!(busy(once(&gated).await), 100 * SECOND);
+    // The next one is taken: whoever comes then passes.
+    gated.call(from("", Priority::Now), &mut NoDeltas).await.expect("a reply");
+    assert_eq!(gated.gates()[0].door, Door::Open);
+    once(&gated).await.expect("a reply");
+    assert_eq!(told.asked(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_gets_no_request_past_the_rate_that_the_settings_give() {
+    let connection = Connection { requests_per_minute: Some(1), ..Connection::default() };
+    let (told, gated) = Told::gated([], connection);
+    once(&gated).await.expect("a reply");
+    let after = busy(gated.call(from("", Priority::Now), &mut NoDeltas).await);
+    assert_eq!((after, told.asked()), (60 * SECOND - Duration::from_millis(10), 1));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_pause_of_unknown_length_grows_until_a_request_is_taken() {
     let (_, gated) = Told::gated([slower(None), slower(None), slower(None)], Connection::default());

@@ -64,7 +64,7 @@ impl Run<'_> {
             Some(step) if step.state == StepState::Retry => Tries::of(step)?,
             _ => Tries::default(),
         };
-        if self.house.now().micros() < tries.due && !std::mem::take(&mut self.hurried) {
+        if self.house.now().micros() < tries.due && !self.hurried {
             return Err(Interrupt::Suspended(WaitingOn::Retry));
         }
         self.make_room().await?;
@@ -141,7 +141,11 @@ impl Run<'_> {
         beside: &mut Beside,
     ) -> Result<(Result<Reply, ModelError>, Vec<ModelUse>)> {
         // People wait for what nobody else asked for; work for other agents lets them go first.
-        let priority = if self.record.tasks.is_empty() { Priority::Person } else { Priority::Background };
+        let priority = match std::mem::take(&mut self.hurried) {
+            true => Priority::Now,
+            false if self.record.tasks.is_empty() => Priority::Person,
+            false => Priority::Background,
+        };
         let (system, tail) = (self.system().await?, self.tail().await?);
         let beside_conversation = system.len() + self.offer.weight + tail.len();
         let request = prompt::request(self.kind(), &self.offer, system, &self.items, tail);

@@ -2,7 +2,8 @@
 //! of them holds for all, so that fifty do not have to be told the same.
 //!
 //! Who comes to a closed gate waits, or, where the wait is worth more than a moment, is sent home
-//! with [`Error::Busy`]: no request was made, and the caller can sleep elsewhere than in memory.
+//! with [`Error::Busy`]: no request was made, and the caller can sleep elsewhere than in memory. A request
+//! that a person asks for passes a closed gate, one at a time: where the provider takes it, the gate opens.
 
 mod gated;
 mod state;
@@ -93,7 +94,7 @@ impl Gate {
             let way = {
                 let mut inner = self.lock();
                 let first = inner.queue.first_key_value().is_some_and(|(key, _)| *key == place.key);
-                inner.state.enter(Instant::now(), first)
+                inner.state.enter(Instant::now(), first, priority == Priority::Now)
             };
             match way {
                 Way::Through(round, began) => {

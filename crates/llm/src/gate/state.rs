@@ -27,6 +27,9 @@ const BREAKS_AFTER: u32 = 5;
 const BROKEN: Duration = Duration::from_secs(5);
 /// The longest pause that is our own choice.
 const LONGEST: Duration = Duration::from_secs(60);
+/// The longest pause that a provider gets by asking for it: its clock may be wrong, and a quota may be
+/// raised meanwhile. Then one request finds out.
+const LONGEST_ASKED: Duration = Duration::from_secs(300);
 /// What a rate is counted over.
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -64,8 +67,10 @@ pub(super) struct State {
     /// Requests a minute, and when those of the last minute were made.
     rate: Option<usize>,
     made: VecDeque<Instant>,
-    /// Nobody passes before this.
+    /// Nobody passes before this, but for one request at a time that a person asks for.
     closed: Option<Instant>,
+    /// When the last request began that passed while it was closed.
+    ahead: Option<Instant>,
     /// Grows with each closing; those that began before say nothing of what is after it.
     round: u64,
     /// How often in a row the provider asked to slow down, and how often it failed.
@@ -85,6 +90,7 @@ impl State {
             rate: rate.map(|rate| usize::try_from(rate).unwrap_or(usize::MAX).max(1)),
             made: VecDeque::new(),
             closed: None,
+            ahead: None,
             round: 0,
             slower: 0,
             failures: 0,
@@ -103,9 +109,13 @@ impl State {
         }
     }
 
-    /// Lets the first of the queue through, if anybody.
-    pub(super) fn enter(&mut self, now: Instant, first: bool) -> Way {
-        match self.opens(now) {
+    /// Lets the first of the queue through, if anybody. While the door is closed, one that a person asks
+    /// for finds out whether it still has to be, unless another one is doing so.
+    pub(super) fn enter(&mut self, now: Instant, first: bool, asked_by_person: bool) -> Way {
+        let is_closed = self.closed.is_some_and(|opens| opens > now);
+        let ahead = asked_by_person && is_closed && self.asking(now) == 0;
+        let opens = if ahead { self.rate_allows(now) } else { self.opens(now) };
+        match opens {
             Some(opens) if opens - now > MOMENT => Way::Home(opens - now),
             Some(opens) => Way::Wait(first.then_some(opens)),
             None if !first || self.in_flight >= self.places => Way::Wait(None),
@@ -116,6 +126,9 @@ impl State {
             None => {
                 self.in_flight += 1;
                 self.asking.push(now);
+                if ahead {
+                    self.ahead = Some(now);
+                }
                 if self.rate.is_some() {
                     self.made.push_back(now);
                 }
@@ -138,12 +151,17 @@ impl State {
 
     /// When the door opens, while it is closed.
     fn opens(&mut self, now: Instant) -> Option<Instant> {
+        let next = self.rate_allows(now);
+        self.closed.max(next).filter(|opens| *opens > now)
+    }
+
+    /// When the rate allows the next request, while it is used up.
+    fn rate_allows(&mut self, now: Instant) -> Option<Instant> {
         while self.made.front().is_some_and(|made| *made + MINUTE <= now) {
             self.made.pop_front();
         }
         let used_up = self.rate.is_some_and(|rate| self.made.len() >= rate);
-        let next = self.made.front().filter(|_| used_up).map(|made| *made + MINUTE);
-        self.closed.max(next).filter(|opens| *opens > now)
+        self.made.front().filter(|_| used_up).map(|made| *made + MINUTE)
     }
 
     /// The provider has taken a request that `began` then; `wanted` says whether others wait to ask.
@@ -151,6 +169,9 @@ impl State {
         if round == self.round {
             self.asks_no_more(began);
             self.slower = 0;
+            if self.ahead.take_if(|ahead| *ahead == began).is_some() {
+                self.closed = None;
+            }
             // The first round ends with the first closing: until then nobody was refused.
             let more = match (wanted, self.round) {
                 (false, _) => 0,
@@ -174,13 +195,15 @@ impl State {
         // Of those that were asking when the gate closed, the next ones are told the same.
         let old = round != self.round;
         match sort {
-            Sort::Slower(Some(after)) if old => self.closed = self.closed.max(now.checked_add(after)),
+            Sort::Slower(Some(after)) if old => {
+                self.closed = self.closed.max(now.checked_add(after.min(LONGEST_ASKED)));
+            }
             _ if old => {}
             Sort::Answered => self.failures = 0,
             Sort::Slower(after) => {
                 let own = grown(PAUSE, self.slower);
                 self.slower += 1;
-                self.close(now, after.unwrap_or(own));
+                self.close(now, after.map_or(own, |asked| asked.min(LONGEST_ASKED)));
             }
             Sort::Down => {
                 self.failures += 1;
@@ -207,6 +230,7 @@ impl State {
 
     fn close(&mut self, now: Instant, pause: Duration) {
         self.closed = now.checked_add(pause);
+        self.ahead = None;
         self.round += 1;
         self.asking.clear();
         self.width = PROBE;
@@ -223,7 +247,7 @@ mod tests {
 
     /// A call that begins and ends at once. False where nobody is let through.
     fn call(state: &mut State, now: Instant, sort: Sort) -> bool {
-        let Way::Through(round, began) = state.enter(now, true) else { return false };
+        let Way::Through(round, began) = state.enter(now, true, false) else { return false };
         state.ended(now, round, sort);
         state.left(round, Some(began));
         true
@@ -254,7 +278,7 @@ mod tests {
             assert_eq!(pause(&mut state, now), Some(own), "refused {refused} times before");
             now += own;
         }
-        let Way::Through(round, began) = state.enter(now, true) else { panic!("it is open") };
+        let Way::Through(round, began) = state.enter(now, true, false) else { panic!("it is open") };
         state.accepted(round, began, false);
         state.left(round, None);
         assert_eq!(pause(&mut state, now), Some(PAUSE));

@@ -3,7 +3,10 @@
 use entourage_types::{CallId, ToolCall, Usage};
 use serde_json::Value;
 
-use super::{arguments, failure::Failure};
+use super::{
+    arguments,
+    failure::{Failure, MOST_CALLS},
+};
 use crate::{Error, Reply, Result};
 
 /// What a provider said, once its stream has ended.
@@ -53,6 +56,9 @@ impl Answer {
         }
         if self.calls.is_empty() && self.text.trim().is_empty() {
             return Err(failure.bad("empty: neither text nor a tool call"));
+        }
+        if self.calls.len() > MOST_CALLS {
+            return Err(failure.too_many_calls());
         }
         if self.calls.iter().any(|(tool, _)| tool.is_empty()) {
             return Err(failure.bad("not usable: a tool call without a name"));

@@ -11,6 +11,8 @@ use crate::{Connection, Error, Lack, Provider, http};
 /// At most this many bytes of text, thoughts and arguments make an answer: several times what the
 /// largest models write.
 pub(super) const MOST_SAID: usize = 8 << 20;
+/// At most this many tool calls make an answer: many times what a model asks for at once.
+pub(super) const MOST_CALLS: usize = 1000;
 /// At most this many bytes are received of it: most of what comes is around the words.
 pub(super) const MOST_RECEIVED: usize = 256 << 20;
 /// At most this many bytes of what a provider says instead of an answer.
@@ -58,6 +60,11 @@ impl Failure<'_> {
             return Ok(());
         }
         Err(Error::TooLong { model: self.model.to_owned(), bytes: received })
+    }
+
+    /// An answer with more tool calls than anybody would make.
+    pub(super) fn too_many_calls(&self) -> Error {
+        self.bad(&format!("not usable: more than {MOST_CALLS} tool calls"))
     }
 
     /// Silence.

@@ -6,7 +6,10 @@ use serde_json::Value;
 
 use crate::{
     Delta, Deltas, Result,
-    remote::{answer::Answer, failure::Failure},
+    remote::{
+        answer::Answer,
+        failure::{Failure, MOST_CALLS},
+    },
 };
 
 /// One chunk. Whatever a server leaves out or sets to null is absent here.
@@ -87,13 +90,13 @@ impl Collected {
         // One answer is asked for, so there is one choice.
         let Some(choice) = chunk.choices.into_iter().flatten().next() else { return Ok(()) };
         if let Some(piece) = choice.delta {
-            self.piece(piece, deltas);
+            self.piece(piece, failure, deltas)?;
         }
         self.answer.stop = choice.finish_reason.or(self.answer.stop.take());
         Ok(())
     }
 
-    fn piece(&mut self, piece: Piece, deltas: &mut dyn Deltas) {
+    fn piece(&mut self, piece: Piece, failure: &Failure<'_>, deltas: &mut dyn Deltas) -> Result<()> {
         let reasoning = piece.reasoning_content.or(piece.reasoning).filter(|text| !text.is_empty());
         if let Some(text) = reasoning {
             self.said += text.len();
@@ -113,7 +116,11 @@ impl Collected {
         }
         for piece in piece.tool_calls.into_iter().flatten() {
             self.call(piece, deltas);
+            if self.calls.len() > MOST_CALLS {
+                return Err(failure.too_many_calls());
+            }
         }
+        Ok(())
     }
 
     /// A piece belongs to the call with its index; where a server gives none, an id begins a call

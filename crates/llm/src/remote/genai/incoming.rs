@@ -1,5 +1,7 @@
 //! What `genai` makes of a stream, as one answer or one error.
 
+use std::collections::HashSet;
+
 use entourage_types::Usage;
 use genai::{
     BoxError,
@@ -23,12 +25,12 @@ pub(super) struct Incoming {
     /// And of the arguments of a call, which each chunk repeats.
     longest_call: usize,
     /// The provider's ids of the calls that have been announced.
-    announced: Vec<String>,
+    announced: HashSet<String>,
 }
 
 impl Incoming {
     pub(super) fn new(kind: AdapterKind) -> Self {
-        Self { kind, text: String::new(), said: 0, longest_call: 0, announced: Vec::new() }
+        Self { kind, text: String::new(), said: 0, longest_call: 0, announced: HashSet::new() }
     }
 
     /// How much was said until now, in bytes.
@@ -63,9 +65,8 @@ impl Incoming {
     }
 
     fn announce(&mut self, id: &str, name: &str, deltas: &mut dyn Deltas) {
-        if !name.is_empty() && !self.announced.iter().any(|known| known == id) {
+        if !name.is_empty() && self.announced.insert(id.to_owned()) {
             deltas.delta(Delta::Call { tool: our_name(self.kind, name.to_owned()) });
-            self.announced.push(id.to_owned());
         }
     }
 
