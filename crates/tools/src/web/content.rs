@@ -1,6 +1,6 @@
 //! What a body is, by its declared type, and its bytes as text.
 
-use std::borrow::Cow;
+use encoding_rs::{Encoding, UTF_8};
 
 /// How a body is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,38 +28,55 @@ impl Form {
 /// How far into a page its own word on its charset is looked for.
 const HEAD_BYTES: usize = 1024;
 
-/// A body as text: UTF-8, unless it is declared to be the other charset that the web still has.
+/// A body as text: in the charset that is declared, with it or in it. What is UTF-8 is read as that
+/// whatever is declared, unless it is one of the charsets whose texts look like ASCII and are not.
 pub(super) fn decoded(body: &[u8], content_type: &str) -> String {
-    if let Ok(text) = std::str::from_utf8(body) {
-        return text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
-    }
     let head = String::from_utf8_lossy(&body[..body.len().min(HEAD_BYTES)]);
-    let charset = charset(content_type).or_else(|| charset(&head)).unwrap_or_default();
-    match charset.as_str() {
-        "iso-8859-1" | "iso8859-1" | "latin1" | "l1" | "us-ascii" | "ascii" | "windows-1252" | "cp1252" => {
-            body.iter().map(|&byte| windows_1252(byte)).collect()
-        }
-        _ => String::from_utf8_lossy(body).into_owned(),
-    }
+    // A page that says in ASCII that it is UTF-16 is not.
+    let own = || declared(&head).map(Encoding::output_encoding);
+    let encoding = declared(content_type).or_else(own).unwrap_or(UTF_8);
+    let is_utf_8 = encoding.is_ascii_compatible() && std::str::from_utf8(body).is_ok();
+    let encoding = if is_utf_8 { UTF_8 } else { encoding };
+    encoding.decode(body).0.into_owned()
 }
 
-/// The value of the first `charset=`.
-fn charset(text: &str) -> Option<String> {
-    let text: Cow<'_, str> = text.to_ascii_lowercase().into();
-    let (_, value) = text.split_once("charset=")?;
+/// The charset of the first `charset=`, or of the declaration that XML begins with, if the web knows it.
+fn declared(text: &str) -> Option<&'static Encoding> {
+    let text = text.to_ascii_lowercase();
+    let of_xml = || text.trim_start().strip_prefix("<?xml")?.split_once("?>")?.0.split_once("encoding=");
+    let (_, value) = of_xml().or_else(|| text.split_once("charset="))?;
     let value = value.trim_start_matches(['"', '\'', ' ']);
-    let end = value.find(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c)).unwrap_or(value.len());
-    Some(value[..end].to_owned())
+    let end = value.find(|c: char| !c.is_ascii_alphanumeric() && !"-_:".contains(c)).unwrap_or(value.len());
+    Encoding::for_label_no_replacement(value[..end].as_bytes())
 }
 
-/// What the web means by Latin-1: the bytes from 0x80 to 0x9f are characters, not controls.
-fn windows_1252(byte: u8) -> char {
-    const HIGH: [char; 32] = [
-        '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
-        '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
-    ];
-    match byte {
-        0x80..=0x9f => HIGH[usize::from(byte - 0x80)],
-        _ => char::from(byte),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_read_in_the_charset_that_was_declared() {
+        for (bytes, content_type, expected) in [
+            (b"\xcf\xf0\xe8\xe2\xe5\xf2".as_slice(), "text/plain; charset=windows-1251", "Привет"),
+            (b"\x93\xfa\x96\x7b", "text/plain; charset=Shift_JIS", "日本"),
+            (b"\x1b$BF|K\\\x1b(B", "text/plain; charset=\"ISO-2022-JP\"", "日本"),
+            (b"\xd6\xd0\xce\xc4", "text/plain; charset=gb2312", "中文"),
+            (b"\xc7\xd1\xb1\xdb", "text/plain; charset=euc-kr", "한글"),
+            (b"\xff\xfeh\0i\0", "text/plain", "hi"),
+            (b"h\0i\0", "text/plain; charset=utf-16le", "hi"),
+            // What is declared wrongly, and what nothing knows.
+            ("größe".as_bytes(), "text/plain; charset=windows-1251", "größe"),
+            ("größe".as_bytes(), "text/plain; charset=unheard-of", "größe"),
+        ] {
+            assert_eq!(decoded(bytes, content_type), expected, "{content_type}");
+        }
+        for (bytes, expected) in [
+            ("<meta charset=\"utf-16\">größe".as_bytes(), "größe"),
+            (b"<meta charset=\"euc-jp\">\xc6\xfc\xcb\xdc", "日本"),
+            (b"<?xml version='1.0' encoding='windows-1251'?>\xe4\xe0", "да"),
+        ] {
+            let text = decoded(bytes, "");
+            assert!(text.ends_with(expected), "{text}");
+        }
     }
 }
