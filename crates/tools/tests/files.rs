@@ -70,6 +70,9 @@ async fn a_long_listing_is_cut_and_says_so() {
     let listing = done(&place.list(), json!({ "path": "docs/deep" })).await.text;
     assert_eq!(listing.lines().count(), 501);
     assert!(listing.ends_with("499 (0 bytes)\n[10 more entries are not shown]"));
+    // What cannot be shown takes no place of what can.
+    let _socket = std::os::unix::net::UnixListener::bind(place.inside("docs/deep/000.sock")).unwrap();
+    assert_eq!(done(&place.list(), json!({ "path": "docs/deep" })).await.text, listing);
 }
 
 #[tokio::test]

@@ -1,6 +1,11 @@
 //! `list_files`: what a directory holds.
 
-use std::{os::unix::ffi::OsStrExt, path::Path};
+use std::{
+    collections::BinaryHeap,
+    ffi::{CString, OsStr},
+    os::unix::ffi::OsStrExt,
+    path::Path,
+};
 
 use async_trait::async_trait;
 use entourage_types::{Owner, ToolSpec};
@@ -11,6 +16,7 @@ use rustix::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     Files,
@@ -70,40 +76,71 @@ impl Tool for ListFiles {
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {
         let Arguments { path } = parse(NAME, arguments)?;
         let files = self.files.clone();
-        on_disk(move |_| list(&files.bounds()?, path.as_deref().unwrap_or("."))).await.map(Outcome::text)
+        let listed =
+            on_disk(move |abandoned| list(&files.bounds()?, path.as_deref().unwrap_or("."), &abandoned));
+        listed.await.map(Outcome::text)
     }
 }
 
 /// What a directory holds. Where there is none of that name, the top, so that the next call can name
 /// what there is.
-fn list(bounds: &Bounds, path: &str) -> Result<String> {
+fn list(bounds: &Bounds, path: &str, abandoned: &CancellationToken) -> Result<String> {
     match bounds.open(path)? {
-        Found::Directory(directory, below) => entries(bounds, &directory, &below, path),
+        Found::Directory(directory, below) => entries(bounds, &directory, &below, path, abandoned),
         Found::Nothing if path != "." => {
-            let top = list(bounds, ".")?;
+            let top = list(bounds, ".", abandoned)?;
             Ok(format!("There is no `{}`. At the top there are:\n{top}", path.escape_debug()))
         }
         _ => Err(Error::Failed(format!("`{path}` is not a directory; read_file reads a file"))),
     }
 }
 
-fn entries(bounds: &Bounds, directory: &OwnedFd, below: &Path, path: &str) -> Result<String> {
+/// Only what is shown is kept, and looked at: a directory may hold millions.
+fn entries(
+    bounds: &Bounds,
+    directory: &OwnedFd,
+    below: &Path,
+    path: &str,
+    abandoned: &CancellationToken,
+) -> Result<String> {
     let failed = |error: rustix::io::Errno| unreadable(path, &error.into());
-    let mut names = Vec::new();
+    // The first ones by name, the last of them on top.
+    let mut first: BinaryHeap<CString> = BinaryHeap::new();
+    let mut more = 0;
     for entry in Dir::read_from(directory).map_err(failed)? {
-        let name = entry.map_err(failed)?.file_name().to_owned();
+        if abandoned.is_cancelled() {
+            return Err(Error::Failed(format!(
+                "reading `{}` stopped: nobody waits for it",
+                path.escape_debug()
+            )));
+        }
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name();
         let is_place = matches!(name.to_bytes(), b"." | b"..");
-        if !is_place && bounds.shows(&below.join(std::ffi::OsStr::from_bytes(name.to_bytes()))) {
-            names.push(name);
+        if is_place
+            || !is_shown(entry.file_type())
+            || !bounds.shows(&below.join(OsStr::from_bytes(name.to_bytes())))
+        {
+            continue;
+        }
+        first.push(name.to_owned());
+        if first.len() > MOST {
+            first.pop();
+            more += 1;
         }
     }
-    names.sort();
-    let mut lines = names.iter().filter_map(|name| line(directory, name));
-    let mut shown: Vec<String> = lines.by_ref().take(MOST).collect();
-    if let more @ 1.. = lines.count() {
+    let names = first.into_sorted_vec();
+    let mut shown: Vec<String> = names.iter().filter_map(|name| line(directory, name)).collect();
+    if more > 0 {
         shown.push(format!("[{more} more entries are not shown]"));
     }
     Ok(if shown.is_empty() { format!("`{path}` is empty.") } else { shown.join("\n") })
+}
+
+/// Whether there is anything to do with an entry: not with sockets, pipes and devices. Some file systems do
+/// not say what an entry is.
+fn is_shown(file_type: FileType) -> bool {
+    matches!(file_type, FileType::Symlink | FileType::Directory | FileType::RegularFile | FileType::Unknown)
 }
 
 /// `name/` for a directory, `name (1234 bytes)` for a file; nothing for what was removed meanwhile, and
