@@ -34,10 +34,43 @@ pub struct Follow {
     tasks: HashMap<TaskId, (AgentId, Origin)>,
     /// Pieces that came before the news of their run: they are handed on at once, news once it is kept.
     early: VecDeque<Arc<AgentDelta>>,
+    /// How much of each run's answer under way was told. What follows a gap is not: the whole text comes
+    /// with the item.
+    heard: HashMap<RunId, Heard>,
     /// What is to be told before more is read.
     told: VecDeque<StreamEvent>,
     state: State,
     hang_up: HangUp,
+}
+
+/// What was told of an answer under way.
+#[derive(Debug, Clone, Copy, Default)]
+struct Heard {
+    /// The number of its item, and which attempt at it.
+    attempt: (u64, u64),
+    /// Characters.
+    length: u64,
+}
+
+impl Heard {
+    /// Whether a piece makes void what was told before, and what it adds to that. Who is behind is told
+    /// again what was said so far; what follows a gap adds nothing.
+    fn take(&mut self, delta: &AgentDelta) -> (bool, Option<String>) {
+        let attempt = (delta.item_seq, delta.attempt);
+        if attempt < self.attempt {
+            return (false, None);
+        }
+        let is_again = attempt.0 == self.attempt.0 && attempt != self.attempt && self.length > 0;
+        let is_void = is_again || delta.piece == Piece::Reset;
+        if is_void || attempt != self.attempt {
+            *self = Self { attempt, length: 0 };
+        }
+        let Piece::Text(text) = &delta.piece else { return (is_void, None) };
+        let known = self.length.checked_sub(delta.offset).and_then(|known| usize::try_from(known).ok());
+        let new: String = known.map_or_else(String::new, |known| text.chars().skip(known).collect());
+        self.length += new.chars().count() as u64;
+        (is_void, Some(new).filter(|new| !new.is_empty()))
+    }
 }
 
 /// How far it has come.
@@ -110,6 +143,7 @@ impl Follow {
             calls: HashMap::new(),
             tasks: HashMap::new(),
             early: VecDeque::new(),
+            heard: HashMap::new(),
             told: VecDeque::new(),
             state: State::Open,
             hang_up,
@@ -166,8 +200,7 @@ impl Follow {
                 if self.runs.contains_key(&delta.run) {
                     self.piece(&delta);
                 } else {
-                    self.early.truncate(EARLY - 1);
-                    self.early.push_back(delta);
+                    hold(&mut self.early, delta);
                 }
             }
             Signal::CaughtUp(_) => {}
@@ -250,12 +283,12 @@ impl Follow {
 
     fn piece(&mut self, delta: &AgentDelta) {
         let Some(origin) = self.runs.get(&delta.run) else { return };
-        match &delta.piece {
-            Piece::Text(text) => {
-                self.told.push_back(StreamEvent::Text { origin: origin.clone(), text: text.clone() });
-            }
-            Piece::Reset => self.told.push_back(StreamEvent::Void { origin: origin.clone() }),
-            Piece::Reasoning(_) | Piece::Call(_) => {}
+        let (is_void, new) = self.heard.entry(delta.run).or_default().take(delta);
+        if is_void {
+            self.told.push_back(StreamEvent::Void { origin: origin.clone() });
+        }
+        if let Some(text) = new {
+            self.told.push_back(StreamEvent::Text { origin: origin.clone(), text });
         }
     }
 
@@ -275,5 +308,62 @@ impl Follow {
     fn is_over(&mut self) {
         self.state = State::Over;
         self.hang_up.disarm();
+    }
+}
+
+/// Holds a piece whose run is not known yet. Where there is no room, those of the run go that has waited
+/// longest: it is mostly one that is not followed.
+fn hold(early: &mut VecDeque<Arc<AgentDelta>>, delta: Arc<AgentDelta>) {
+    if early.len() >= EARLY
+        && let Some(oldest) = early.front().map(|oldest| oldest.run)
+    {
+        early.retain(|held| held.run != oldest);
+    }
+    early.push_back(delta);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_a_gap_is_left_to_the_item() {
+        let (agent, run) = (AgentId::new(), RunId::new());
+        let mut heard = Heard::default();
+        let mut take = |item_seq, attempt, offset, text: &str| {
+            let piece = if text.is_empty() { Piece::Reset } else { Piece::Text(text.into()) };
+            let (is_void, new) = heard.take(&AgentDelta { agent, run, item_seq, attempt, offset, piece });
+            (is_void, new.unwrap_or_default())
+        };
+        let mut takes = |item_seq, attempt, offset, text: &str, expected: (bool, &str)| {
+            let taken = take(item_seq, attempt, offset, text);
+            assert_eq!((taken.0, taken.1.as_str()), expected, "{item_seq} {attempt} {offset} {text}");
+        };
+        takes(1, 1, 0, "añb", (false, "añb"));
+        takes(1, 1, 3, "c", (false, "c"));
+        takes(1, 1, 0, "añbcd", (false, "d"));
+        takes(1, 1, 7, "g", (false, ""));
+        takes(1, 1, 8, "h", (false, ""));
+        takes(1, 1, 0, "", (true, ""));
+        takes(1, 2, 0, "x", (false, "x"));
+        takes(1, 3, 0, "y", (true, "y"));
+        takes(1, 2, 1, "z", (false, ""));
+        // The next item does not make void the one before.
+        takes(3, 4, 0, "n", (false, "n"));
+    }
+
+    #[test]
+    fn pieces_that_wait_make_room_by_whole_runs() {
+        let (other, own) = (RunId::new(), RunId::new());
+        let agent = AgentId::new();
+        let piece = |run, offset| {
+            let piece = Piece::Text("x".into());
+            Arc::new(AgentDelta { agent, run, item_seq: 1, attempt: 1, offset, piece })
+        };
+        let mut early = VecDeque::new();
+        (0..600).for_each(|offset| hold(&mut early, piece(other, offset)));
+        (0..401).for_each(|offset| hold(&mut early, piece(own, offset)));
+        let held: Vec<_> = early.iter().map(|delta| (delta.run, delta.offset)).collect();
+        assert_eq!(held, (0..401).map(|offset| (own, offset)).collect::<Vec<_>>());
     }
 }
