@@ -211,6 +211,21 @@ async fn an_answer_that_does_not_fit_the_output_schema_goes_back_and_is_refused_
     }
 }
 
+/// A schema whose references stand for millions of parts is refused, and not followed.
+#[tokio::test]
+async fn an_output_schema_that_would_take_for_ever_ends_the_run() {
+    let both = |n: usize| json!({ "$ref": format!("#/$defs/{n}") });
+    let mut defs = serde_json::Map::new();
+    (0..30).for_each(|n| drop(defs.insert(n.to_string(), json!({ "anyOf": [both(n + 1), both(n + 1)] }))));
+    defs.insert("30".into(), json!({ "type": "number" }));
+    let kinds = one_kind(|kind| kind.output_schema = Some(json!({ "$ref": "#/$defs/0", "$defs": defs })));
+    let builder = World::builder(ScriptedModel::new([Script::text("1")])).kinds(kinds);
+    let (_, _, run, _) = told(builder, "Count.").await;
+    assert_eq!(run.status, Status::Failed);
+    let error = run.error.unwrap();
+    assert!(error.contains("larger than 10000 parts"), "{error}");
+}
+
 /// An agent that ends with what it tells the user.
 fn telling(program: Program, attempts: u32) -> Kinds {
     one_kind(|kind| {

@@ -21,6 +21,7 @@ use crate::{
     outbox::Outbox,
     recent::Recent,
     run::Reading,
+    schemas::Schemas,
     servers::Servers,
     versions::{Source, Versions},
 };
@@ -41,6 +42,7 @@ pub(crate) struct Inner {
     pub(crate) feed: Feed,
     pub(crate) recent: Recent,
     pub(crate) reading: Reading,
+    pub(crate) schemas: Schemas,
     pub(crate) live: Live,
     pub(crate) outbox: Outbox,
     pub(crate) keeping: Option<Keeping>,
@@ -219,6 +221,7 @@ impl Builder {
                 servers: Servers::new(self.servers),
                 recent: Recent::default(),
                 reading: Reading::default(),
+                schemas: Schemas::default(),
                 live: Live::default(),
                 tracer: self.tracer,
                 checks: self.checks,

@@ -31,6 +31,7 @@ pub mod responses;
 mod retention;
 mod retry;
 mod run;
+mod schemas;
 mod servers;
 mod sub_agents;
 mod thread;

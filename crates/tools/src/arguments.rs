@@ -42,13 +42,65 @@ pub fn spec_of<T: JsonSchema>(name: &str, description: impl Into<String>) -> Too
     ToolSpec { name: name.to_owned(), description: description.into(), parameters: schema_of::<T>() }
 }
 
+/// A schema that somebody else may have written, compiled so that no check by it is endless.
+#[derive(Debug)]
+struct Compiled {
+    validator: jsonschema::Validator,
+    /// What a check of one value may cost.
+    weight: usize,
+}
+
+/// Why a value is not taken.
+enum Unfit {
+    /// It is not checked: that would take too long.
+    TooLarge,
+    /// It does not fit, and saying where would take too long.
+    Somewhere,
+    /// It does not fit, there and for these reasons.
+    There(String),
+}
+
+impl Compiled {
+    fn new(schema: &Value) -> Result<Self, String> {
+        let inlined = inlined(schema).map_err(|why| format!("cannot be checked by: {why}"))?;
+        let patterns = jsonschema::PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS);
+        let validator = jsonschema::options()
+            .with_pattern_options(patterns)
+            .build(&inlined.schema)
+            .map_err(|error| format!("is not valid: {}", placed(&error)))?;
+        Ok(Self { validator, weight: inlined.weight })
+    }
+
+    fn check(&self, value: &Value) -> Result<(), Unfit> {
+        let work = self.weight.saturating_mul(weight(value));
+        if work > MOST_WORK {
+            return Err(Unfit::TooLarge);
+        }
+        if self.validator.is_valid(value) {
+            return Ok(());
+        }
+        if work > MOST_EXPLAINED {
+            return Err(Unfit::Somewhere);
+        }
+        let mistakes: Vec<String> =
+            self.validator.iter_errors(value).take(8).map(|error| placed(&error)).collect();
+        if mistakes.is_empty() { Ok(()) } else { Err(Unfit::There(mistakes.join("; "))) }
+    }
+}
+
+/// A mistake with its place.
+fn placed(error: &jsonschema::ValidationError<'_>) -> String {
+    match error.instance_path().as_str() {
+        "" => error.to_string(),
+        place => format!("{place}: {error}"),
+    }
+}
+
 /// A tool's schema, compiled once and asked before each call.
 #[derive(Debug)]
 pub struct Checker {
     tool: String,
-    validator: jsonschema::Validator,
-    /// What a check of one value may cost.
-    weight: usize,
+    compiled: Compiled,
 }
 
 impl Checker {
@@ -58,15 +110,9 @@ impl Checker {
     /// # Errors
     /// [`Error::Failed`] when the schema itself is not valid, or too large to check anything by.
     pub fn new(spec: &ToolSpec) -> Result<Self> {
-        let failed = |why: String| Error::Failed(format!("the schema of `{}` {why}", spec.name));
-        let inlined =
-            inlined(&spec.parameters).map_err(|why| failed(format!("cannot be checked by: {why}")))?;
-        let patterns = jsonschema::PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS);
-        let validator = jsonschema::options()
-            .with_pattern_options(patterns)
-            .build(&inlined.schema)
-            .map_err(|error| failed(format!("is not valid: {error}")))?;
-        Ok(Self { tool: spec.name.clone(), validator, weight: inlined.weight })
+        let compiled = Compiled::new(&spec.parameters)
+            .map_err(|why| Error::Failed(format!("the schema of `{}` {why}", spec.name)))?;
+        Ok(Self { tool: spec.name.clone(), compiled })
     }
 
     /// Checks arguments against the schema.
@@ -82,18 +128,17 @@ impl Checker {
             };
             return invalid(format!("{cause}. Send one JSON object"));
         }
-        let work = self.weight.saturating_mul(weight(arguments));
-        if work > MOST_WORK {
-            return invalid("they are too large to be checked. Do it in several calls".to_owned());
+        match self.compiled.check(arguments) {
+            Ok(()) => Ok(()),
+            Err(Unfit::TooLarge) => {
+                invalid("they are too large to be checked. Do it in several calls".to_owned())
+            }
+            Err(Unfit::Somewhere) => invalid(
+                "they do not fit the schema, and are too large to say where. Do it in several calls"
+                    .to_owned(),
+            ),
+            Err(Unfit::There(mistakes)) => invalid(mistakes),
         }
-        if self.validator.is_valid(arguments) {
-            return Ok(());
-        }
-        if work > MOST_EXPLAINED {
-            let why = "they do not fit the schema, and are too large to say where. Do it in several calls";
-            return invalid(why.to_owned());
-        }
-        mistakes(&self.validator, arguments).map_or(Ok(()), invalid)
     }
 }
 
@@ -107,46 +152,40 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-/// The first mistakes of a value, each with its place; none where it fits.
-fn mistakes(validator: &jsonschema::Validator, value: &Value) -> Option<String> {
-    let found: Vec<String> = validator
-        .iter_errors(value)
-        .take(8)
-        .map(|error| match error.instance_path().as_str() {
-            "" => error.to_string(),
-            place => format!("{place}: {error}"),
-        })
-        .collect();
-    (!found.is_empty()).then(|| found.join("; "))
-}
-
-/// The schema that a text must meet as JSON.
+/// The schema that a text must meet as JSON, compiled once and asked about each text. It is bound by
+/// the same measures as a tool's.
 #[derive(Debug)]
 pub struct TextSchema {
-    validator: jsonschema::Validator,
+    compiled: Compiled,
 }
 
 impl TextSchema {
     /// Compiles a schema.
     ///
     /// # Errors
-    /// [`Error::Failed`] when it is no schema, with its place.
+    /// [`Error::Failed`] when it is no schema, with its place, or too large to check anything by.
     pub fn new(schema: &Value) -> Result<Self> {
-        let validator = jsonschema::validator_for(schema).map_err(|error| {
-            let place = error.instance_path().as_str().to_owned();
-            Error::Failed(if place.is_empty() { error.to_string() } else { format!("{place}: {error}") })
-        })?;
-        Ok(Self { validator })
+        let compiled = Compiled::new(schema).map_err(|why| Error::Failed(format!("the schema {why}")))?;
+        Ok(Self { compiled })
     }
 
     /// What is wrong with a text; none where it is JSON that fits.
     #[must_use]
     pub fn mistakes(&self, text: &str) -> Option<String> {
-        match serde_json::from_str::<Value>(text) {
-            Ok(value) => mistakes(&self.validator, &value),
+        let value = match serde_json::from_str::<Value>(text) {
+            Ok(value) => value,
             Err(error) => {
-                Some(format!("it is not JSON ({error}); answer with the JSON alone, with nothing around it"))
+                let advice = "answer with the JSON alone, with nothing around it";
+                return Some(format!("it is not JSON ({error}); {advice}"));
             }
+        };
+        match self.compiled.check(&value) {
+            Ok(()) => None,
+            Err(Unfit::TooLarge) => Some("it is too large to be checked; answer with less".to_owned()),
+            Err(Unfit::Somewhere) => {
+                Some("it does not fit the schema, and is too large to say where; answer with less".to_owned())
+            }
+            Err(Unfit::There(mistakes)) => Some(mistakes),
         }
     }
 }
@@ -189,5 +228,26 @@ mod tests {
         assert!(one_wrong(30_000).contains("too large to say where"), "{}", one_wrong(30_000));
         assert!(says(vec![1.into(); 600_000]).contains("too large to be checked"));
         assert_eq!(weight(&"a".repeat(10 * TEXT).into()), 11);
+    }
+
+    #[test]
+    fn an_answer_is_checked_by_the_same_measures_as_arguments() {
+        let twice = |n: usize| json!({ "anyOf": [{ "$ref": format!("#/$defs/{n}") }, { "$ref": format!("#/$defs/{n}") }] });
+        let mut doubled: serde_json::Map<String, Value> =
+            (0..14).map(|n| (n.to_string(), twice(n + 1))).collect();
+        doubled.insert("14".into(), json!({ "type": "number" }));
+        let error = TextSchema::new(&json!({ "$ref": "#/$defs/0", "$defs": doubled })).unwrap_err();
+        assert!(error.to_string().contains("larger than"), "{error}");
+        let error = TextSchema::new(&json!({ "type": 1 })).unwrap_err();
+        assert!(error.to_string().contains("/type"), "{error}");
+
+        let either = json!({ "items": { "anyOf": [{ "type": "number" }, { "type": "null" }] } });
+        let schema = TextSchema::new(&either).unwrap();
+        let says = |list: Vec<Value>| schema.mistakes(&Value::from(list).to_string());
+        assert_eq!(says(vec![1.into(), Value::Null]), None);
+        assert!(says(vec!["a".into()]).unwrap().starts_with("/0: "));
+        assert!(says(vec![1.into(); 750_000]).unwrap().contains("too large to be checked"));
+        let slow = TextSchema::new(&json!({ "pattern": "^(a+)+\\1$" })).unwrap();
+        assert!(slow.mistakes(&format!("\"{}b\"", "a".repeat(40))).is_some());
     }
 }

@@ -118,7 +118,7 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
         findings.push(Finding::mistake(file, line_of(front, "fallback"), why));
     }
     if let Some(Err(error)) = matter.output_schema.as_ref().map(TextSchema::new) {
-        let why = format!("output_schema is no JSON schema: {error}");
+        let why = format!("output_schema: {error}");
         findings.push(Finding::mistake(file, line_of(front, "output_schema"), why));
     }
     let answer_seconds = matter.limits.answer_seconds;
@@ -252,7 +252,7 @@ mod tests {
     fn an_output_schema_must_be_a_schema() {
         let found = only("---\nname: k\noutput_schema: {type: 5, required: yes}\n---\nDo.");
         assert_eq!((found.line, found.severity), (3, Severity::Mistake));
-        assert!(found.text.starts_with("output_schema is no JSON schema: "), "{found}");
+        assert!(found.text.starts_with("output_schema: the schema is not valid: "), "{found}");
     }
 
     #[test]

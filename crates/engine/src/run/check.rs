@@ -4,7 +4,6 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use entourage_llm::Reply;
-use entourage_tools::TextSchema;
 use entourage_types::{
     Author, Item, ItemBody, Level, Message, Notice, Output, OutputEffect, Status, StopReason, ToolCall,
 };
@@ -143,7 +142,7 @@ impl Run<'_> {
         let names = self.output_guardrails();
         let own = match self.unfounded() {
             Some(why) => Some((MIN_CALLS.to_owned(), why)),
-            None => self.unfit(words, is_answer)?.map(|why| (SCHEMA.to_owned(), why)),
+            None => self.unfit(words, is_answer).await?.map(|why| (SCHEMA.to_owned(), why)),
         };
         let refused = match own {
             Some(refusal) => Err(refusal),
@@ -160,12 +159,13 @@ impl Run<'_> {
     }
 
     /// What keeps these words from being an answer as the kind's `output_schema` says.
-    fn unfit(&self, words: &str, is_answer: bool) -> Result<Option<String>> {
-        let Some(schema) = self.kind.output_schema.as_ref().filter(|_| is_answer) else { return Ok(None) };
-        let schema = TextSchema::new(schema).map_err(|error| {
-            Interrupt::failed(format!("the `{SCHEMA}` of `{}` is no JSON schema: {error}", self.kind.name))
-        })?;
-        Ok(schema.mistakes(words))
+    async fn unfit(&self, words: &str, is_answer: bool) -> Result<Option<String>> {
+        if !is_answer || self.kind.output_schema.is_none() {
+            return Ok(None);
+        }
+        self.house.inner.schemas.mistakes(&self.kind, words).await.map_err(|error| {
+            Interrupt::failed(format!("the `{SCHEMA}` of `{}` cannot be used: {error}", self.kind.name))
+        })
     }
 
     /// Why an answer has no ground yet: fewer calls were answered than the kind asks for.
