@@ -226,6 +226,30 @@ async fn an_address_that_ends_in_one_that_a_page_gave_is_invented() {
     }
 }
 
+/// All addresses of one turn are looked for together, and each is asked about by itself.
+#[tokio::test]
+async fn of_the_addresses_of_one_turn_those_are_asked_about_that_nobody_gave() {
+    let trap = Trap::set().await;
+    let (given, first, second) = (trap.take("given"), trap.take("1"), trap.take("2"));
+    let turn = fetch(&first)
+        .and_call("fetch_url", json!({ "url": given }))
+        .and_call("fetch_url", json!({ "url": second }));
+    let model = ScriptedModel::new([read("notes.txt"), turn, Script::text("Done.")]);
+    let world = trap.world(&model, "invented").await;
+    let root = world.ask(&format!("Look at {given}.")).await;
+    world.asleep(&root).await;
+    let asked = questions(&world).await;
+    let texts: Vec<&str> = asked.iter().map(|question| question.text.as_str()).collect();
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(texts.iter().any(|text| text.contains(&format!("{first} "))), "{texts:?}");
+    assert!(texts.iter().any(|text| text.contains(&format!("{second} "))), "{texts:?}");
+    for question in asked {
+        world.client().answer(question.id, Verdict::Reject.into()).await.unwrap();
+    }
+    ended(&world, &root).await;
+    assert_eq!(trap.taken(), ["q=given"]);
+}
+
 /// An error repeats what an agent wrote; that gives it nothing to go by.
 #[tokio::test]
 async fn what_an_error_repeats_is_not_given_by_it() {

@@ -1,14 +1,24 @@
 //! Calls: checked before, answered once, in order, and never silently repeated when that could hurt.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
+use async_trait::async_trait;
 use entourage_engine::NewAgent;
 use entourage_llm::{Script, ScriptedModel};
 use entourage_testkit::{Effects, Fault, Faults, TestTool, World, within};
 use entourage_tests::{first_tools, one_kind, plain, well_formed};
-use entourage_tools::{Effect, Error, Files, FilesSettings, Outcome, Owners, ReadFile, Toolbox, Wait};
-use entourage_types::{Answer, Kind, Owner, Status, WaitingOn};
+use entourage_tools::{
+    Caller, Context, Effect, Error, Files, FilesSettings, Outcome, Owners, ReadFile, Tool, Toolbox, Wait,
+};
+use entourage_types::{Answer, Kind, Owner, Status, ToolSpec, WaitingOn};
 use serde_json::{Value, json};
+use tokio::sync::Barrier;
 
 async fn transcript_of(script: impl IntoIterator<Item = Script>, tools: Toolbox) -> Vec<String> {
     let world = World::builder(ScriptedModel::new(script)).tools(tools).kinds(one_kind(|_| {})).start().await;
@@ -47,6 +57,59 @@ async fn what_a_model_gets_wrong_goes_back_to_it() {
     assert!(lines[8].contains("'m'"), "{}", lines[8]);
     assert_eq!(lines[10], "output: work: {\"n\":3}");
     assert_eq!(happened.per_call(), [1], "only the valid call reached the tool");
+}
+
+/// A tool whose calls end sixteen at a time, and that knows how many there were, and at most at once.
+#[derive(Clone)]
+struct Crowd {
+    together: Arc<Barrier>,
+    inside: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+    made: Arc<AtomicUsize>,
+}
+
+#[async_trait]
+impl Tool for Crowd {
+    fn name(&self) -> &str {
+        "crowd"
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        let parameters = json!({ "type": "object" });
+        Some(ToolSpec { name: "crowd".into(), description: "A tool for tests.".into(), parameters })
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Unsafe
+    }
+
+    async fn call(&self, _: &Context, _: Value) -> Result<Outcome, Error> {
+        self.made.fetch_add(1, Ordering::SeqCst);
+        let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(inside, Ordering::SeqCst);
+        self.together.wait().await;
+        self.inside.fetch_sub(1, Ordering::SeqCst);
+        Ok(Outcome::text("here"))
+    }
+}
+
+#[tokio::test]
+async fn of_the_calls_of_one_turn_64_are_made_16_at_once_and_the_others_are_answered() {
+    let crowd = Crowd {
+        together: Arc::new(Barrier::new(16)),
+        inside: Arc::default(),
+        most: Arc::default(),
+        made: Arc::default(),
+    };
+    let turn = (0..80).fold(Script::text("All of you."), |turn, n| turn.and_call("crowd", json!({ "n": n })));
+    let tools = Toolbox::new().with(crowd.clone());
+    let lines = within("sixteen at a time", transcript_of([turn, Script::text("ok")], tools)).await;
+    assert_eq!(crowd.made.load(Ordering::SeqCst), 64);
+    assert_eq!(crowd.most.load(Ordering::SeqCst), 16);
+    assert_eq!(lines[2..66], ["output: here"; 64]);
+    let refused = "output!: Not done: 80 calls in one turn are too many, and the first 64 of them were made. \
+                   Call what is still needed in the next turn.";
+    assert_eq!(lines[66..82], [refused; 16]);
 }
 
 /// Shows: S1-R077, S2-R055, S2-R058, S4-R155, S4-R156.

@@ -39,14 +39,17 @@ impl fmt::Display for Hold {
 }
 
 impl Run<'_> {
-    /// What holds a call back, unless a person has granted what it asks about.
-    pub(super) async fn held_back(&self, offered: &Offered, call: &ToolCall) -> Result<Option<Hold>> {
+    /// What holds a call back, unless a person has granted what it asks about; `invented` are the
+    /// addresses, of this call and others, that only the agents chose.
+    pub(super) async fn held_back(
+        &self,
+        offered: &Offered,
+        call: &ToolCall,
+        invented: &[Address],
+    ) -> Result<Option<Hold>> {
         let mut holds: Vec<Hold> = offered.rules(&call.arguments).cloned().map(Hold::Rule).collect();
-        if let Some(address) = offered.tool.address(&call.arguments)
-            && self.is_invented(&address).await?
-        {
-            holds.push(Hold::Invented(address));
-        }
+        let address = offered.tool.address(&call.arguments);
+        holds.extend(address.filter(|address| invented.contains(address)).map(Hold::Invented));
         if holds.is_empty() {
             return Ok(None);
         }
@@ -138,7 +141,10 @@ impl Run<'_> {
         }
         // One that is not on offer any more is refused when it is made.
         match self.offer.allowed(&call.tool, &call.arguments) {
-            Ok(offered) => self.held_back(offered, call).await,
+            Ok(offered) => {
+                let addresses = offered.tool.address(&call.arguments).into_iter().collect();
+                self.held_back(offered, call, &self.invented(addresses).await?).await
+            }
             Err(_) => Ok(None),
         }
     }

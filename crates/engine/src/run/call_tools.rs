@@ -6,10 +6,13 @@ use std::sync::Arc;
 use entourage_store::Write;
 use entourage_tools::{Context, Effect, Error as ToolError, Outcome};
 use entourage_types::{
-    CallId, ItemBody, Output, OutputEffect, Post, Record, Status, Step, StepState, TaskId, Time, ToolCall,
-    WaitingOn, Wakeup, WakeupId,
+    CallId, Output, OutputEffect, Post, Record, Status, Step, StepState, TaskId, Time, ToolCall, WaitingOn,
+    Wakeup, WakeupId,
 };
-use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use futures::{
+    FutureExt, StreamExt,
+    stream::{self, BoxStream},
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -21,13 +24,17 @@ use super::{
     reply::Reply,
     speak::{Told, effect_of},
 };
-use crate::measure;
 
 /// What calls behind an answer are answered with.
 const AFTER_ANSWER: &str = "Not done: the turn answers before it, which ends the work. Call what is still needed first, then answer.";
 
+/// So many calls of a turn are made.
+const MOST_MADE: usize = 64;
+/// So many of them are under way at once; the others wait for one of these to end.
+const AT_ONCE: usize = 16;
+
 /// Calls under way, as part of the activation: whatever ends it ends them.
-type Running = FuturesUnordered<BoxFuture<'static, Ran>>;
+type Running = BoxStream<'static, Ran>;
 
 impl Run<'_> {
     /// Answers all calls of a turn. Returns what they told, if they did.
@@ -40,6 +47,7 @@ impl Run<'_> {
             if let Some(answer) = calls.iter().position(|call| self.offer.answers(&call.tool)) {
                 self.decline(calls, answer + 1, AFTER_ANSWER).await?;
             }
+            self.decline(calls, MOST_MADE, &too_many(calls.len())).await?;
             // No commit has said yet whether anything came while the model was asked.
             self.inbox_grew |= !self.riding.is_empty();
             self.refresh().await?;
@@ -72,6 +80,8 @@ impl Run<'_> {
                     }
                 };
                 let Some((index, outcome)) = ran else { break };
+                // The next one begins, and has its own time.
+                self.pulse.beat(self.house.now());
                 for (index, outcome) in order.ended(calls, index, outcome) {
                     self.settle(calls, index, outcome).await?;
                 }
@@ -154,6 +164,9 @@ impl Run<'_> {
     async fn dispatch(&mut self, calls: &[ToolCall], begun: &[CallId]) -> Result<(Running, Order)> {
         let offer = Arc::clone(&self.offer);
         let at = self.house.now();
+        let new = calls.iter().filter(|call| !self.steps.contains_key(&key(call)));
+        let addresses = new.filter_map(|call| offer.named(&call.tool).ok()?.tool.address(&call.arguments));
+        let invented = self.invented(addresses.collect()).await?;
         let mut ready = Vec::new();
         let mut intents = Vec::new();
         for (index, call) in calls.iter().enumerate() {
@@ -175,7 +188,7 @@ impl Run<'_> {
             };
             let effect = offered.effect;
             if before.is_none()
-                && let Some(hold) = self.held_back(offered, call).await?
+                && let Some(hold) = self.held_back(offered, call, &invented).await?
             {
                 self.ask_for_leave(call, &hold, vec![]).await?;
                 continue;
@@ -188,16 +201,18 @@ impl Run<'_> {
         if !intents.is_empty() {
             self.commit(intents).await?;
         }
-        let (running, mut order) = (Running::new(), Order::default());
         let alone = ready.len() == 1;
         let seconds = self.kind.limits.tool_seconds;
-        for (index, tool, context, arguments) in ready {
-            order.begun(index);
-            let clock = Arc::clone(&self.house.inner.clock);
+        // One that waits for its place counts as under way: what is behind it keeps its order.
+        let mut order = Order::default();
+        ready.iter().for_each(|(index, ..)| order.begun(*index));
+        let clock = Arc::clone(&self.house.inner.clock);
+        let running = stream::iter(ready).map(move |(index, tool, context, arguments)| {
+            let clock = Arc::clone(&clock);
             let ran = async move { (index, run_tool(&*tool, &context, arguments, &*clock, seconds).await) };
-            running.push(if alone { ran.boxed() } else { beside_others(index, ran).boxed() });
-        }
-        Ok((running, order))
+            if alone { ran.boxed() } else { beside_others(index, ran).boxed() }
+        });
+        Ok((running.buffer_unordered(AT_ONCE).boxed(), order))
     }
 
     /// Commits what came of one call.
@@ -245,63 +260,6 @@ impl Run<'_> {
             }
             Err(error) => self.finish(calls, index, output(call, error.to_string(), true), vec![]).await,
         }
-    }
-
-    /// Commits a call's output with what rides along, and tells of the call.
-    pub(super) async fn finish(
-        &mut self,
-        calls: &[ToolCall],
-        index: usize,
-        mut output: Output,
-        writes: Vec<Write>,
-    ) -> Result<()> {
-        // The transcript keeps the call as the agent made it; the output says what became of it.
-        if let Some(arguments) = self.edited(&calls[index]) {
-            let text = &output.text;
-            output.text = format!("The user changed the arguments to {arguments}. With those:\n{text}");
-        }
-        self.keep_output(calls, index, &output, writes).await?;
-        measure::tool_step_done();
-        self.trace_call(&calls[index], &output);
-        Ok(())
-    }
-
-    /// The last output of a turn brings all of them into the transcript.
-    async fn keep_output(
-        &mut self,
-        calls: &[ToolCall],
-        index: usize,
-        output: &Output,
-        mut writes: Vec<Write>,
-    ) -> Result<()> {
-        let at = self.house.now();
-        let is_done =
-            |call: &ToolCall| self.steps.get(&key(call)).is_some_and(|step| step.state == StepState::Done);
-        let last = calls.iter().enumerate().all(|(other, call)| other == index || is_done(call));
-        if !last {
-            let value = serde_json::to_value(output)?;
-            writes.push(Write::Step(self.step(&key(&calls[index]), StepState::Done, value, at)));
-            return self.commit(writes).await;
-        }
-        for (other, call) in calls.iter().enumerate() {
-            let body = if other == index {
-                output.clone()
-            } else {
-                let kept = self.steps.get(&key(call)).map(|step| step.value.clone());
-                serde_json::from_value(kept.unwrap_or_default())?
-            };
-            writes.push(self.item(ItemBody::Output(body), at));
-            // The output stands in the transcript from here on: a step that was begun is done and need
-            // not hold it too, and one that was not has no need to be.
-            if self.steps.contains_key(&key(call)) {
-                writes.push(Write::Step(self.step(&key(call), StepState::Done, Value::Null, at)));
-            }
-        }
-        if self.record.status != Status::Running {
-            writes.push(self.run_row(Status::Running, None));
-        }
-        writes.extend(self.awake(at));
-        self.commit(writes).await
     }
 
     /// The step of a call under way, in a new state. The arguments that a person gave stay with it.
@@ -354,6 +312,13 @@ impl Run<'_> {
             (false, false) => WaitingOn::Timer,
         }
     }
+}
+
+/// What the calls of a turn read that are too many.
+fn too_many(calls: usize) -> String {
+    format!(
+        "Not done: {calls} calls in one turn are too many, and the first {MOST_MADE} of them were made. Call what is still needed in the next turn."
+    )
 }
 
 /// What a call reads whose work goes on without it.

@@ -4,7 +4,7 @@
 
 use std::{
     num::NonZeroUsize,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use entourage_store::{AgentQuery, ItemQuery, Page};
@@ -16,91 +16,152 @@ use super::{Result, Run};
 
 /// Rows read at once.
 const PAGE: u32 = 500;
-
-/// What is on record of an address.
-#[derive(Debug, Clone, Copy, Default)]
-struct Record {
-    /// Private data was read.
-    private: bool,
-    /// A person, a page or a search result gave it.
-    given: bool,
-}
-
 /// How many agents' reading is known.
 const AGENTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4095);
+/// How many bytes of addresses that they were given are kept.
+const BYTES: usize = 16 << 20;
 
 /// What agents' transcripts have shown of their reading so far. Losing it costs time and nothing else.
-pub(crate) struct Reading(Mutex<LruCache<(AgentId, Time), Known>>);
+pub(crate) struct Reading(Mutex<Shelf>);
+
+struct Shelf {
+    known: LruCache<(AgentId, Time), Known>,
+    bytes: usize,
+}
 
 /// What the items of a transcript below a number have shown.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Known {
     from: u64,
+    /// Private data was read.
     private: bool,
+    /// The words that may be addresses, of what people, pages and search results said; one a line.
+    given: Arc<String>,
+}
+
+impl Known {
+    fn learn(&mut self, text: &str) {
+        let mut words = words_with_addresses(text).peekable();
+        if words.peek().is_some() {
+            let given = Arc::make_mut(&mut self.given);
+            words.for_each(|word| given.extend([word, "\n"]));
+        }
+    }
 }
 
 impl Default for Reading {
     fn default() -> Self {
-        Self(Mutex::new(LruCache::new(AGENTS)))
+        Self(Mutex::new(Shelf { known: LruCache::new(AGENTS), bytes: 0 }))
     }
 }
 
 impl Reading {
     // One that was forgotten may be made anew under the same id.
     fn of(&self, agent: &Agent) -> Known {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(&(agent.id, agent.created)).copied().unwrap_or_default()
+        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        shelf.known.get(&(agent.id, agent.created)).cloned().unwrap_or_default()
     }
 
     fn keep(&self, agent: &Agent, known: Known) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).put((agent.id, agent.created), known);
+        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        shelf.bytes += known.given.len();
+        // What was known of it before, or of another one that has to go.
+        let mut gone = shelf.known.push((agent.id, agent.created), known);
+        while gone.is_some() || shelf.bytes > BYTES {
+            shelf.bytes -= gone.take().map_or(0, |(_, known)| known.given.len());
+            if shelf.bytes > BYTES {
+                gone = shelf.known.pop_lru();
+            }
+        }
     }
 }
 
+/// An address, and how it may stand in a text.
+struct Sought {
+    address: Address,
+    spellings: Vec<String>,
+}
+
+impl From<Address> for Sought {
+    fn from(address: Address) -> Self {
+        Self { spellings: address.spellings().into_iter().map(str::to_owned).collect(), address }
+    }
+}
+
+impl Sought {
+    fn stands_in(&self, text: &str) -> bool {
+        self.spellings.iter().any(|needle| gives(text, needle))
+    }
+}
+
+/// What an item says of its agent's reading.
+enum Says<'a> {
+    /// What a person, a page or a search result said.
+    Given(&'a str),
+    /// Private data was read.
+    Private,
+    /// Nothing.
+    Nothing,
+}
+
 impl Run<'_> {
-    /// Whether private data was read in this tree, and nobody but its agents chose this address.
-    pub(super) async fn is_invented(&self, address: &Address) -> Result<bool> {
-        let needles = address.spellings();
-        // Here stands what the store has not got yet, and mostly the address itself.
-        let mut record = Record::default();
-        self.weigh(&self.items, &needles, &mut record);
-        if record.given {
-            return Ok(false);
+    /// Those of these addresses that nobody but the agents of this tree chose, if private data was read in
+    /// it. Items never change, so that each is looked at once, and for all addresses together.
+    pub(super) async fn invented(&self, addresses: Vec<Address>) -> Result<Vec<Address>> {
+        let mut left: Vec<Sought> = addresses.into_iter().map(Sought::from).collect();
+        let mut private = false;
+        // Here stands what the store has not got yet, and mostly the addresses themselves.
+        for item in &self.items {
+            match self.says(item) {
+                Says::Given(text) => left.retain(|sought| !sought.stands_in(text)),
+                Says::Private => private = true,
+                Says::Nothing => {}
+            }
+        }
+        if left.is_empty() {
+            return Ok(Vec::new());
         }
         let tree = self.tree().await?;
-        if !record.private && !self.was_private_read(&tree).await? {
-            return Ok(false);
+        if !private && !self.was_private_read(&tree).await? {
+            return Ok(Vec::new());
         }
-        for agent in tree {
-            let mut from = 0;
-            while let Some(items) = self.page(agent.id, &mut from).await? {
-                self.weigh(&items, &needles, &mut record);
-                if record.given {
-                    return Ok(false);
-                }
+        for agent in &tree {
+            let known = self.read_on(agent, |_| false).await?;
+            left.retain(|sought| !sought.stands_in(&known.given));
+            if left.is_empty() {
+                break;
             }
         }
-        Ok(true)
+        Ok(left.into_iter().map(|sought| sought.address).collect())
     }
 
-    /// Whether private data was read in this tree, by what is on record of it. Items never change, so that
-    /// each is looked at once.
+    /// Whether private data was read in this tree, by what is on record of it.
     async fn was_private_read(&self, tree: &[Agent]) -> Result<bool> {
         for agent in tree {
-            let mut known = self.house.inner.reading.of(agent);
-            while !known.private
-                && let Some(items) = self.page(agent.id, &mut known.from).await?
-            {
-                let mut record = Record::default();
-                self.weigh(&items, &[], &mut record);
-                known.private = record.private;
-            }
-            self.house.inner.reading.keep(agent, known);
-            if known.private {
+            if self.read_on(agent, |known| known.private).await?.private {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// What the transcript of an agent shows: what is known, and what was written since, until that is
+    /// enough.
+    async fn read_on(&self, agent: &Agent, is_enough: impl Fn(&Known) -> bool) -> Result<Known> {
+        let mut known = self.house.inner.reading.of(agent);
+        while !is_enough(&known)
+            && let Some(items) = self.page(agent.id, &mut known.from).await?
+        {
+            for item in &items {
+                match self.says(item) {
+                    Says::Given(text) => known.learn(text),
+                    Says::Private => known.private = true,
+                    Says::Nothing => {}
+                }
+            }
+        }
+        self.house.inner.reading.keep(agent, known.clone());
+        Ok(known)
     }
 
     /// The next items of an agent from a number on, which moves behind them; none where there are no more.
@@ -111,25 +172,19 @@ impl Run<'_> {
         Ok(Some(items).filter(|items| !items.is_empty()))
     }
 
-    fn weigh(&self, items: &[Item], needles: &[&str], record: &mut Record) {
-        let gives = |text: &str| needles.iter().any(|needle| gives(text, needle));
-        for item in items {
-            match &item.body {
-                ItemBody::Message(message) if message.from == Author::User => {
-                    record.given |= gives(&message.text);
-                }
-                ItemBody::Output(output) => match self.house.inner.offers.source(&output.tool) {
-                    // What failed may repeat what it was given.
-                    Some(Source::Public | Source::Person) => {
-                        record.given |= !output.error && gives(&output.text);
-                    }
-                    Some(Source::Private) => record.private = true,
-                    Some(Source::Agents) => {}
-                    // An agent's own tool, or one that was there once; or one that never was.
-                    None => record.private |= !output.error,
-                },
-                _ => {}
-            }
+    fn says<'i>(&self, item: &'i Item) -> Says<'i> {
+        match &item.body {
+            ItemBody::Message(message) if message.from == Author::User => Says::Given(&message.text),
+            ItemBody::Output(output) => match self.house.inner.offers.source(&output.tool) {
+                Some(Source::Public | Source::Person) if !output.error => Says::Given(&output.text),
+                // What failed may repeat what it was given.
+                Some(Source::Public | Source::Person | Source::Agents) => Says::Nothing,
+                Some(Source::Private) => Says::Private,
+                // An agent's own tool, or one that was there once; or one that never was.
+                None if output.error => Says::Nothing,
+                None => Says::Private,
+            },
+            _ => Says::Nothing,
         }
     }
 
@@ -152,6 +207,14 @@ impl Run<'_> {
     fn scope(&self) -> Scope {
         Scope::from(&self.agent.owner)
     }
+}
+
+/// The words of a text that may have an address in them. What stands in the text as a whole stands in one
+/// of them as a whole, but for the bare name of a host without a dot.
+fn words_with_addresses(text: &str) -> impl Iterator<Item = &str> {
+    let may_have =
+        |word: &&str| word.trim_end_matches(['.', ',', ';', ':', '!', '?']).contains(['.', ':', '/']);
+    text.split_whitespace().filter(may_have)
 }
 
 /// Whether an address stands in a text as a whole. Letters count as they are: their case alone could
@@ -181,12 +244,18 @@ fn ends(rest: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use entourage_types::Owner;
+
     use super::*;
 
     fn given(text: &str, url: &str) -> bool {
         let (url, host) = (url.to_owned(), String::new());
         let address = Address { written: url.clone(), url, host };
-        address.spellings().iter().any(|needle| gives(text, needle))
+        let sought = Sought::from(address);
+        let mut known = Known::default();
+        known.learn(text);
+        assert_eq!(sought.stands_in(&known.given), sought.stands_in(text), "{text}");
+        sought.stands_in(text)
     }
 
     #[test]
@@ -224,5 +293,22 @@ mod tests {
         ] {
             assert!(given(text, url), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_kept_of_the_reading_of_agents_is_bounded() {
+        let (reading, mut agents) = (Reading::default(), Vec::new());
+        for _ in 0..3 {
+            let agent = Agent::root(Owner::local(), "a", "", Time::from_micros(0));
+            let given = Arc::new("a".repeat(BYTES / 3 + 1));
+            reading.keep(&agent, Known { from: 1, private: false, given: Arc::clone(&given) });
+            // The same again, as it was read on.
+            reading.keep(&agent, Known { from: 2, private: false, given });
+            agents.push(agent);
+        }
+        assert_eq!(agents.iter().map(|agent| reading.of(agent).from).collect::<Vec<_>>(), [0, 2, 2]);
+        reading.keep(&agents[0], Known { given: Arc::new("a".repeat(BYTES + 1)), ..Known::default() });
+        let shelf = reading.0.lock().unwrap();
+        assert_eq!((shelf.bytes, shelf.known.len()), (0, 0), "one that is too much by itself is not kept");
     }
 }

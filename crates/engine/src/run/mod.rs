@@ -2,7 +2,7 @@
 //! it has not committed never happened.
 //!
 //! One file per thing that can happen: [`receive`], [`call_model`], [`call_tools`], [`delegate`],
-//! [`approve`], [`invented`], [`ask`], [`doubt`], [`reply`], [`expire`], [`heed`], [`drop`], [`close`], [`terms`], [`check`],
+//! [`finish`], [`approve`], [`invented`], [`ask`], [`doubt`], [`reply`], [`expire`], [`heed`], [`drop`], [`close`], [`terms`], [`check`],
 //! [`circle`], [`order`], [`limits`], [`stall`], [`context`], [`spend`], [`compact`], [`summarize`],
 //! [`session`], [`speak`], [`reactivate`], [`trace`].
 
@@ -19,6 +19,7 @@ mod delegate;
 mod doubt;
 mod drop;
 mod expire;
+mod finish;
 mod heed;
 mod invented;
 mod limits;

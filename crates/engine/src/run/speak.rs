@@ -1,13 +1,8 @@
-//! What a run has said, by the model or by itself, and the calls that it answers without making them.
+//! What a run has said, by the model or by itself.
 
-use entourage_types::{
-    CallId, Item, ItemBody, Level, Notice, Output, OutputEffect, StepState, ToolCall, Turn,
-};
+use entourage_types::{CallId, Item, ItemBody, Level, Notice, Output, OutputEffect, ToolCall, Turn};
 
-use super::{
-    Result, Run, Stop,
-    call_tools::{key, output},
-};
+use super::{Run, Stop};
 
 /// What the outputs of a turn say beside their texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,21 +43,6 @@ impl Run<'_> {
             _ => None,
         });
         opened_by.filter(|message| message.failed == Some(false)).map(|message| message.text.clone())
-    }
-
-    /// Answers the calls from `from` on without making them.
-    ///
-    /// # Errors
-    /// An [`Interrupt`](super::Interrupt) when the store fails.
-    pub async fn decline(&mut self, calls: &[ToolCall], from: usize, why: &str) -> Result<()> {
-        for index in from..calls.len() {
-            let call = &calls[index];
-            let done = self.steps.get(&key(call)).is_some_and(|step| step.state == StepState::Done);
-            if !done && !self.answered.contains(&call.id) {
-                self.finish(calls, index, output(call, why, true), vec![]).await?;
-            }
-        }
-        Ok(())
     }
 
     /// What a call returned, once it has.

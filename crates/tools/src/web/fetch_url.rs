@@ -1,6 +1,10 @@
 //! `fetch_url`: one page of the public web as text.
 
-use std::{sync::LazyLock, time::Duration};
+use std::{
+    sync::{Arc, LazyLock},
+    thread::available_parallelism,
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use entourage_types::ToolSpec;
@@ -11,6 +15,10 @@ use reqwest::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout},
+};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -66,6 +74,15 @@ pub struct FetchUrl {
     settings: FetchSettings,
     guarded: Lazy,
     open: Lazy,
+    /// Places for pages that are being made readable: each keeps a core busy and takes many times its size.
+    places: Arc<Semaphore>,
+}
+
+/// A body that came, before it is made readable.
+struct Fetched {
+    url: Url,
+    form: Form,
+    text: String,
 }
 
 /// No proxy: it would resolve names itself, out of the guard's sight.
@@ -81,6 +98,7 @@ impl FetchUrl {
             settings,
             guarded: LazyLock::new(|| build(plain().dns_resolver(GuardedResolver))),
             open: LazyLock::new(|| build(plain())),
+            places: Arc::new(Semaphore::new(available_parallelism().map_or(1, usize::from))),
         }
     }
 
@@ -127,7 +145,7 @@ impl FetchUrl {
         })
     }
 
-    async fn fetch(&self, url: Url) -> Result<(Url, Page)> {
+    async fn fetch(&self, url: Url) -> Result<Fetched> {
         let (url, response) = self.get(url).await?;
         let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let content_type = content_type.unwrap_or_default().to_owned();
@@ -135,22 +153,35 @@ impl FetchUrl {
             Error::Failed(format!("`{url}` is `{content_type}`; only web pages and text can be read"))
         })?;
         let body = self.body(&url, response).await?;
-        let text = decoded(&body, &content_type);
-        let page = match form {
-            Form::Text => Page { title: String::new(), text },
-            Form::Html => {
-                let address = url.to_string();
-                let abandoned = CancellationToken::new();
-                let _waiting = abandoned.clone().drop_guard();
-                // Away from the threads that serve everybody: a large page takes a while.
-                let reading =
-                    tokio::task::spawn_blocking(move || readable::page(&text, &address, &abandoned));
-                reading
-                    .await
-                    .map_err(|error| Error::Failed(format!("the page cannot be read: {error}")))??
-            }
-        };
-        Ok((url, page))
+        Ok(Fetched { form, text: decoded(&body, &content_type), url })
+    }
+
+    /// The page within the time that a fetch may take. What it waits for a place is not counted: that is no
+    /// fault of the page.
+    async fn page(&self, url: Url) -> Result<(Url, Page)> {
+        let limit = Duration::from_secs(self.settings.max_seconds);
+        let too_slow = |url: &Url| Error::Failed(format!("`{url}` takes longer than {limit:?}"));
+        let begun = Instant::now();
+        let Fetched { url, form, text } =
+            timeout(limit, self.fetch(url.clone())).await.unwrap_or_else(|_| Err(too_slow(&url)))?;
+        if form == Form::Text {
+            return Ok((url, Page { title: String::new(), text }));
+        }
+        let left = limit.saturating_sub(begun.elapsed());
+        let stopped =
+            |error: &dyn std::fmt::Display| Error::Failed(format!("the page cannot be read: {error}"));
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|error| stopped(&error))?;
+        let address = url.to_string();
+        let abandoned = CancellationToken::new();
+        let _waiting = abandoned.clone().drop_guard();
+        // Away from the threads that serve everybody: a large page takes a while. One that nobody waits
+        // for has its place until it ends.
+        let reading = tokio::task::spawn_blocking(move || {
+            let _place = place;
+            readable::page(&text, &address, &abandoned)
+        });
+        let page = timeout(left, reading).await.map_err(|_| too_slow(&url))?;
+        Ok((url, page.map_err(|error| stopped(&error))??))
     }
 }
 
@@ -200,10 +231,7 @@ impl Tool for FetchUrl {
                 "`{url}` is not an address ({error}); write it in full, like https://example.com/page"
             ),
         })?;
-        let limit = Duration::from_secs(self.settings.max_seconds);
-        let (url, page) = tokio::time::timeout(limit, self.fetch(url.clone()))
-            .await
-            .unwrap_or_else(|_| Err(Error::Failed(format!("`{url}` takes longer than {limit:?}"))))?;
+        let (url, page) = self.page(url).await?;
         Ok(Outcome::Done(Done {
             text: rendered(&url, &page, max_chars),
             details: Some(json!({ "url": url.as_str(), "title": page.title })),
@@ -227,4 +255,36 @@ fn rendered(url: &Url, Page { title, text }: &Page, max_chars: Option<usize>) ->
         None => out.push_str(text),
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use wiremock::{Mock, MockServer, ResponseTemplate, matchers::path};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn so_many_pages_are_made_readable_at_once_as_there_are_places() {
+        let server = MockServer::start().await;
+        for (at, content_type) in [("/page", "text/html"), ("/text", "text/plain")] {
+            let answer = ResponseTemplate::new(200).set_body_raw("<p>Hello.</p>", content_type);
+            Mock::given(path(at)).respond_with(answer).mount(&server).await;
+        }
+        let address = |at: &str| Url::parse(&format!("{}{at}", server.uri())).unwrap();
+        let allow = vec!["127.0.0.1".parse().unwrap()];
+        let tool = FetchUrl::new(FetchSettings { allow, ..FetchSettings::default() });
+        let all = u32::try_from(tool.places.available_permits()).unwrap();
+        let taken = Arc::clone(&tool.places).acquire_many_owned(all).await.unwrap();
+        let mut page = std::pin::pin!(tool.page(address("/page")));
+        for _ in 0..20 {
+            tokio::select! {
+                biased;
+                read = &mut page => panic!("it had no place: {:?}", read.map(|(_, page)| page)),
+                text = tool.page(address("/text")) => assert_eq!(text.unwrap().1.text, "<p>Hello.</p>"),
+            }
+        }
+        drop(taken);
+        assert_eq!(page.await.unwrap().1.text, "Hello.");
+        assert_eq!(tool.places.available_permits(), all as usize, "the place is free again");
+    }
 }
