@@ -60,7 +60,7 @@ class Provider(http.server.BaseHTTPRequestHandler):
 class Server:
     """The binary, serving a data directory."""
 
-    def __init__(self, data, provider, **more):
+    def __init__(self, data, provider, durability="full", **more):
         os.makedirs(f"{data}/kinds")
         with open(f"{data}/kinds/noter.md", "w") as file:
             file.write(KIND)
@@ -68,6 +68,7 @@ class Server:
             file.write(
                 f'[models]\ndefault = "compatible::fake"\n[models.providers.compatible]\nbase_url = "{provider}/v1"\n'
                 '[models.profiles."compatible::fake"]\nnative_tools = true\ncontext_window = 1000000\n'
+                f'[store]\ndurability = "{durability}"\n'
             )
         self.data = data
         self.log = open(f"{data}.log", "w")
@@ -195,11 +196,13 @@ def read_only(provider):
 
 
 def held(provider):
-    server = Server(f"{FOLDER}/held", provider)
-    holder = sqlite3.connect(f"{FOLDER}/held/entourage.db", isolation_level=None)
-    outage("held", server, lambda: holder.execute("BEGIN IMMEDIATE"), lambda: holder.execute("ROLLBACK"), "another program holds it")
-    holder.close()
-    server.stop()
+    for durability in ("full", "normal"):
+        name = f"held-{durability}"
+        server = Server(f"{FOLDER}/{name}", provider, durability)
+        holder = sqlite3.connect(f"{FOLDER}/{name}/entourage.db", isolation_level=None)
+        outage(name, server, lambda: holder.execute("BEGIN IMMEDIATE"), lambda: holder.execute("ROLLBACK"), "another program holds it")
+        holder.close()
+        server.stop()
 
 
 provider = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Provider)

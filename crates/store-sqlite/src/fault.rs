@@ -19,6 +19,13 @@ pub(crate) enum Fault {
     Sqlite(rusqlite::Error),
 }
 
+impl Fault {
+    /// Whether another program holds the file.
+    pub(crate) fn is_busy(&self) -> bool {
+        matches!(self, Self::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy))
+    }
+}
+
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
         Self::Told(error)

@@ -1,9 +1,12 @@
 //! Whatever waits to be written, in one transaction, so that one sync of the disk serves a whole
 //! group.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use entourage_store::{Changed, Commit, Committed, Error, Fence};
@@ -78,6 +81,8 @@ pub(crate) struct Done {
 /// The one connection that writes, and what it knows ahead of the database.
 pub(crate) struct Desk {
     connection: Connection,
+    /// How long another program that holds the file is waited for.
+    patience: Duration,
     known: Known,
     /// Groups settled so far.
     groups: u64,
@@ -85,12 +90,21 @@ pub(crate) struct Desk {
     failing: Arc<AtomicBool>,
 }
 
+/// What is done while another program holds the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Busy {
+    /// Its end is waited for, which blocks the thread.
+    Wait,
+    /// Nothing is waited for.
+    Return,
+}
+
 /// What a probe writes, in bytes: about as much as a commit of a long answer.
 const PROBE: u32 = 64 << 10;
 
 impl Desk {
-    pub(crate) fn new(connection: Connection) -> Self {
-        Self { connection, known: Known::new(), groups: 0, failing: Arc::default() }
+    pub(crate) fn new(connection: Connection, patience: Duration) -> Self {
+        Self { connection, patience, known: Known::new(), groups: 0, failing: Arc::default() }
     }
 
     /// Whether the last transaction failed for the database's own sake, and not for what was asked.
@@ -105,27 +119,35 @@ impl Desk {
 
     /// Settles a group in one transaction. Should that fail, each job gets one of its own: the
     /// failure of one is not the others'. Where nothing can be written at all, none is tried again.
-    pub(crate) fn settle(&mut self, group: Vec<Job>, hints: &Hints) {
-        match self.together(&group) {
+    /// Returns the jobs that are not settled, which it has with [`Busy::Return`] alone.
+    pub(crate) fn settle(&mut self, group: Vec<Job>, busy: Busy, hints: &Hints) -> Vec<Job> {
+        match self.together(&group, busy) {
             Ok(outcomes) => {
                 for (job, outcome) in group.into_iter().zip(outcomes) {
                     answer(job, outcome, hints);
                 }
+                Vec::new()
             }
+            Err(fault) if busy == Busy::Return && fault.is_busy() => group,
             Err(fault) => {
                 let error = Error::from(fault);
                 // Before anybody hears of it.
                 self.failing.fetch_or(error.is_outage(), Ordering::Relaxed);
                 if group.len() == 1 || matches!(error, Error::Unavailable { .. }) {
                     group.into_iter().for_each(|job| answer(job, Err(error.clone()), hints));
+                    Vec::new()
                 } else {
-                    group.into_iter().for_each(|job| self.settle(vec![job], hints));
+                    group.into_iter().flat_map(|job| self.settle(vec![job], busy, hints)).collect()
                 }
             }
         }
     }
 
-    fn together(&mut self, group: &[Job]) -> Result<Vec<Told<Done>>> {
+    fn together(&mut self, group: &[Job], busy: Busy) -> Result<Vec<Told<Done>>> {
+        self.connection.busy_timeout(match busy {
+            Busy::Wait => self.patience,
+            Busy::Return => Duration::ZERO,
+        })?;
         let writes = group.iter().any(|job| !matches!(job.work, Work::Claim(_)));
         if writes {
             self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
@@ -211,6 +233,9 @@ impl Desk {
     /// The end: what is known ahead is written down, and the whole log goes into the database,
     /// which is then one file, for the readers are gone.
     pub(crate) fn close(self) {
+        if let Err(error) = self.connection.busy_timeout(self.patience) {
+            tracing::warn!(%error, "the end does not wait for other programs");
+        }
         if let Err(error) = self.known.write_down(&self.connection) {
             tracing::warn!(?error, "the last epochs were not written; nobody holds them any more");
         }
@@ -263,7 +288,7 @@ mod tests {
             answers.push(answer);
             Job { work: Work::Commit(commit), author }
         });
-        desk.settle(group.into(), &Hints::new(1));
+        assert!(desk.settle(group.into(), Busy::Return, &Hints::new(1)).is_empty());
         let mut answers = answers.into_iter();
         std::array::from_fn(|_| answers.next().unwrap().blocking_recv().unwrap())
     }
@@ -276,7 +301,7 @@ mod tests {
     fn open() -> (tempfile::TempDir, Desk) {
         let directory = tempfile::tempdir().unwrap();
         let connection = crate::open::writer(&directory.path().join("house.db"), None, true).unwrap();
-        (directory, Desk::new(connection))
+        (directory, Desk::new(connection, Duration::ZERO))
     }
 
     #[test]

@@ -57,7 +57,7 @@ use tokio::sync::broadcast;
 pub use copy::{Copied, copy};
 pub use health::damage;
 
-use crate::{fault::Fault, group::Hints, lock::Lock, readers::Readers, writer::Writer};
+use crate::{group::Hints, lock::Lock, readers::Readers, writer::Writer};
 
 /// Hints kept for a subscriber that is busy; one that falls further behind reads the facts again.
 const HINTS: usize = 1024;
@@ -192,7 +192,6 @@ impl SqliteStore {
             lock::private(path).map_err(|error| unusable(error, "it cannot be made"))?;
         }
         let mut writer = open::writer(path, durability, settings.migrate)?;
-        writer.busy_timeout(settings.patience).map_err(Fault::from)?;
         let connections = |count| (0..count).map(|_| open::reader(path)).collect::<Result<Vec<_>>>();
         let (mut near, mut far) = (connections(NEAR)?, connections(settings.readers.max(1))?);
         if let Some(statements) = &settings.statements {
@@ -205,7 +204,7 @@ impl SqliteStore {
         let no_thread = |error| unusable(error, "a thread cannot be started");
         Ok(Self {
             readers: Readers::start(near, far).map_err(no_thread)?,
-            writer: Writer::start(writer, durability, hints.clone()).map_err(no_thread)?,
+            writer: Writer::start(writer, durability, settings.patience, hints.clone()).map_err(no_thread)?,
             hints,
             damaged: OnceLock::new(),
             _lock: lock,

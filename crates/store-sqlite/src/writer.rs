@@ -2,7 +2,8 @@
 //!
 //! Where a commit waits for the disk, a thread of its own does the waiting. Where it does not, the
 //! author writes at once, and whoever comes meanwhile leaves the job to the one who is writing:
-//! handing a job over and back costs more than such a commit.
+//! handing a job over and back costs more than such a commit. An author never blocks: while another
+//! program holds the file the thread waits, for all of them.
 
 use std::{
     sync::{
@@ -10,6 +11,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use entourage_store::{Commit, Committed, Error};
@@ -19,7 +21,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     Durability,
-    group::{Desk, Done, GROUP, Hints, Job, Told, Work},
+    group::{Busy, Desk, Done, GROUP, Hints, Job, Told, Work},
 };
 
 /// The handle of the writer; dropping it finishes what waits.
@@ -42,14 +44,16 @@ struct Shared {
 }
 
 impl Writer {
-    /// Starts on its connection. Without a durability nothing is ever synced.
+    /// Starts on its connection, and waits so long for another program that holds the file. Without a
+    /// durability nothing is ever synced.
     pub(crate) fn start(
         connection: Connection,
         durability: Option<Durability>,
+        patience: Duration,
         hints: Hints,
     ) -> std::io::Result<Self> {
         let at_once = durability != Some(Durability::Full);
-        let desk = Desk::new(connection);
+        let desk = Desk::new(connection, patience);
         let failing = desk.failing();
         let shared = Arc::new(Shared {
             waiting: Mutex::default(),
@@ -94,15 +98,16 @@ impl Writer {
     async fn ask(&self, work: Work) -> Told<Done> {
         let (author, answer) = oneshot::channel();
         locked(&self.shared.waiting).push(Job { work, author });
+        let mut is_for_thread = !self.at_once;
         if self.at_once {
             // Whoever else is about to commit comes first, and joins the group. An author who gives up
             // here leaves the job to the thread.
             let mut left = Left(Some(self));
             tokio::task::yield_now().await;
             left.0 = None;
-            self.shared.work_unless_busy();
+            is_for_thread = !self.shared.work_at_once();
         }
-        if !self.at_once || self.shared.long.load(Ordering::Relaxed) {
+        if is_for_thread || self.shared.long.load(Ordering::Relaxed) {
             self.wake();
         }
         answer.await.map_err(|_| Error::Closed)?
@@ -145,7 +150,7 @@ impl Shared {
         loop {
             let closing = self.closing.load(Ordering::Acquire);
             if let Some(desk) = &mut *locked(&self.desk) {
-                self.work(desk);
+                self.work(desk, Busy::Wait);
                 if self.long.swap(false, Ordering::Relaxed)
                     && let Err(error) = desk.merge()
                 {
@@ -165,21 +170,25 @@ impl Shared {
     }
 
     /// Writes what waits, unless another is at it, who then writes this too: it looks once more
-    /// after it has left the desk.
-    fn work_unless_busy(&self) {
+    /// after it has left the desk. False where something is left for the thread, which is to be woken.
+    fn work_at_once(&self) -> bool {
         while !locked(&self.waiting).is_empty() {
             let mut desk = match self.desk.try_lock() {
                 Ok(desk) => desk,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) => return,
+                Err(TryLockError::WouldBlock) => return true,
             };
-            if let Some(desk) = &mut *desk {
-                self.work(desk);
+            if let Some(desk) = &mut *desk
+                && !self.work(desk, Busy::Return)
+            {
+                return false;
             }
         }
+        true
     }
 
-    fn work(&self, desk: &mut Desk) {
+    /// Writes until nothing waits. False where another program kept it from that.
+    fn work(&self, desk: &mut Desk, busy: Busy) -> bool {
         loop {
             let group: Vec<Job> = {
                 let mut waiting = locked(&self.waiting);
@@ -187,11 +196,15 @@ impl Shared {
                 waiting.drain(..some).collect()
             };
             if group.is_empty() {
-                return;
+                return true;
             }
-            desk.settle(group, &self.hints);
+            let left = desk.settle(group, busy, &self.hints);
             if desk.is_log_long() {
                 self.long.store(true, Ordering::Relaxed);
+            }
+            if !left.is_empty() {
+                locked(&self.waiting).splice(0..0, left);
+                return false;
             }
         }
     }
@@ -199,4 +212,44 @@ impl Shared {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Waker};
+
+    use entourage_store::{Store, Write};
+    use entourage_types::{Owner, Scope, Time};
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::{Settings, SqliteStore};
+
+    #[tokio::test]
+    async fn no_author_blocks_its_thread_while_another_program_holds_the_file() {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("house.db");
+        for durability in [Durability::Full, Durability::Normal] {
+            let store = SqliteStore::open(&path, Settings { durability, ..Settings::default() }).unwrap();
+            let other = Connection::open(&path).unwrap();
+            other.execute_batch("BEGIN IMMEDIATE").unwrap();
+            let agents = [1, 2].map(|at| Agent::root(Owner::local(), "helper", "", Time::from_micros(at)));
+            let write = |agent: &Agent| Commit::new(agent.created).write(Write::NewAgent(agent.clone()));
+            let mut commits = agents.each_ref().map(|agent| store.commit(write(agent)));
+            // An author that waited would have failed by the end of its poll: this very thread lets go.
+            for _ in 0..3 {
+                for commit in &mut commits {
+                    let polled = commit.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+                    assert!(polled.is_pending(), "{durability:?}: {polled:?}");
+                }
+            }
+            other.execute_batch("ROLLBACK").unwrap();
+            for commit in commits {
+                commit.await.unwrap();
+            }
+            for agent in &agents {
+                assert!(store.agent(&Scope::House, agent.id).await.unwrap().is_some());
+            }
+        }
+    }
 }
