@@ -94,6 +94,10 @@ impl Store for Broken {
         self.fail()
     }
 
+    fn damage(&self) -> Option<String> {
+        None
+    }
+
     fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
         broadcast::Sender::new(1).subscribe()
     }

@@ -60,3 +60,17 @@ async fn a_stream_says_when_all_that_was_has_been_told() {
         assert_eq!(stream.caught_up, Some(last), "after {after}");
     }
 }
+
+#[tokio::test]
+async fn a_cursor_whose_entry_was_forgotten_is_refused() {
+    let site = Site::open().await;
+    site.done("hello").await;
+    site.done("hello").await;
+    let page = site.get("/v1/agents?limit=1").await.expect(200);
+    let next = format!("/v1/agents?limit=1&cursor={}", page["next_cursor"].as_str().unwrap());
+    site.get(&next).await.expect(200);
+    let retention = Retention { trees: Some(Duration::from_micros(1)), ..Retention::default() };
+    assert_eq!(site.house.prune(&retention).await.unwrap().trees, 2);
+    let problem = site.get(&next).await.problem(400, "invalid-cursor");
+    assert!(problem.detail.contains("begin with the first page"), "{}", problem.detail);
+}

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use entourage_store::Page;
+use entourage_store::{Error, Page};
 use entourage_types::Scope;
 use rusqlite::{Connection, Row, params_from_iter, types::Value};
 
@@ -13,6 +13,13 @@ use crate::fault::Result;
 pub(crate) struct Select {
     sql: String,
     values: Vec<Value>,
+    behind: Option<Box<Behind>>,
+}
+
+/// The row behind which a page begins.
+struct Behind {
+    id: String,
+    select: Select,
 }
 
 /// An index of some rows only, and the condition that makes them those: a query that states it word for
@@ -37,7 +44,7 @@ impl Select {
 
     /// A query up to and including its first condition.
     pub(crate) fn new(head: &str) -> Self {
-        Self { sql: head.to_owned(), values: Vec::new() }
+        Self { sql: head.to_owned(), values: Vec::new(), behind: None }
     }
 
     /// Adds a condition without a value.
@@ -99,12 +106,16 @@ impl Select {
     fn page_by(self, n: &str, table: &str, kind: Option<&str>, scope: &Scope, page: &Page) -> Self {
         let (than, order) = if page.newest_first { ("<", "DESC") } else { (">", "ASC") };
         let select = match &page.after {
-            Some(after) => self
-                .and(&format!("{n} {than} (SELECT n FROM {table} WHERE id = ?"))
-                .bind(after.clone())
-                .only("kind = ?", kind)
-                .seen_by(scope, "owner")
-                .end(")"),
+            Some(id) => {
+                let row = Self::new(&format!("SELECT n FROM {table} WHERE id = ?"))
+                    .bind(id.clone())
+                    .only("kind = ?", kind)
+                    .seen_by(scope, "owner");
+                let mut select = self.and(&format!("{n} {than} ({})", row.sql));
+                select.values.extend(row.values.iter().cloned());
+                select.behind = Some(Box::new(Behind { id: id.clone(), select: row }));
+                select
+            }
             None => self,
         };
         select.end(&format!("ORDER BY {n} {order} LIMIT ?")).bind(page.limit)
@@ -119,14 +130,15 @@ impl Select {
         self.rows_within(usize::MAX, connection, read)
     }
 
-    /// Runs the query up to the row by which its rows have so many bytes of text.
+    /// Runs the query up to the row by which its rows have so many bytes of text. Refuses a page behind a
+    /// row that is not there.
     pub(crate) fn rows_within<T>(
-        self,
+        mut self,
         bytes: usize,
         connection: &Connection,
         mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>> {
-        let (mut found, mut size) = (Vec::new(), 0);
+        let (mut found, mut size, behind) = (Vec::new(), 0, self.behind.take());
         self.each(connection, |row| {
             found.push(read(row)?);
             if bytes != usize::MAX {
@@ -136,7 +148,19 @@ impl Select {
             }
             Ok(if size >= bytes { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
+        // Nothing is behind a row that is not there.
+        if found.is_empty()
+            && let Some(Behind { id, select }) = behind.map(|behind| *behind)
+            && !select.finds_any(connection)?
+        {
+            return Err(Error::NoRow { after: id }.into());
+        }
         Ok(found)
+    }
+
+    /// Whether there is any row.
+    fn finds_any(self, connection: &Connection) -> Result<bool> {
+        Ok(connection.prepare_cached(&self.sql)?.exists(params_from_iter(self.values))?)
     }
 
     /// Runs the query, row by row for as long as `read` goes on.

@@ -44,6 +44,13 @@ pub enum Error {
         /// The status it is in, or `missing`.
         found: String,
     },
+    /// The row behind which a page was to begin is not there: it was forgotten, is another owner's, or never
+    /// was. An empty page would read as the end of the list.
+    #[error("there is no row `{after}` behind which the list could go on; begin with its first page")]
+    NoRow {
+        /// The id given.
+        after: String,
+    },
     /// The tree has as many agents as it may.
     #[error("the tree of agent {root} has {found} agents; the limit is {limit}")]
     TreeFull {

@@ -103,9 +103,7 @@ pub trait Store: Send + Sync + 'static {
     async fn ready(&self) -> Result<()>;
 
     /// How the database was found to be damaged since it was opened; none while nothing was met.
-    fn damage(&self) -> Option<String> {
-        None
-    }
+    fn damage(&self) -> Option<String>;
 
     /// A hint after each commit that told something: the events. A subscriber that lags loses
     /// hints, never facts: it reads `events` again.

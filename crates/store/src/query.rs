@@ -5,7 +5,8 @@ use entourage_types::{AgentId, EntityKind, RunId, Status};
 /// How many rows, and after which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// The id of the last row already seen.
+    /// The id of the last row already seen. One that is not there, or not the scope's, is refused with
+    /// [`Error::NoRow`](crate::Error::NoRow).
     pub after: Option<String>,
     /// At most this many rows.
     pub limit: u32,

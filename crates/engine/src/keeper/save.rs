@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use entourage_store::{Commit, EntityQuery, ItemQuery, Page, Write};
+use entourage_store::{Commit, EntityQuery, Error as StoreError, ItemQuery, Page, Write};
 use entourage_types::{AgentId, EntityKind, EventBody, Record, Scope, Time, Unsaved};
 use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
 
@@ -157,6 +157,11 @@ impl House {
             let query = EntityQuery { page, ..EntityQuery::of(EntityKind::Unsaved) };
             let found = match self.store().entities(&Scope::House, query).await {
                 Ok(found) => found,
+                // What is saved meanwhile leaves the list: the rest of it is read from the beginning.
+                Err(StoreError::NoRow { .. }) => {
+                    after = None;
+                    continue;
+                }
                 Err(error) => {
                     tracing::error!(%error, "what is to be saved could not be read");
                     return;

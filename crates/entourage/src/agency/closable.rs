@@ -113,6 +113,10 @@ impl Store for Closable {
         self.open().await?.ready().await
     }
 
+    fn damage(&self) -> Option<String> {
+        self.store.try_read().ok()?.as_ref()?.damage()
+    }
+
     fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
         self.hints(|store| store.changed())
     }

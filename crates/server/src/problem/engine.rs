@@ -37,6 +37,10 @@ impl From<Error> for Problem {
                 )
             }
             Error::Store(StoreError::NoAgent { .. }) => Self::not_found(text),
+            Error::Store(StoreError::NoRow { .. }) => Self::bad_cursor(
+                "the entry behind which the list would go on is not there any more, or never was; begin with the \
+                 first page",
+            ),
             Error::Store(StoreError::Corrupt(_)) => {
                 tracing::error!(error = %text, "the store holds what it should not");
                 Self::internal("the server's log has the cause, under this answer's x-request-id")

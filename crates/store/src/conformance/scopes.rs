@@ -6,7 +6,9 @@ use super::{
     Place,
     sample::{at, claim, new_root, note, owner, run, say, step, stranger},
 };
-use crate::{AgentQuery, Commit, EntityQuery, ItemQuery, Page, Result, RunQuery, Store, UsageQuery, Write};
+use crate::{
+    AgentQuery, Commit, EntityQuery, Error, ItemQuery, Page, Result, RunQuery, Store, UsageQuery, Write,
+};
 
 /// Every read, by the owner, by the house and by a stranger, whom nothing tells that the rows exist.
 pub async fn no_read_shows_another_owners_rows(place: impl Place) -> Result<()> {
@@ -79,12 +81,13 @@ pub async fn no_read_shows_another_owners_rows(place: impl Place) -> Result<()> 
         }
     }
 
-    // A stranger's page after a row that is not theirs is as empty as one after no row at all.
+    // A stranger's page after a row that is not theirs is refused like one after no row at all.
     let theirs = new_root(&store, stranger()).await?;
     for hidden in [known.id.to_string(), "agt_none".to_owned()] {
-        let page = Page { after: Some(hidden), newest_first: true, ..Page::default() };
+        let page = Page { after: Some(hidden.clone()), newest_first: true, ..Page::default() };
         let query = AgentQuery { page, ..AgentQuery::default() };
-        assert_eq!(store.agents(&Scope::Owner(theirs.owner.clone()), query).await?, []);
+        let refused = store.agents(&Scope::Owner(theirs.owner.clone()), query).await;
+        assert!(matches!(&refused, Err(Error::NoRow { after }) if *after == hidden), "{refused:?}");
     }
     Ok(())
 }

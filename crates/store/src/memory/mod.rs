@@ -19,8 +19,8 @@ use entourage_types::{
 use tokio::sync::broadcast;
 
 use crate::{
-    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, ItemQuery, Page, Result, RunCount, RunQuery,
-    Spender, Store, Sums, UsageQuery,
+    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, Error, ItemQuery, Page, Result, RunCount,
+    RunQuery, Spender, Store, Sums, UsageQuery,
 };
 use rows::Rows;
 
@@ -74,13 +74,14 @@ macro_rules! owned {
 }
 owned!(Agent, Run, Entity);
 
-/// The rows of a page: those that the scope sees, after the page's row, of which those that fit.
+/// The rows of a page: those that the scope sees, after the page's row, of which those that fit. Refuses a
+/// page after a row that is not among them.
 fn page<'a, T: Owned + Debug + 'a>(
     rows: impl DoubleEndedIterator<Item = &'a T>,
     scope: &Scope,
     page: &Page,
     fits: impl Fn(&T) -> bool,
-) -> Vec<T> {
+) -> Result<Vec<T>> {
     let seen = rows.filter(|row| scope.sees(row.owner()));
     let seen: Box<dyn Iterator<Item = &T>> =
         if page.newest_first { Box::new(seen.rev()) } else { Box::new(seen) };
@@ -95,7 +96,11 @@ fn page<'a, T: Owned + Debug + 'a>(
         None => true,
     };
     let wanted = seen.filter(|row| is_behind(row) && fits(row)).take(page.limit as usize);
-    within(page.bytes, wanted.cloned())
+    let found = within(page.bytes, wanted.cloned());
+    match after {
+        Some(after) => Err(Error::NoRow { after: after.to_owned() }),
+        None => Ok(found),
+    }
 }
 
 /// The rows up to the one by which they have so many bytes.
@@ -137,7 +142,7 @@ impl Store for MemoryStore {
 
     async fn agents(&self, scope: &Scope, query: AgentQuery) -> Result<Vec<Agent>> {
         let rows = self.rows();
-        Ok(page(rows.agents.iter(), scope, &query.page, |agent| {
+        page(rows.agents.iter(), scope, &query.page, |agent| {
             only(query.root.as_ref(), &agent.root)
                 && (query.parent.is_none() || query.parent == agent.parent)
                 && only(query.kind.as_ref(), &agent.kind)
@@ -146,7 +151,7 @@ impl Store for MemoryStore {
                 && !(query.roots && agent.parent.is_some())
                 && (!query.unread || rows.has_posts(agent.id))
                 && !(query.unwoken && rows.is_woken(agent.id))
-        }))
+        })
     }
 
     async fn items(&self, scope: &Scope, query: ItemQuery) -> Result<Vec<Item>> {
@@ -169,7 +174,7 @@ impl Store for MemoryStore {
 
     async fn runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<Run>> {
         let rows = self.rows();
-        Ok(page(rows.runs.iter(), scope, &query.page, |run| fits(&rows, &query, run)))
+        page(rows.runs.iter(), scope, &query.page, |run| fits(&rows, &query, run))
     }
 
     async fn count_runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<RunCount>> {
@@ -225,10 +230,10 @@ impl Store for MemoryStore {
                 && only(query.status.as_ref(), &entity.status)
         };
         let Some(text) = &query.text else {
-            return Ok(page(of_kind, scope, &query.page, fits));
+            return page(of_kind, scope, &query.page, fits);
         };
         let all = Page { limit: u32::MAX, ..Page::default() };
-        let mut found = search::best(page(of_kind, scope, &all, fits), text);
+        let mut found = search::best(page(of_kind, scope, &all, fits)?, text);
         found.truncate(query.page.limit as usize);
         Ok(found)
     }
@@ -281,6 +286,10 @@ impl Store for MemoryStore {
 
     async fn ready(&self) -> Result<()> {
         Ok(())
+    }
+
+    fn damage(&self) -> Option<String> {
+        None
     }
 
     fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
