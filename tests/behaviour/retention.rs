@@ -9,12 +9,16 @@ use std::{
     time::Duration,
 };
 
-use entourage_engine::{Error, NewAgent, Pruned, Retention, Signal, Speech};
+use async_trait::async_trait;
+use entourage_engine::{Clock, Error, NewAgent, Pruned, Retention, Signal, Speech};
 use entourage_llm::{Message as Said, Script, ScriptedModel};
-use entourage_store::{Commit, Page, Write};
-use entourage_testkit::{Fault, Faults, World, within};
+use entourage_store::{Commit, Committed, Page, Result as StoreResult, Store, Write};
+use entourage_testkit::{Between, Fault, Faults, World, within};
 use entourage_tests::{first_tools, plain};
-use entourage_types::{Agent, Answer, Author, Item, ItemBody, Message, Owner, RunId, Status};
+use entourage_types::{
+    Agent, Answer, Author, Entity, EntityKind, Item, ItemBody, Message, Owner, Post, PostBody, PostId, RunId,
+    Status, WakeupId,
+};
 use serde_json::json;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -255,4 +259,61 @@ async fn a_key_is_remembered_for_as_long_as_the_settings_say() {
     assert_eq!(make("young").await, young);
     assert_ne!(make("old").await, old, "a new request by now");
     assert_eq!(world.client().agent(old).await.unwrap().id, old, "what it made stays");
+}
+
+/// More of them are old than are read at once, three pages of them.
+#[tokio::test]
+async fn all_that_is_old_goes_at_once_however_much_it_is() {
+    let world = World::scripted(&speaking(), first_tools()).await;
+    let request = |n: u32| Entity {
+        kind: EntityKind::Request,
+        id: format!("key {n}"),
+        owner: Owner::local(),
+        root: None,
+        parent: None,
+        status: "done".into(),
+        created: world.clock().now(),
+        updated: world.clock().now(),
+        text: None,
+        body: "{}".into(),
+    };
+    let writes = (0..1_001).map(|n| Write::Entity(request(n))).collect();
+    world.store().commit(Commit { writes, ..Commit::new(world.clock().now()) }).await.unwrap();
+    world.clock().advance(DAY * 2);
+    let retention = Retention { requests: Some(DAY), ..Retention::default() };
+    let forgot = Pruned { requests: 1_001, ..Pruned::default() };
+    assert_eq!(world.house().prune(&retention).await.unwrap(), forgot);
+}
+
+/// Writes to a tree just before its events are forgotten.
+struct ComesBack;
+
+#[async_trait]
+impl Between for ComesBack {
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> StoreResult<Committed> {
+        if let Some(Write::PruneEvents(root, _)) = commit.writes.first() {
+            let message = PostBody::Message {
+                from: Author::User,
+                text: "hello".into(),
+                task: None,
+                queued: false,
+                terms: None,
+            };
+            let (id, wakeup) = (PostId::new(), WakeupId::new());
+            let mut said = Commit::new(commit.at);
+            said.post(Post { id, agent: *root, at: commit.at, wakeup, body: message }, &Owner::local());
+            store.commit(said).await?;
+        }
+        store.commit(commit).await
+    }
+}
+
+#[tokio::test]
+async fn a_tree_that_somebody_comes_back_to_keeps_its_events() {
+    let world = World::builder(speaking()).tools(first_tools()).between(ComesBack).start().await;
+    let root = world.ask("hello").await;
+    world.ended(root.id).await;
+    world.clock().advance(DAY * 40);
+    assert_eq!(world.house().prune(&days(None, Some(30))).await.unwrap(), Pruned::default());
+    assert_eq!(first(&world, &root).await, 1);
 }

@@ -7,7 +7,7 @@ use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, Expe
 use entourage_types::{Agent, AgentId, DeliveryStatus, Entity, EntityKind, Event, Scope, Time};
 use serde::Serialize;
 
-use crate::{House, Result};
+use crate::{Error, House, Result};
 
 /// Roots that are looked at together, and events that one commit forgets.
 const TREES: u32 = 200;
@@ -80,7 +80,7 @@ impl House {
                 {
                     pruned.trees += 1;
                 } else if let Some(before) = events {
-                    pruned.events += self.prune_events(root.id, before).await?;
+                    pruned.events += self.prune_events(root.id, before, &Commit::new(self.now())).await?;
                 }
             }
         }
@@ -89,26 +89,30 @@ impl House {
 
     /// Forgets the records of a kind that belong to no tree and are old. Returns how many.
     async fn prune_records(&self, kind: EntityKind, is_old: impl Fn(&Entity) -> bool + Send) -> Result<u64> {
-        let (mut pruned, mut after) = (0, None);
-        while !self.stopping().is_cancelled() {
-            let page = Page { after, limit: RECORDS, ..Page::default() };
-            let query = EntityQuery { page, ..EntityQuery::of(kind) };
-            let found = self.store().entities(&Scope::House, query).await?;
+        let mut pruned = 0;
+        // All of them are looked at: their order says nothing about when they became old.
+        let mut next = self.records(kind, None).await?;
+        while let Some(last) = next.last().map(|record| record.id.clone())
+            && !self.stopping().is_cancelled()
+        {
+            // Read ahead, for the last of a page may be forgotten.
+            let page = std::mem::replace(&mut next, self.records(kind, Some(last)).await?);
             let mut commit = Commit::new(self.now());
-            for old in found.iter().filter(|record| is_old(record)) {
-                commit.push(Write::PruneEntity(kind, old.id.clone()));
+            for old in page.into_iter().filter(&is_old) {
+                commit.push(Write::PruneEntity(kind, old.id));
             }
             if !commit.writes.is_empty() {
-                pruned += commit.writes.len() as u64;
+                let forgets = commit.writes.len() as u64;
                 self.store().commit(commit).await?;
-            }
-            // They come in the order of their keys, which says nothing about their age.
-            match found.last().filter(|_| found.len() == RECORDS as usize) {
-                Some(last) => after = Some(last.id.clone()),
-                None => break,
+                pruned += forgets;
             }
         }
         Ok(pruned)
+    }
+
+    async fn records(&self, kind: EntityKind, after: Option<String>) -> Result<Vec<Entity>> {
+        let page = Page { after, limit: RECORDS, ..Page::default() };
+        Ok(self.store().entities(&Scope::House, EntityQuery { page, ..EntityQuery::of(kind) }).await?)
     }
 
     async fn roots(&self, after: Option<AgentId>) -> Result<Vec<Agent>> {
@@ -139,7 +143,10 @@ impl House {
         if !forget(at_rest.clone()).await? {
             return Ok(false);
         }
-        self.prune_events(root.id, self.now()).await?;
+        match self.prune_events(root.id, self.now(), &at_rest).await {
+            Err(Error::Store(StoreError::NotAtRest { .. })) => return Ok(false),
+            pruned => pruned?,
+        };
         for some in agents.chunks(AGENTS) {
             let writes = some.iter().map(|agent| Write::PruneAgent(agent.id)).collect();
             if !forget(Commit { writes, ..at_rest.clone() }).await? {
@@ -149,8 +156,9 @@ impl House {
         Ok(true)
     }
 
-    /// Forgets the events of a tree that are older than that moment. Returns how many.
-    async fn prune_events(&self, root: AgentId, before: Time) -> Result<u64> {
+    /// Forgets the events of a tree that are older than that moment, for as long as what `base` expects
+    /// holds. Returns how many.
+    async fn prune_events(&self, root: AgentId, before: Time, base: &Commit) -> Result<u64> {
         let store = self.store();
         let Some(first) = at_or_after(&**store, root, 0).await?.filter(|first| first.at < before) else {
             return Ok(0);
@@ -159,7 +167,7 @@ impl House {
         let mut below = first.seq;
         while below < keep && !self.stopping().is_cancelled() {
             below = keep.min(below + EVENTS);
-            store.commit(Commit::new(self.now()).write(Write::PruneEvents(root, below))).await?;
+            store.commit(base.clone().write(Write::PruneEvents(root, below))).await?;
         }
         Ok(below - first.seq)
     }
