@@ -1,12 +1,12 @@
 //! Servers of tools that are not connected: their tools come once they are, and calls say so until then.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use entourage_llm::{Message, Script, ScriptedModel};
-use entourage_testkit::{Effects, TestTool, World};
+use entourage_testkit::{Effects, TestTool, World, within};
 use entourage_tests::{first_tools, one_kind, plain};
 use entourage_tools::Effect;
-use entourage_types::EventBody;
+use entourage_types::{Action, EventBody, Status};
 use serde_json::json;
 
 /// A call of a tool of a server that is away says that; once the server is back, the next message is
@@ -40,4 +40,40 @@ async fn a_tool_of_a_server_that_is_away_is_missing_until_the_server_is_back() {
     );
     let offered = |at: usize| model.requests()[at].tools.iter().any(|tool| tool.name == "bank__pay");
     assert_eq!((offered(0), offered(2)), (false, true));
+}
+
+/// A world whose server `bank` is being connected, and its model, which pays once with a tool of it.
+async fn connecting() -> (World, ScriptedModel) {
+    let model = ScriptedModel::new([Script::call("bank__pay", json!({"n": 1})), Script::text("Paid.")]);
+    let kinds = one_kind(|kind| kind.tools = Some(vec!["mcp__bank".into()]));
+    let builder = World::builder(model.clone()).tools(first_tools()).kinds(kinds).tool_servers(&["bank"]);
+    (builder.start().await, model)
+}
+
+/// Ten minutes are far more than an activation may otherwise be silent.
+#[tokio::test]
+async fn a_run_waits_for_a_server_that_connects_slowly_and_is_not_taken_for_stuck() {
+    let (happened, (world, _)) = (Effects::default(), connecting().await);
+    let root = world.ask("Pay.").await;
+    let mut waited = Duration::ZERO;
+    while waited < Duration::from_secs(600) {
+        waited += world.clock().advance_to_sleeper(Duration::from_secs(30)).await;
+    }
+    let pay = TestTool::new("bank__pay", Effect::Unsafe, &happened);
+    world.house().server_brings("bank", vec![Arc::new(pay)]);
+    let ended = world.ended(root.id).await;
+    assert_eq!((ended.status, ended.epoch), (Status::Succeeded, 1), "one activation did it all");
+    let lines = plain(&world.client().items(root.id, 0, 10).await.unwrap());
+    assert_eq!(lines[2], "output: bank__pay: {\"n\":1}");
+}
+
+#[tokio::test]
+async fn deleting_an_agent_waits_for_no_server() {
+    let (world, model) = connecting().await;
+    let root = world.ask("Pay.").await;
+    world.clock().advance_to_sleeper(Duration::from_secs(30)).await;
+    let client = world.client();
+    within("it is deleted", client.intervene(root.id, Action::Delete, None)).await.unwrap();
+    assert_eq!(client.agent(root.id).await.unwrap().status, Status::Cancelled);
+    assert_eq!(model.requests().len(), 0);
 }

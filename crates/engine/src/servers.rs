@@ -59,10 +59,13 @@ impl Servers {
 impl House {
     /// A server of tools could not be connected; whoever tries goes on trying.
     pub fn server_is_away(&self, name: &str) {
-        self.inner.servers.missing.send_modify(|missing| {
-            missing.insert(name.to_owned(), Missing::Away);
+        let is_news = self.inner.servers.missing.send_if_modified(|missing| {
+            missing.insert(name.to_owned(), Missing::Away) != Some(Missing::Away)
         });
-        self.inner.offers.forget();
+        // It is said after each attempt. An offer names the servers that are missing, whatever the reason.
+        if is_news {
+            self.inner.offers.forget();
+        }
     }
 
     /// A server of tools is connected: activations from here on may call these. Returns why some of its

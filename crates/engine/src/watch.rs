@@ -2,6 +2,7 @@
 //! steps may take is stopped and goes on from its last commit; none lasts for ever.
 
 use std::{
+    pin::pin,
     sync::atomic::{AtomicI64, AtomicU64, Ordering},
     time::Duration,
 };
@@ -62,6 +63,18 @@ impl Pulse {
     pub(crate) fn may_be_silent_for(&self, limits: &Limits) {
         let longest = limits.model_seconds.max(limits.tool_seconds);
         self.patience.store(longest.saturating_add(SLACK.as_secs()), Ordering::Relaxed);
+    }
+
+    /// Waits for something outside that ends by itself, and is no sign of an activation that is stuck.
+    pub(crate) async fn beating<T>(&self, clock: &dyn Clock, until: impl Future<Output = T>) -> T {
+        let mut until = pin!(until);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut until => return done,
+                () = clock.sleep_until(clock.now() + SLACK / 2) => self.beat(clock.now()),
+            }
+        }
     }
 
     /// Returns once nothing has come of it for so long.

@@ -29,6 +29,7 @@ pub struct WorldBuilder {
     outbox: Outbox,
     courier: Option<Arc<dyn Courier>>,
     keeper: Option<Arc<dyn ThreadKeeper>>,
+    tool_servers: Vec<String>,
     witness: Witness,
     patience: Option<Duration>,
     over: Option<Over>,
@@ -53,6 +54,7 @@ impl WorldBuilder {
             outbox: Outbox::default(),
             courier: None,
             keeper: None,
+            tool_servers: Vec::new(),
             witness: Witness::default(),
             patience: None,
             over: None,
@@ -110,6 +112,12 @@ impl WorldBuilder {
     /// A check, by the name that kinds give it.
     pub fn check(mut self, name: &str, check: Arc<dyn Check>) -> Self {
         self.checks.push((name.to_owned(), check));
+        self
+    }
+
+    /// Servers of tools that are being connected when the world starts.
+    pub fn tool_servers(mut self, names: &[&str]) -> Self {
+        self.tool_servers = names.iter().map(ToString::to_string).collect();
         self
     }
 
@@ -182,6 +190,7 @@ impl WorldBuilder {
             outbox: self.outbox,
             courier: self.courier,
             keeper: self.keeper,
+            tool_servers: self.tool_servers,
             directory,
         };
         live(store, self.clock, parts, faults, self.witness)

@@ -51,6 +51,7 @@ pub(crate) struct Parts {
     pub(crate) outbox: Outbox,
     pub(crate) courier: Option<Arc<dyn Courier>>,
     pub(crate) keeper: Option<Arc<dyn ThreadKeeper>>,
+    pub(crate) tool_servers: Vec<String>,
     pub(crate) directory: Option<tempfile::TempDir>,
 }
 
@@ -60,7 +61,9 @@ pub(crate) const DATABASE: &str = "house.sqlite";
 impl Parts {
     /// A house with this world's model and kinds.
     fn house(&self, store: &Arc<dyn Store>) -> Builder {
-        let house = House::builder(Arc::clone(store), Arc::clone(&self.model)).outbox(self.outbox.clone());
+        let house = House::builder(Arc::clone(store), Arc::clone(&self.model))
+            .outbox(self.outbox.clone())
+            .tool_servers(self.tool_servers.clone());
         let house = self.checks.iter().fold(house, |house, (name, check)| house.check(name, check.clone()));
         let house = match &self.keeper {
             Some(keeper) => house.thread_keeper(Arc::clone(keeper)),

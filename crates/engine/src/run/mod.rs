@@ -129,7 +129,6 @@ impl<'h> Run<'h> {
         let Claim { agent, run, steps, items, inbox, wakeups } = claim;
         let kind = house.kind_of(&agent, run.as_ref()).await?;
         let position = Position::of(&agent, &kind, &items);
-        house.inner.servers.heard(&kind, entered.cut()).await;
         let offer = house.inner.offers.of(&kind, position, &agent.owner, || house.offered_from());
         entered.pulse().may_be_silent_for(&kind.limits);
         let opened = run.is_some();
@@ -202,12 +201,26 @@ impl<'h> Run<'h> {
         let ended = match begun {
             Ok(()) if !self.has_work() => return self.rest().await,
             Ok(()) => match self.ready() {
-                Ok(()) => programs::drive(self).await,
+                Ok(()) => {
+                    self.hear_servers().await;
+                    programs::drive(self).await
+                }
                 Err(interrupt) => Err(interrupt),
             },
             Err(interrupt) => Err(interrupt),
         };
         self.close(ended).await
+    }
+
+    /// Waits until it is known whether the servers of tools that it may use can be connected, however long
+    /// that may take, and offers what there is then. Whoever only ends a run needs no tools.
+    async fn hear_servers(&mut self) {
+        let before = self.house.now();
+        let heard = self.house.inner.servers.heard(&self.kind, &self.cut);
+        self.pulse.beating(&**self.house.clock(), heard).await;
+        // The run has not worked meanwhile.
+        self.began = self.began + self.house.now().since(before);
+        self.offer_anew();
     }
 
     /// What every line of the log says that is written meanwhile, however few lines are wanted.

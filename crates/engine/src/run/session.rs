@@ -139,6 +139,11 @@ impl Run<'_> {
     /// Offers what fits where the agent stands now.
     pub(super) fn position_changed(&mut self) {
         self.position = crate::offer::Position::of(&self.agent, &self.kind, &self.items);
+        self.offer_anew();
+    }
+
+    /// Offers what there is by now.
+    pub(super) fn offer_anew(&mut self) {
         let (offers, owner) = (&self.house.inner.offers, &self.agent.owner);
         self.offer = offers.of(&self.kind, self.position, owner, || self.house.offered_from());
     }

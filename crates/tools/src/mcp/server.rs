@@ -8,7 +8,10 @@ use rmcp::{
     model::{CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject, PaginatedRequestParams},
     service::ServiceError,
 };
-use tokio::{sync::Mutex, time::timeout};
+use tokio::{
+    sync::Mutex,
+    time::{Instant, timeout},
+};
 
 use super::{
     Problem,
@@ -87,9 +90,11 @@ impl McpServer {
     /// # Errors
     /// [`Error::Failed`] when it cannot be reached or does not list its tools in time.
     pub async fn tools(self: &Arc<Self>) -> Result<(Vec<Arc<dyn Tool>>, Vec<Problem>)> {
+        let (limit, began) = (self.settings.connect_timeout, Instant::now());
         let (peer, _) = self.peer().await?;
-        let limit = self.settings.connect_timeout;
-        let listed = timeout(limit, listed(&peer)).await.unwrap_or_else(|_| Err(Unlisted::Late));
+        // What connecting has left of the time.
+        let left = limit.saturating_sub(began.elapsed());
+        let listed = timeout(left, listed(&peer)).await.unwrap_or_else(|_| Err(Unlisted::Late));
         let listed = match listed {
             Ok(listed) => listed,
             Err(unlisted) => {
@@ -97,7 +102,7 @@ impl McpServer {
                 return Err(self.failed(&match (why, unlisted) {
                     (Some(why), _) => format!("did not list its tools: {why}"),
                     (None, Unlisted::Late) => {
-                        format!("did not list its tools within {} s", limit.as_secs())
+                        format!("did not connect and list its tools within {} s", limit.as_secs())
                     }
                     (None, Unlisted::TooLong) => format!(
                         "lists more than {MOST_TOOLS} tools, or more than {MOST_LISTED} bytes of them: that \
