@@ -1,12 +1,17 @@
 //! Threads that people open in a chat stand side by side at its top; a chat is listed by its name, is
 //! deleted whole, and leaves its name to another.
 
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
 use entourage_engine::{Error, Kinds, Speech, Spoken};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::{AgentQuery, Page};
-use entourage_testkit::{Fault, Faults, World, WorldBuilder};
+use entourage_store::{
+    AgentQuery, Commit, Committed, Error as StoreError, Page, Result as StoreResult, Store, Write,
+};
+use entourage_testkit::{Between, Fault, Faults, World, WorldBuilder};
 use entourage_tests::{first_tools, plain};
-use entourage_types::{Action, Agent, AgentId, Kind, Limits, Run, Scope, Status};
+use entourage_types::{Action, Agent, AgentId, Chat, Kind, Limits, Record, Run, Scope, Status};
 use serde_json::json;
 
 fn speech(to: &str, text: &str) -> Speech {
@@ -233,4 +238,43 @@ async fn the_deletion_of_a_chat_survives_a_death_at_every_commit() {
             delete_with(Faults::at_any(at, fault)).await;
         }
     }
+}
+
+/// Lets a thread be opened just before its chat is marked as deleted, and dies right after that mark.
+#[derive(Default)]
+struct OpensLate(Mutex<Option<Commit>>);
+
+#[async_trait]
+impl Between for OpensLate {
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> StoreResult<Committed> {
+        let is_late = |write: &Write| matches!(write, Write::NewAgent(agent) if agent.title == "late");
+        if commit.writes.iter().any(is_late) {
+            *self.0.lock().unwrap() = Some(commit);
+            return Ok(Committed::default());
+        }
+        let deletes = commit.writes.iter().any(|write| match write {
+            Write::Entity(entity) => Chat::from_entity(entity).is_ok_and(|chat| chat.deleted),
+            _ => false,
+        });
+        if !deletes {
+            return store.commit(commit).await;
+        }
+        let late = self.0.lock().unwrap().take();
+        if let Some(late) = late {
+            store.commit(late).await?;
+        }
+        store.commit(commit).await?;
+        Err(StoreError::Closed)
+    }
+}
+
+#[tokio::test]
+async fn a_thread_that_is_opened_while_its_chat_is_deleted_is_deleted_with_it() {
+    let world = two().between(OpensLate::default()).start().await;
+    let (first, _) = say(&world, speech("ceo", "hello")).await;
+    world.client().speak(speech("dev", "late"), None).await.unwrap();
+    let died = world.client().delete_chat("c").await;
+    assert!(matches!(died, Err(Error::Store(StoreError::Closed))), "{died:?}");
+    all_deleted(&world, first.root).await;
+    assert_eq!(world.client().tree(first.root).await.unwrap().len(), 2);
 }

@@ -62,10 +62,11 @@ impl Client {
     pub async fn delete_chat(&self, chat: &str) -> Result<()> {
         let root = loop {
             match self.mark_deleted(chat).await {
-                // Something was said in it at the same moment.
+                // Something was said in it at the same moment, or an agent was made in it.
                 Err(Error::Store(
                     StoreError::Exists { kind: EntityKind::Chat, .. }
-                    | StoreError::NotInStatus { kind: EntityKind::Chat, .. },
+                    | StoreError::NotInStatus { kind: EntityKind::Chat, .. }
+                    | StoreError::TreeFull { .. },
                 )) => {}
                 root => break root?,
             }
@@ -94,8 +95,14 @@ impl Client {
             return Err(Error::not_found("chat", chat));
         }
         let deleted = Chat { deleted: true, updated: now, ..before };
-        let mut commit = Commit::new(now).expect(expect).write(Write::Entity(deleted.entity()?));
-        for thread in self.opened(root).await? {
+        let query = AgentQuery { root: Some(root), page: Page::all(), ..AgentQuery::default() };
+        let tree = self.house.store().agents(&self.scope, query).await?;
+        // A thread that was opened since would be deleted with the chat and not be told of it.
+        let no_more =
+            Expect::TreeBelow(root, u32::try_from(tree.len()).unwrap_or(u32::MAX).saturating_add(1));
+        let mut commit =
+            Commit::new(now).expect(expect).expect(no_more).write(Write::Entity(deleted.entity()?));
+        for thread in tree.into_iter().filter(is_open_thread) {
             let (record, post) = intervention(&thread, Action::Delete, None, None, now);
             commit.push(Write::Intervention(record));
             post.into_iter().for_each(|post| commit.post(post, &thread.owner));
@@ -163,7 +170,12 @@ impl Client {
         let page = Page { limit: THREADS, ..Page::default() };
         let query = AgentQuery { root: Some(root), roots: true, page, ..AgentQuery::default() };
         let mut threads = self.house.store().agents(&self.scope, query).await?;
-        threads.retain(|thread| thread.status != Status::Cancelled);
+        threads.retain(is_open_thread);
         Ok(threads)
     }
+}
+
+/// Whether a person opened it, and it was not deleted.
+fn is_open_thread(agent: &Agent) -> bool {
+    agent.parent.is_none() && agent.status != Status::Cancelled
 }
