@@ -7,13 +7,16 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use entourage_types::{Agent, AgentId, Item, ItemBody, Time};
+use entourage_types::{Agent, AgentId, Item, ItemBody, OutputEffect, Time};
 use lru::LruCache;
+use serde_json::Value;
 
-/// How much is held, in bytes of text, roughly.
+/// How much is held, in bytes, roughly.
 const ROOM: usize = 16 << 20;
-/// What an item weighs beside its text.
+/// What an item or a call weighs beside its text.
 const ITEM: usize = 256;
+/// What a value of JSON weighs beside its text.
+const VALUE: usize = 32;
 
 /// The sessions held, the longest unused going first.
 pub(crate) struct Recent {
@@ -90,23 +93,46 @@ impl Recent {
 }
 
 fn weight(items: &[Item]) -> usize {
-    items.iter().map(|item| ITEM + text(&item.body)).sum()
+    items.iter().map(|item| ITEM + of_body(&item.body)).sum()
 }
 
-fn text(body: &ItemBody) -> usize {
+fn of_body(body: &ItemBody) -> usize {
     match body {
         ItemBody::Message(message) => message.text.len(),
-        ItemBody::Turn(turn) => turn.text.len() + turn.calls.len() * ITEM,
-        ItemBody::Output(output) => output.text.len(),
-        ItemBody::Decision(_) => ITEM,
-        ItemBody::Notice(notice) => notice.text.len(),
+        ItemBody::Turn(turn) => {
+            let calls = turn.calls.iter().map(|call| ITEM + call.tool.len() + of_value(&call.arguments));
+            turn.text.len() + calls.sum::<usize>()
+        }
+        ItemBody::Output(output) => {
+            let effect = match &output.effect {
+                Some(OutputEffect::Answer(text) | OutputEffect::Said(text)) => text.len(),
+                _ => 0,
+            };
+            output.text.len() + effect + output.details.as_ref().map_or(0, of_value)
+        }
+        ItemBody::Decision(decision) => decision.name.len() + of_value(&decision.value),
+        ItemBody::Notice(notice) => notice.text.len() + notice.cause.as_ref().map_or(0, String::len),
         ItemBody::Digest(digest) => digest.text.len(),
     }
 }
 
+fn of_value(value: &Value) -> usize {
+    VALUE
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(entries) => entries.iter().map(of_value).sum(),
+            // Each name is a value of its own, beside what it names.
+            Value::Object(fields) => {
+                fields.iter().map(|(name, field)| VALUE + name.len() + of_value(field)).sum()
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        }
+}
+
 #[cfg(test)]
 mod tests {
-    use entourage_types::{Author, Message, Owner, RunId, Time};
+    use entourage_types::{Author, CallId, Message, Output, Owner, RunId, Time, ToolCall, Turn};
+    use serde_json::json;
 
     use super::*;
 
@@ -136,6 +162,28 @@ mod tests {
         assert_eq!(recent.held.lock().unwrap().1, 0);
         recent.put(&one, items(&one, 0, 0, 100));
         assert_eq!(recent.take(one.id), Held::default(), "what does not fit is not held");
+    }
+
+    /// The details of an output, which no model reads, are as large as a server of tools makes them.
+    #[test]
+    fn arguments_and_details_take_room() {
+        let (agent, large) = (agent(), json!([{ "text": "x".repeat(1_000) }]));
+        let call = ToolCall { id: CallId::new(), tool: "look".into(), arguments: large.clone() };
+        let output = Output {
+            call: call.id,
+            tool: "look".into(),
+            text: String::new(),
+            error: false,
+            effect: None,
+            details: Some(large),
+        };
+        let turn = Turn { text: String::new(), calls: vec![call], used: None };
+        for body in [ItemBody::Turn(turn), ItemBody::Output(output)] {
+            let recent = Recent::new(1_000);
+            let [item] = items(&agent, 0, 0, 1).try_into().unwrap();
+            recent.put(&agent, vec![Item { body, ..item }]);
+            assert_eq!(recent.take(agent.id), Held::default(), "it does not fit");
+        }
     }
 
     #[test]

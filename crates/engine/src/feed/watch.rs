@@ -4,13 +4,15 @@
 use std::sync::{Arc, PoisonError};
 
 use entourage_store::Error as StoreError;
-use entourage_types::EventBody;
+use entourage_types::{AgentId, EventBody};
 use tokio::sync::broadcast::{self, error::RecvError};
 
 use super::{AgentDelta, Channels, Feed, Live, Pages, Pump, Signal};
 use crate::{Error, Result};
 
 /// One subscriber of one tree.
+// `live` is dropped before the seat: of two subscribers that end at the same moment, the later one to look
+// finds none left.
 pub struct Watch {
     pages: Pages,
     last: u64,
@@ -19,17 +21,22 @@ pub struct Watch {
     told: bool,
     /// What was said of answers under way before it came, still to be told.
     said: Vec<AgentDelta>,
-    channels: Channels,
+    _seat: Seat,
     _pump: Arc<Pump>,
 }
 
-impl Drop for Watch {
+/// A subscriber's place at its tree's channel.
+struct Seat {
+    channels: Channels,
+    root: AgentId,
+}
+
+impl Drop for Seat {
     /// The last one out closes the tree's channel.
     fn drop(&mut self) {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        let root = self.pages.root();
-        if channels.trees.get(&root).is_some_and(|tree| tree.subscribers() <= 1) {
-            channels.trees.remove(&root);
+        if channels.trees.get(&self.root).is_some_and(|tree| tree.subscribers() == 0) {
+            channels.trees.remove(&self.root);
         }
     }
 }
@@ -42,15 +49,9 @@ impl Watch {
         after: Option<u64>,
         (live, said): (broadcast::Receiver<Live>, Vec<AgentDelta>),
     ) -> Result<Self> {
-        let mut watch = Self {
-            pages,
-            last: 0,
-            live,
-            told: false,
-            said,
-            channels: Arc::clone(&feed.channels),
-            _pump: Arc::clone(&feed.pump),
-        };
+        let seat = Seat { channels: Arc::clone(&feed.channels), root: pages.root() };
+        let mut watch =
+            Self { pages, last: 0, live, told: false, said, _seat: seat, _pump: Arc::clone(&feed.pump) };
         // The cursor's own event is read too: if it is there, nothing behind it is missing.
         watch.pages.open(after.unwrap_or_default().saturating_sub(1)).await?;
         let (root, first) = (watch.pages.root(), watch.pages.first().map(|event| event.seq));
@@ -118,5 +119,29 @@ impl Watch {
     #[must_use]
     pub fn last(&self) -> u64 {
         self.last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use entourage_store::MemoryStore;
+    use entourage_types::Scope;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_channel_is_closed_when_its_last_two_subscribers_end_at_the_same_moment() {
+        let (feed, root) = (Feed::new(Arc::new(MemoryStore::default())), AgentId::new());
+        let follow = async || feed.watch(Scope::House, root, None, None).await.unwrap();
+        let is_open = || feed.channels.lock().unwrap().trees.contains_key(&root);
+        let Watch { live: one, _seat: first, .. } = follow().await;
+        let Watch { live: other, _seat: second, .. } = follow().await;
+        assert!(is_open());
+        drop((one, other));
+        drop(first);
+        assert!(!is_open());
+        drop(second);
+        drop(follow().await);
+        assert!(!is_open(), "and so it is by a single one");
     }
 }
