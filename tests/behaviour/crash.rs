@@ -8,7 +8,7 @@ use entourage_testkit::{Act, Effects, Fault, Faults, Points, Story, TestTool, Wo
 use entourage_tests::{first_tools, one_kind};
 use entourage_tools::{Effect, Outcome, Toolbox};
 use entourage_types::{About, Answer, ItemBody, Scope, Sessions, Status, StepState, Verdict};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Calls of tools of every class, two of them side by side; whoever is asked whether an interrupted
 /// one happened gives its result.
@@ -264,14 +264,24 @@ async fn a_story_of_approvals_survives_a_death_at_every_commit() {
 
 #[tokio::test]
 async fn after_a_death_at_any_commit_there_are_as_many_notes_as_finished_calls() {
+    kept_with_its_output("create_note", |text| json!({"title": text, "content": "c"})).await;
+}
+
+#[tokio::test]
+async fn after_a_death_at_any_commit_there_are_as_many_learnings_as_finished_calls() {
+    kept_with_its_output("save_learning", |text| json!({"text": text})).await;
+}
+
+/// What a tool keeps is kept with the output of its call, whatever dies at whatever commit.
+async fn kept_with_its_output(tool: &str, arguments: fn(&str) -> Value) {
     for (at, fault) in (1..).flat_map(|at| [(at, Fault::DieBefore), (at, Fault::DieAfter)]) {
-        let note = |title: &str| json!({"title": title, "content": "c"});
-        let turn = Script::call("create_note", note("one")).and_call("create_note", note("two"));
-        let model =
-            ScriptedModel::new([turn, Script::call("create_note", note("three")), Script::text("Kept.")]);
+        let keep = |text: &str| Script::call(tool, arguments(text));
+        let turn = keep("one").and_call(tool, arguments("two"));
+        let model = ScriptedModel::new([turn, keep("three"), Script::text("Kept.")]);
         let faults = Faults::at(at, fault);
-        let world = World::builder(model).tools(first_tools()).in_memory().start_with(faults.clone()).await;
-        let root = world.ask_kind(Some("researcher"), "Keep it.").await;
+        let builder = World::builder(model).tools(first_tools()).kinds(one_kind(|_| {}));
+        let world = builder.in_memory().start_with(faults.clone()).await;
+        let root = world.ask("Keep it.").await;
         tokio::select! {
             biased;
             () = world.died() => {}
@@ -291,7 +301,19 @@ async fn after_a_death_at_any_commit_there_are_as_many_notes_as_finished_calls()
             finished +=
                 steps.iter().filter(|step| step.state == StepState::Done && !step.value.is_null()).count();
         }
-        let notes = client.notes(Some(root.id), Page::default()).await.unwrap().len();
-        assert_eq!(notes, finished, "{fault:?} at commit {at}");
+        let mut kept: Vec<String> = Vec::new();
+        kept.extend(
+            client.notes(Some(root.id), Page::default()).await.unwrap().into_iter().map(|note| note.title),
+        );
+        kept.extend(client.learnings(root.id).await.unwrap().into_iter().map(|learning| learning.text));
+        kept.sort();
+        // The calls of one turn end in any order.
+        let expected: &[&[&str]] = match finished {
+            0 => &[&[]],
+            1 => &[&["one"], &["two"]],
+            2 => &[&["one", "two"]],
+            _ => &[&["one", "three", "two"]],
+        };
+        assert!(expected.iter().any(|texts| kept == *texts), "{fault:?} at commit {at}: {kept:?}");
     }
 }

@@ -191,6 +191,10 @@ impl Auditor {
             let allowed = 1 + self.again.get(job).copied().unwrap_or_default();
             let times = paid.get(job).copied().unwrap_or_default();
             assert!(times <= allowed, "`{job}` was paid for {times} times, {allowed} were allowed");
+            assert!(
+                times >= 1 || self.again.contains_key(job),
+                "`{job}` was never paid for, and nobody was asked whether it was"
+            );
         }
         assert_eq!(agents.len(), self.jobs.len());
     }

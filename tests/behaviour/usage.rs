@@ -1,7 +1,7 @@
 //! What was used adds up: over any tree, through crashes, retries, midnight and answers of no use.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -9,7 +9,7 @@ use std::{
 use entourage_engine::{NewAgent, UsageQuery};
 use entourage_llm::{Message, Price, Request, Script, ScriptedModel};
 use entourage_store::{Commit, Page, Write};
-use entourage_testkit::{Fault, Faults, World};
+use entourage_testkit::{Fact, Fault, Faults, World};
 use entourage_tests::{first_tools, one_kind, plain};
 use entourage_tools::{Effect, Outcome, Toolbox};
 use entourage_types::{
@@ -130,6 +130,44 @@ fn uses(items: &[Item]) -> impl Iterator<Item = Usage> {
     })
 }
 
+/// Each commit that counts something counts answers that the model gave, none of them twice: those of
+/// the turns that it brings, and at most one of no use.
+fn charged_once(world: &World, answers: &[Usage]) {
+    let mut left = answers.to_vec();
+    let mut take = |used: Usage| {
+        let at = left.iter().position(|answer| *answer == used);
+        left.remove(at.unwrap_or_else(|| panic!("{used:?} is no answer, or is counted twice")));
+    };
+    let mut counted: HashMap<RunId, Usage> = HashMap::new();
+    for fact in world.witness().facts() {
+        let Fact::Committed(commit) = fact else { continue };
+        let brought: Vec<Item> = commit
+            .writes
+            .iter()
+            .filter_map(|write| if let Write::Item(item) = write { Some(item.clone()) } else { None })
+            .collect();
+        let brought: Vec<Usage> = uses(&brought).collect();
+        let turns: Usage = brought.iter().copied().sum();
+        brought.into_iter().for_each(&mut take);
+        let rows = commit.writes.iter().filter_map(|write| match write {
+            Write::Run(run) => Some((run.id, run.usage)),
+            _ => None,
+        });
+        for (run, usage) in rows.collect::<HashMap<_, _>>() {
+            let before = counted.insert(run, usage).unwrap_or_default();
+            let beside = Usage {
+                input: usage.input - before.input - turns.input,
+                output: usage.output - before.output - turns.output,
+                cached: usage.cached - before.cached - turns.cached,
+                ..Usage::default()
+            };
+            if beside != Usage::default() {
+                take(beside);
+            }
+        }
+    }
+}
+
 /// Grows the tree of this seed with this fault to its end. Returns how many commits there were.
 async fn grow(seed: u64, fault: Option<(u64, Fault)>) -> u64 {
     let faults = fault.map_or_else(Faults::none, |(at, fault)| Faults::at(at, fault));
@@ -190,6 +228,7 @@ async fn grow(seed: u64, fault: Option<(u64, Fault)>) -> u64 {
         1 => assert!(fault.is_some() && all.iter().any(one_of), "one answer is missing, and it is one"),
         more => assert!(fault.is_some() && more <= 8, "{more} answers are missing"),
     }
+    charged_once(&world, &all);
     // The price of a sum may differ from the sum of the prices by what was rounded.
     let rounded = price().of(&total.usage).unwrap().nanos().abs_diff(total.cost.nanos());
     assert!(rounded <= total.calls, "{rounded}");

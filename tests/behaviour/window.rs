@@ -231,6 +231,7 @@ async fn what_the_model_sees_is_shown_block_by_block() {
 
 #[tokio::test]
 async fn nothing_is_summed_up_by_a_guess_and_a_request_refused_as_too_long_goes_again_shorter() {
+    let asked_for = Arc::new(Mutex::new(0));
     let model = ScriptedModel::deciding(move |request| {
         let size = tokens(request);
         if size > WINDOW as usize {
@@ -240,29 +241,39 @@ async fn nothing_is_summed_up_by_a_guess_and_a_request_refused_as_too_long_goes_
         if is_summary(request) {
             return Some(Ok(Script::text("Some were fetched.")));
         }
-        let outputs = request.messages.iter().filter(|m| matches!(m, Message::Output { .. })).count();
-        Some(Ok(match request.messages.last() {
-            Some(Message::User(text)) if text == "Fetch all of them." => {
-                Script::call("bulk", json!({"n": 0}))
-            }
-            _ if outputs < 6 => Script::call("bulk", json!({"n": outputs})),
-            _ => Script::text("Done."),
+        let mut asked_for = asked_for.lock().unwrap();
+        *asked_for += 1;
+        Some(Ok(if *asked_for <= 6 {
+            Script::call("bulk", json!({"n": *asked_for}))
+        } else {
+            Script::text("Done.")
         }))
     });
     let model = model.without_window();
     let world = World::builder(model.clone()).tools(bulky(4_000)).kinds(long_lived()).start().await;
     let agent = world.ask("Fetch all of them.").await;
-    world.ended(agent.id).await;
+    assert_eq!(world.ended(agent.id).await.status, Status::Succeeded);
     let client = world.client();
     let items = client.items(agent.id, 0, 10_000).await.unwrap();
     well_formed(&items).unwrap();
+    let lines = plain(&items);
+    assert_eq!(lines.last().unwrap(), "turn: Done.[]");
+    assert_eq!(lines.iter().filter(|line| line.starts_with("output: ")).count(), 6);
+    // Each request that is refused is followed by a summary and by a request that fits; there is no
+    // summary without a refusal.
     let requests = model.requests();
-    let first_summary = requests.iter().position(is_summary).unwrap();
-    assert!(tokens(&requests[first_summary - 1]) > WINDOW as usize, "only after a refusal");
-    let again = &requests[first_summary + 1..];
-    assert!(again.iter().all(|request| tokens(request) <= WINDOW as usize || !is_summary(request)));
-    assert!(items.iter().any(|item| matches!(item.body, ItemBody::Digest(_))), "it is on record");
-    assert!(items.iter().any(|item| matches!(item.body, ItemBody::Turn(_)) && item.seq > 12), "it went on");
+    let fits = |request: &Request| tokens(request) <= WINDOW as usize;
+    let mut refused = 0;
+    for (at, request) in requests.iter().enumerate() {
+        if is_summary(request) {
+            assert!(fits(request) && !fits(&requests[at - 1]), "only after a refusal");
+        } else if !fits(request) {
+            refused += 1;
+            assert!(is_summary(&requests[at + 1]) && fits(&requests[at + 2]), "it goes again, shorter");
+        }
+    }
+    let digests = items.iter().filter(|item| matches!(item.body, ItemBody::Digest(_))).count();
+    assert_eq!((refused, refused > 0), (digests, true), "each is on record");
 }
 
 #[tokio::test]

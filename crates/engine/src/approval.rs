@@ -16,22 +16,21 @@ pub(crate) fn holds(rule: &ApprovalRule, arguments: &Value) -> bool {
     rule.when.iter().all(|condition| is_met(condition, arguments))
 }
 
-/// Of a list one entry is enough. What is missing or cannot be compared is met: whoever leaves an
-/// argument out must not get by.
+/// Of a list one entry is enough. What is missing, in one entry of a list too, or cannot be compared is
+/// met: whoever leaves an argument out must not get by.
 fn is_met(condition: &Condition, arguments: &Value) -> bool {
-    let mut found = vec![arguments];
-    for name in condition.argument.split('.') {
-        found = found.into_iter().flat_map(entries).filter_map(|value| value.get(name)).collect();
-    }
-    let found: Vec<&Value> = found.into_iter().flat_map(entries).collect();
-    found.is_empty() || found.iter().any(|value| compares(condition, value))
+    let names: Vec<&str> = condition.argument.split('.').collect();
+    is_met_at(condition, &names, arguments)
 }
 
-/// The entries of a list, however deep; anything else is its own entry.
-fn entries(value: &Value) -> Vec<&Value> {
-    match value {
-        Value::Array(entries) => entries.iter().flat_map(self::entries).collect(),
-        value => vec![value],
+/// Whether a condition is met by what these names lead to from here.
+fn is_met_at(condition: &Condition, names: &[&str], value: &Value) -> bool {
+    if let Value::Array(entries) = value {
+        return entries.is_empty() || entries.iter().any(|entry| is_met_at(condition, names, entry));
+    }
+    match names {
+        [] => compares(condition, value),
+        [name, deeper @ ..] => value.get(name).is_none_or(|value| is_met_at(condition, deeper, value)),
     }
 }
 
@@ -130,5 +129,21 @@ mod tests {
         ] {
             assert!(met(yes, &odd), "{yes}");
         }
+    }
+
+    #[test]
+    fn what_one_entry_of_a_list_leaves_out_does_not_get_by() {
+        for order in [
+            json!([{"total": 1}, {}]),
+            json!([{}, {"total": 1}]),
+            json!([{"total": 1}, "x"]),
+            json!([{"total": 1}, null]),
+            json!([{"total": 1}, []]),
+            json!([[{"total": 1}], [{"other": 1}]]),
+        ] {
+            assert!(met("order.total >= 5", &json!({ "order": order })), "{order}");
+            assert!(met("order.lines.total >= 5", &json!({"order": [{"lines": order}]})), "{order}");
+        }
+        assert!(!met("order.total >= 5", &json!({"order": [{"total": 1}, {"total": 2}]})));
     }
 }

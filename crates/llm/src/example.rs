@@ -6,12 +6,12 @@ use serde_json::{Map, Value, json};
 /// Values for arguments by what these are called, where the schema says nothing better.
 const VALUES: [(&str, &str); 9] = [
     ("path", "report.txt"),
-    ("url", "https://example.com/page"),
+    ("url", "<the address of the page>"),
     ("query", "words to find"),
     ("title", "Title"),
     ("content", "What to remember"),
     ("question", "Which one?"),
-    ("message", "Hello"),
+    ("message", "What to find out or do, with all names and numbers"),
     ("text", "Hello"),
     ("task", "What to do, with all names and numbers"),
 ];

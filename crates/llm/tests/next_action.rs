@@ -53,11 +53,9 @@ async fn tools_are_offered_as_a_schema_and_used_like_any_other() {
     assert!(requests.iter().all(|request| request.tools.is_empty()));
     assert_eq!(requests[0].system, requests[1].system, "the prefix is stable");
     assert!(requests[0].system.starts_with("You are an agent.\n\n"));
-    assert!(
-        requests[0].system.contains(
-            r#"{"action":"fetch_url","arguments":{"url":"https://example.com/page"}}  Reads a page."#
-        )
-    );
+    assert!(requests[0].system.contains(
+        r#"{"action":"fetch_url","arguments":{"url":"<the address of the page>"}}  Reads a page."#
+    ));
     let schema = requests[0].output_schema.as_ref().expect("a schema");
     assert_eq!(schema["anyOf"][0]["properties"]["action"], json!({"const": "fetch_url"}));
     assert_eq!(schema["anyOf"][0]["properties"]["arguments"], tools()[0].parameters);

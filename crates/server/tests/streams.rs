@@ -113,6 +113,16 @@ async fn streams_leave_connections_to_others_behind_the_same_address() {
     }
 }
 
+/// A request that was answered is none under way.
+#[tokio::test]
+async fn an_owner_asks_as_often_as_it_likes_one_request_after_another() {
+    let site = Site::with(Settings { connections: Some(8), ..settings() }).await;
+    let ann = site.bearing(&token_of("ann"));
+    for _ in 0..32 {
+        assert_eq!(ann.get("/v1/agents").await.status, StatusCode::OK);
+    }
+}
+
 #[tokio::test]
 async fn a_server_without_a_free_connection_says_so_and_that_it_is_up() {
     let site = Site::with(Settings { connections: Some(2), ..Settings::default() }).await;

@@ -2,7 +2,7 @@
 //! is read-only. Nothing is lost, the store says that it is not ready, and goes on by itself.
 
 use entourage_store::{Commit, Error, Store, Write};
-use entourage_types::{Agent, AgentId, Owner, Scope, Time};
+use entourage_types::{Agent, AgentId, Event, EventBody, Owner, Scope, Status, Time, WaitingOn};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -58,20 +58,44 @@ async fn goes_through(
     }
 }
 
+/// Leaves room for so many pages more; for all where none are given.
+fn room(store: &SqliteStore, pages: Option<u32>) {
+    store.writer.on_connection(|connection| {
+        let now: u32 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+        let most = pages.map_or(u32::MAX - 2, |pages| now + pages);
+        connection.pragma_update_and_check(None, "max_page_count", most, |_| Ok(())).unwrap();
+    });
+}
+
 #[tokio::test]
 async fn a_full_disk_keeps_what_was_written_and_takes_the_rest_once_there_is_room() {
     for durability in [Durability::Full, Durability::Normal] {
         let (_directory, store) = open(durability);
-        let room = |pages: Option<u32>| {
-            store.writer.on_connection(|connection| {
-                let now: u32 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
-                let most = pages.map_or(u32::MAX - 2, |pages| now + pages);
-                connection.pragma_update_and_check(None, "max_page_count", most, |_| Ok(())).unwrap();
-            });
-        };
-        goes_through(&store, || room(Some(2)), |error| matches!(error, Error::DiskFull(_)), || room(None))
-            .await;
+        let is_full = |error: &Error| matches!(error, Error::DiskFull(_));
+        goes_through(&store, || room(&store, Some(2)), is_full, || room(&store, None)).await;
     }
+}
+
+/// What the writer knows of its agents is what stands in the database, also where the transaction that
+/// changed them was undone.
+#[tokio::test]
+async fn a_change_that_was_undone_is_told_when_it_is_made() {
+    let (_directory, store) = open(Durability::Full);
+    let root = Agent::root(Owner::local(), "helper", "", Time::from_micros(0));
+    write(&store, &root).await.unwrap();
+    let mut agent = store.claim(root.id, 0).await.unwrap().unwrap().agent;
+    (agent.status, agent.waiting_on) = (Status::Waiting, Some(WaitingOn::User));
+    let child = agent.child("helper", "x".repeat(1_000_000), None, agent.created);
+    let commit = Commit::fenced(&agent, agent.created)
+        .write(Write::Agent(agent.clone()))
+        .write(Write::NewAgent(child));
+    room(&store, Some(2));
+    assert!(matches!(store.commit(commit.clone()).await, Err(Error::DiskFull(_))));
+    room(&store, None);
+    store.commit(commit).await.unwrap();
+    let events = store.events(&Scope::House, root.id, 0, 100).await.unwrap();
+    let waits = |event: &&Event| matches!(event.body, EventBody::AgentStatus { status: Status::Waiting, .. });
+    assert_eq!(events.iter().filter(waits).count(), 1, "{events:?}");
 }
 
 #[tokio::test]

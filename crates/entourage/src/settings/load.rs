@@ -257,6 +257,8 @@ mod tests {
         assert!(many.starts_with("the variable ENTOURAGE_DISPATCH__CONCURRENCY: "), "{many}");
         let bind = wrong(&[("ENTOURAGE_SERVER__BIND", "everywhere"), jwt, key]);
         assert!(bind.starts_with("the variable ENTOURAGE_SERVER__BIND: "), "{bind}");
+        let word = wrong(&[("ENTOURAGE_SERVER__AUTH", "jwt")]);
+        assert!(word.contains("how tokens are signed is missing"), "{word}");
         let alone = wrong(&[jwt]);
         assert!(alone.contains("ENTOURAGE_SERVER__AUTH__JWT__ALGORITHM: missing "), "{alone}");
     }

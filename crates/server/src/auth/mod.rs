@@ -7,15 +7,18 @@ mod mint;
 
 use schemars::JsonSchema;
 use secrecy::SecretString;
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, MapAccess, Visitor},
+};
 
 pub(crate) use bearer::{Bearer, Identity, bearer};
 pub(crate) use guard::guard;
 pub use mint::mint;
 
 /// Who may come in.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Default, JsonSchema)]
+#[schemars(rename_all = "snake_case")]
 pub enum Auth {
     /// Anyone on this machine, as the owner `local`. Served on loopback addresses only; requests
     /// that a web page of another site may have sent are refused.
@@ -23,6 +26,46 @@ pub enum Auth {
     None,
     /// Whoever bears a JSON Web Token. Its `sub` is the owner, its `exp` is required.
     Jwt(Jwt),
+}
+
+impl<'de> Deserialize<'de> for Auth {
+    /// By hand, so that a word where a table belongs is told what is missing.
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Ways;
+
+        impl<'de> Visitor<'de> for Ways {
+            type Value = Auth;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("`none`, or a table `jwt`")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<Auth, E> {
+                match word {
+                    "none" => Ok(Auth::None),
+                    "jwt" => Err(E::custom(
+                        "how tokens are signed is missing: make it a table with `algorithm` and `key`",
+                    )),
+                    other => Err(E::unknown_variant(other, &["none", "jwt"])),
+                }
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Auth, M::Error> {
+                let way: Option<String> = map.next_key()?;
+                let auth = match way.as_deref() {
+                    Some("jwt") => Auth::Jwt(map.next_value()?),
+                    Some(other) => return Err(M::Error::unknown_field(other, &["jwt"])),
+                    None => return Err(M::Error::missing_field("jwt")),
+                };
+                match map.next_key::<String>()? {
+                    Some(other) => Err(M::Error::unknown_field(&other, &["jwt"])),
+                    None => Ok(auth),
+                }
+            }
+        }
+
+        from.deserialize_any(Ways)
+    }
 }
 
 /// Which tokens are good.
