@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use entourage_engine::House;
-use entourage_tools::{McpSettings, Problem, connect_all};
+use entourage_tools::{McpSettings, Problem, connect_server};
 use tokio::task::JoinSet;
 
 /// The pause after a first failure; it doubles from there.
@@ -35,20 +35,21 @@ async fn until_connected(house: House, settings: McpSettings) {
     loop {
         // Begun before the attempt: whoever asks for one meanwhile gets another.
         let wanted = house.server_wanted();
-        let (tools, problems) = connect_all(vec![settings.clone()]).await;
-        if !tools.is_empty() || problems.is_empty() {
-            for problem in &problems {
-                tracing::warn!("{problem}");
+        let why = match connect_server(settings.clone()).await {
+            Ok((tools, problems)) => {
+                for problem in &problems {
+                    tracing::warn!("{problem}");
+                }
+                for error in house.server_brings(&name, tools) {
+                    tracing::warn!(server = name, "{error}. This tool is left out");
+                }
+                if !said.is_empty() {
+                    tracing::info!(server = name, "the MCP server is connected now");
+                }
+                return;
             }
-            for error in house.server_brings(&name, tools) {
-                tracing::warn!(server = name, "{error}. This tool is left out");
-            }
-            if !said.is_empty() {
-                tracing::info!(server = name, "the MCP server is connected now");
-            }
-            return;
-        }
-        let why = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+            Err(problem) => problem.to_string(),
+        };
         if why != said {
             tracing::warn!("{why}; going on without its tools until it is connected, which is tried again");
             said = why;
@@ -60,5 +61,30 @@ async fn until_connected(house: House, settings: McpSettings) {
             () = house.stopping().cancelled() => return,
         }
         pause = (pause * 2).min(LONGEST);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use entourage_tools::McpTransport;
+
+    use super::*;
+
+    #[test]
+    fn of_two_servers_of_one_name_the_first_is_connected() {
+        let server = |name: &str, command: &str| {
+            let (args, env) = (Vec::new(), BTreeMap::new());
+            McpSettings::new(name, McpTransport::Command { command: command.into(), args, env, cwd: None })
+        };
+        let (first, taken) = named_once(vec![server("a", "one"), server("b", "one"), server("a", "two")]);
+        let started = first.iter().map(|server| match &server.transport {
+            McpTransport::Command { command, .. } => (server.name.as_str(), command.as_str()),
+            McpTransport::Url { .. } => unreachable!("all are commands"),
+        });
+        assert_eq!(started.collect::<Vec<_>>(), [("a", "one"), ("b", "one")]);
+        let [taken] = &taken[..] else { panic!("{taken:?}") };
+        assert_eq!(taken.to_string(), "MCP server `a`: the name is taken by another server; give it its own");
     }
 }

@@ -37,7 +37,7 @@ impl Settings {
 }
 
 /// The first tools. Those of MCP servers are not among them: connecting takes its time and can
-/// fail, so [`connect_all`](crate::connect_all) brings those.
+/// fail, so [`connect_server`](crate::connect_server) brings those.
 #[must_use]
 pub fn builtin(settings: Settings) -> Toolbox {
     let search = settings.search.or_variables(|name| std::env::var(name).ok());

@@ -31,7 +31,7 @@ pub use files::{Files, FilesSettings, ListFiles, ReadFile};
 pub use mcp::McpServer;
 #[cfg(all(feature = "mcp", target_os = "linux"))]
 pub use mcp::supervise;
-pub use mcp::{McpSettings, McpTransport, Problem, connect_all};
+pub use mcp::{Connected, McpSettings, McpTransport, Problem, connect_server};
 pub use memory::{ReadOutput, RetireLearning, SaveLearning, SearchAgentHistory, UpdateLearning};
 pub use notes::{CreateNote, SearchNotes};
 pub use outcome::{Ask, Delegate, Done, Outcome, Target};

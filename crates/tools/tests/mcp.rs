@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, io::Read, path::PathBuf, process::Command, sync::Arc, time::Duration};
 
 use entourage_tools::{
-    Effect, Error, McpServer, McpSettings, McpTransport, Outcome, Problem, Tool, connect_all,
+    Effect, Error, McpServer, McpSettings, McpTransport, Outcome, Problem, Tool, connect_server,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -39,12 +39,12 @@ fn named<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> &'a dyn Tool {
 }
 
 async fn connected() -> Vec<Arc<dyn Tool>> {
-    connect_all(vec![everything()]).await.0
+    connect_server(everything()).await.unwrap().0
 }
 
 #[tokio::test]
 async fn a_servers_tools_become_tools_and_a_broken_one_is_named() {
-    let (tools, problems) = connect_all(vec![everything()]).await;
+    let (tools, problems) = connect_server(everything()).await.unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
     assert!(names.contains(&"all__echo") && names.contains(&"all__die_once"), "{names:?}");
     assert!(!names.contains(&"all__broken") && !names.contains(&"all__doubling"));
@@ -109,7 +109,7 @@ async fn a_child_gets_no_environment_but_its_own() {
     let mut settings = everything();
     let McpTransport::Command { env, .. } = &mut settings.transport else { unreachable!() };
     env.insert("TOKEN".to_owned(), "given".into());
-    let (tools, _) = connect_all(vec![settings]).await;
+    let (tools, _) = connect_server(settings).await.unwrap();
     let variable =
         async |name: &str| done(named(&tools, "all__variable"), json!({ "text": name })).await.text;
     assert_eq!(variable("TOKEN").await, "given");
@@ -192,9 +192,7 @@ async fn a_list_of_tools_without_end_costs_only_that_server() {
         );
         std::fs::write(&path, format!("LISTED='{listed}'\n{ENDLESS}")).unwrap();
         let endless = command("endless", "sh", &[path.to_str().unwrap()]);
-        let (tools, problems) = timeout(SOON, connect_all(vec![endless])).await.unwrap();
-        assert!(tools.is_empty());
-        let [problem] = &problems[..] else { panic!("{problems:?}") };
+        let problem = timeout(SOON, connect_server(endless)).await.unwrap().err().unwrap();
         assert!(
             problem.message.contains("lists more than 1000 tools, or more than 8000000 bytes"),
             "{problem}"
@@ -239,22 +237,13 @@ async fn dropping_a_call_tells_the_server_to_stop() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_be_reached_costs_only_its_own_tools() {
+async fn a_server_that_cannot_be_reached_is_named_with_what_is_wrong() {
     let mut silent = command("silent", "sleep", &["1000"]);
     silent.connect_timeout = Duration::from_millis(200);
-    let settings = vec![
-        command("missing", "/nowhere/server", &[]),
-        command("ends", "false", &[]),
-        silent,
-        everything(),
-        command("all", "another", &[]),
-    ];
-    let (tools, problems) = timeout(SOON, connect_all(settings)).await.unwrap();
-    assert!(tools.iter().all(|tool| tool.name().starts_with("all__")) && !tools.is_empty());
-    let problem =
-        |server: &str| problems.iter().find(|problem| problem.server == server).unwrap().to_string();
-    assert!(problem("missing").contains("does not start"), "{}", problem("missing"));
-    assert!(problem("ends").contains("standard error"), "{}", problem("ends"));
-    assert!(problem("silent").contains("did not answer within"), "{}", problem("silent"));
-    assert!(problem("all").contains("taken"), "{}", problem("all"));
+    let servers = [command("missing", "/nowhere/server", &[]), command("ends", "false", &[]), silent];
+    let whys = ["does not start", "standard error", "did not answer within"];
+    for (settings, why) in servers.into_iter().zip(whys) {
+        let problem = timeout(SOON, connect_server(settings)).await.unwrap().err().unwrap().to_string();
+        assert!(problem.contains(why), "{problem}");
+    }
 }

@@ -15,7 +15,7 @@ use axum::{
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
-use entourage_tools::{McpSettings, McpTransport, connect_all};
+use entourage_tools::{McpSettings, McpTransport, connect_server};
 use rmcp::transport::{
     StreamableHttpServerConfig, StreamableHttpService,
     streamable_http_server::session::local::LocalSessionManager,
@@ -92,12 +92,10 @@ async fn gate(
 #[tokio::test]
 async fn a_remote_server_is_called_with_its_headers() {
     let remote = Remote::start().await;
-    let (tools, _) = connect_all(vec![remote.settings("right")]).await;
+    let (tools, _) = connect_server(remote.settings("right")).await.unwrap();
     let echo = tools.iter().find(|tool| tool.name() == "far__echo").unwrap();
     assert_eq!(done(echo.as_ref(), json!({ "text": "hello" })).await.text, "hello");
-    let (tools, problems) = connect_all(vec![remote.settings("wrong")]).await;
-    assert!(tools.is_empty());
-    let problem = problems[0].to_string();
+    let problem = connect_server(remote.settings("wrong")).await.err().unwrap().to_string();
     assert!(
         problem.contains("Auth required") && !problem.contains("wrong") && !problem.contains("hush"),
         "{problem}"
@@ -107,7 +105,7 @@ async fn a_remote_server_is_called_with_its_headers() {
 #[tokio::test]
 async fn a_restart_of_the_server_goes_unnoticed() {
     let mut remote = Remote::start().await;
-    let (tools, _) = connect_all(vec![remote.settings("right")]).await;
+    let (tools, _) = connect_server(remote.settings("right")).await.unwrap();
     let find = |name: &str| tools.iter().find(|tool| tool.name() == name).unwrap().as_ref();
     for name in ["far__echo", "far__structured"] {
         remote.restart().await;
@@ -118,7 +116,7 @@ async fn a_restart_of_the_server_goes_unnoticed() {
 #[tokio::test]
 async fn a_session_that_is_refused_is_made_anew_once() {
     let remote = Remote::start().await;
-    let (tools, _) = connect_all(vec![remote.settings("right")]).await;
+    let (tools, _) = connect_server(remote.settings("right")).await.unwrap();
     let structured = tools.iter().find(|tool| tool.name() == "far__structured").unwrap().as_ref();
     remote.refusals.store(1, Ordering::SeqCst);
     assert_eq!(done(structured, json!({ "text": "four" })).await.text, r#"{"length":4}"#);

@@ -43,38 +43,26 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Without the feature `mcp` no server can be used, and each is told so.
+/// The tools of a server, and why others of it cannot be used.
+pub type Connected = (Vec<Arc<dyn Tool>>, Vec<Problem>);
+
+/// Without the feature `mcp` no server can be used.
+///
+/// # Errors
+/// Always.
 #[cfg(not(feature = "mcp"))]
-pub async fn connect_all(settings: Vec<McpSettings>) -> (Vec<Arc<dyn Tool>>, Vec<Problem>) {
+pub async fn connect_server(settings: McpSettings) -> Result<Connected, Problem> {
     let message = "this program was built without MCP; build it with the feature `mcp` of entourage";
-    let problem = |server: McpSettings| Problem { server: server.name, message: message.to_owned() };
-    (Vec::new(), settings.into_iter().map(problem).collect())
+    Err(Problem { server: settings.name, message: message.to_owned() })
 }
 
-/// Connects to all servers at once and lists their tools. A server that cannot be reached costs
-/// only its own tools. The tools hold their server: dropping the last one ends it.
+/// Connects to a server and lists its tools. They hold their server: dropping the last one ends it.
+///
+/// # Errors
+/// When it cannot be reached, or does not list its tools.
 #[cfg(feature = "mcp")]
-pub async fn connect_all(settings: Vec<McpSettings>) -> (Vec<Arc<dyn Tool>>, Vec<Problem>) {
-    let (mut tools, mut problems) = (Vec::new(), Vec::new());
-    let mut names = std::collections::BTreeSet::new();
-    let (first, again): (Vec<_>, Vec<_>) =
-        settings.into_iter().partition(|server| names.insert(server.name.clone()));
-    problems.extend(again.into_iter().map(|server| Problem {
-        server: server.name,
-        message: "the name is taken by another server; give it its own".to_owned(),
-    }));
-    let listed = futures::future::join_all(first.into_iter().map(|settings| async {
-        let name = settings.name.clone();
-        (name, Arc::new(McpServer::new(settings)).tools().await)
-    }));
-    for (server, listed) in listed.await {
-        match listed {
-            Ok((found, unusable)) => {
-                tools.extend(found);
-                problems.extend(unusable);
-            }
-            Err(error) => problems.push(Problem { server, message: error.to_string() }),
-        }
-    }
-    (tools, problems)
+pub async fn connect_server(settings: McpSettings) -> Result<Connected, Problem> {
+    let server = settings.name.clone();
+    let connected = Arc::new(McpServer::new(settings)).tools().await;
+    connected.map_err(|error| Problem { server, message: error.to_string() })
 }
