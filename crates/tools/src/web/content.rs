@@ -47,7 +47,7 @@ fn declared(text: &str) -> Option<&'static Encoding> {
     let (_, value) = of_xml().or_else(|| text.split_once("charset="))?;
     let value = value.trim_start_matches(['"', '\'', ' ']);
     let end = value.find(|c: char| !c.is_ascii_alphanumeric() && !"-_:".contains(c)).unwrap_or(value.len());
-    Encoding::for_label_no_replacement(value[..end].as_bytes())
+    Encoding::for_label_no_replacement(&value.as_bytes()[..end])
 }
 
 #[cfg(test)]
