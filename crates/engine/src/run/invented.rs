@@ -108,6 +108,9 @@ impl Run<'_> {
     /// Those of these addresses that nobody but the agents of this tree chose, if private data was read in
     /// it. Items never change, so that each is looked at once, and for all addresses together.
     pub(super) async fn invented(&self, addresses: Vec<Address>) -> Result<Vec<Address>> {
+        if addresses.is_empty() {
+            return Ok(addresses);
+        }
         let mut left: Vec<Sought> = addresses.into_iter().map(Sought::from).collect();
         let mut private = false;
         // Here stands what the store has not got yet, and mostly the addresses themselves.
