@@ -208,11 +208,31 @@ while read -r line; do
     case $line in
     *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}' ;;
     *tools/list*) result=$LISTED ;;
+    *tools/call*) result=$CALLED ;;
     *) continue ;;
     esac
     printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
 done
 "#;
+
+#[tokio::test]
+async fn an_unsafe_call_that_is_answered_with_no_result_is_in_doubt() {
+    let script = TempDir::new().unwrap();
+    let path = script.path().join("server.sh");
+    for called in [
+        "null",
+        r#"{"content":"text"}"#,
+        r#"{"content":[],"isError":"yes"}"#,
+        r#"{"content":[{"type":"smell"}]}"#,
+    ] {
+        let listed = r#"{"tools":[{"name":"pay","inputSchema":{"type":"object"}}]}"#;
+        std::fs::write(&path, format!("LISTED='{listed}'\nCALLED='{called}'\n{ENDLESS}")).unwrap();
+        let (tools, _) = connect_server(command("bank", "sh", &[path.to_str().unwrap()])).await.unwrap();
+        let doubt = "the MCP server `bank` gave no answer to the call: what it answered is no result of a tool. \
+                     Whether the call took effect is not known: check before you call again";
+        assert_eq!(fails(named(&tools, "bank__pay"), json!({})).await, Error::InDoubt(doubt.to_owned()));
+    }
+}
 
 #[tokio::test]
 async fn dropping_a_call_tells_the_server_to_stop() {

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -15,7 +15,7 @@ use axum::{
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
-use entourage_tools::{McpSettings, McpTransport, connect_server};
+use entourage_tools::{Error, McpSettings, McpTransport, connect_server};
 use rmcp::transport::{
     StreamableHttpServerConfig, StreamableHttpService,
     streamable_http_server::session::local::LocalSessionManager,
@@ -32,15 +32,21 @@ use crate::{
 struct Remote {
     port: u16,
     refusals: Arc<AtomicUsize>,
+    /// What the next call is answered with, once it was made.
+    instead: Instead,
     serving: JoinHandle<()>,
 }
+
+/// A status, a content type and a body.
+type Instead = Arc<Mutex<Option<(StatusCode, &'static str, &'static str)>>>;
 
 impl Remote {
     async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let refusals = Arc::default();
-        Self { port, serving: serve(listener, Arc::clone(&refusals)), refusals }
+        let (refusals, instead) = (Arc::default(), Instead::default());
+        let serving = serve(listener, Arc::clone(&refusals), Arc::clone(&instead));
+        Self { port, serving, refusals, instead }
     }
 
     /// All sessions are lost.
@@ -48,7 +54,7 @@ impl Remote {
         self.serving.abort();
         let _ = (&mut self.serving).await;
         let listener = TcpListener::bind(("127.0.0.1", self.port)).await.unwrap();
-        self.serving = serve(listener, Arc::clone(&self.refusals));
+        self.serving = serve(listener, Arc::clone(&self.refusals), Arc::clone(&self.instead));
     }
 
     fn settings(&self, token: &str) -> McpSettings {
@@ -64,13 +70,15 @@ impl Drop for Remote {
     }
 }
 
-fn serve(listener: TcpListener, refusals: Arc<AtomicUsize>) -> JoinHandle<()> {
+fn serve(listener: TcpListener, refusals: Arc<AtomicUsize>, instead: Instead) -> JoinHandle<()> {
     let service = StreamableHttpService::new(
         || Ok(Everything),
         Arc::new(LocalSessionManager::default()),
         StreamableHttpServerConfig::default(),
     );
-    let router = Router::new().nest_service("/mcp", service).layer(from_fn_with_state(refusals, gate));
+    let router = Router::new().nest_service("/mcp", service);
+    let router =
+        router.layer(from_fn_with_state(instead, proxy)).layer(from_fn_with_state(refusals, gate));
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() })
 }
 
@@ -87,6 +95,45 @@ async fn gate(
         return (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Bearer")]).into_response();
     }
     next.run(request).await
+}
+
+/// Passes requests on, and answers with something else when told.
+async fn proxy(State(instead): State<Instead>, request: Request, next: Next) -> Response {
+    let answer = next.run(request).await;
+    match instead.lock().unwrap().take() {
+        Some((status, kind, body)) => (status, [(header::CONTENT_TYPE, kind)], body).into_response(),
+        None => answer,
+    }
+}
+
+#[tokio::test]
+async fn an_unsafe_call_whose_answer_cannot_be_read_is_in_doubt() {
+    let remote = Remote::start().await;
+    let (tools, _) = connect_server(remote.settings("right")).await.unwrap();
+    let find = |name: &str| tools.iter().find(|tool| tool.name() == name).unwrap().as_ref();
+    let json = "application/json";
+    for (status, kind, body, why) in [
+        (502, "text/html", "<h1>Bad gateway</h1>", "it answered with the HTTP status 502"),
+        (200, "text/html", "<h1>Paid</h1>", "its answer is of the type `text/html`"),
+        (200, json, "", "its answer cannot be read"),
+        (200, json, "{}", "its answer cannot be read"),
+    ] {
+        let lies = || {
+            let status = StatusCode::from_u16(status).unwrap();
+            *remote.instead.lock().unwrap() = Some((status, kind, body));
+        };
+        lies();
+        let doubt = format!(
+            "the MCP server `far` gave no answer to the call: {why}. Whether the call took effect is not known: \
+             check before you call again"
+        );
+        assert_eq!(fails(find("far__structured"), json!({})).await, Error::InDoubt(doubt));
+        lies();
+        let failed = format!("the MCP server `far` gave no answer to the call: {why}");
+        assert_eq!(fails(find("far__echo"), json!({})).await, Error::Failed(failed), "it may be repeated");
+    }
+    let refused = Error::Failed("no such thing".to_owned());
+    assert_eq!(fails(find("far__refuse"), json!({})).await, refused, "an error of the protocol is an answer");
 }
 
 #[tokio::test]

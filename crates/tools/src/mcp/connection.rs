@@ -1,20 +1,20 @@
-//! A connection to a server: how it is made, and what its loss means for the call under way.
+//! A connection to a server: how it is made.
 
-use std::{collections::HashMap, error::Error as _, io, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 use rmcp::{
     Peer, RoleClient, ServiceExt,
     model::{ClientCapabilities, ClientConfig, Implementation},
-    service::{RunningService, ServiceError},
+    service::RunningService,
     transport::{
-        StreamableHttpClientTransport,
-        streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError},
+        StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
     },
 };
 use secrecy::ExposeSecret;
 
 use super::{
     child::{Child, Log},
+    failure::refused,
     lines::{Lines, Trouble},
     secrets::Secrets,
     settings::McpTransport,
@@ -81,7 +81,7 @@ async fn connect(settings: &McpSettings) -> Result<Connection, String> {
             let served = client.serve((Lines::new(stdout, Arc::clone(&trouble)), stdin)).await;
             let service = served.map_err(|error| match trouble.get() {
                 Some(why) => (*why).to_owned(),
-                None => format!("{error}. What it wrote to its standard error is in the log, at level debug"),
+                None => format!("{}. What it wrote to its standard error is in the log, at level debug", refused(&error)),
             })?;
             Ok(Connection { service, child: Some(child), trouble })
         }
@@ -96,10 +96,7 @@ async fn connect(settings: &McpSettings) -> Result<Connection, String> {
             crate::tls::ensure_provider();
             let config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers);
             let served = client.serve(StreamableHttpClientTransport::from_config(config)).await;
-            let service = served.map_err(|error| match error.source() {
-                Some(cause) => format!("{error}: {cause}"),
-                None => error.to_string(),
-            })?;
+            let service = served.map_err(|error| refused(&error))?;
             Ok(Connection { service, child: None, trouble: Trouble::default() })
         }
     }
@@ -111,43 +108,5 @@ fn described(transport: &McpTransport) -> &str {
         McpTransport::Command { command, .. } => command,
         // A query may hold a key.
         McpTransport::Url { url, .. } => url.split('?').next().unwrap_or(url),
-    }
-}
-
-/// What a failed call says about its connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Loss {
-    /// The connection stands; the call itself failed.
-    None,
-    /// The connection is lost, and the server never took the call.
-    Before,
-    /// The connection is lost, and the server may have done what was asked.
-    During,
-}
-
-/// Tells from an error whether the connection is lost, and since when.
-pub(super) fn loss(error: &ServiceError) -> Loss {
-    let error = match error {
-        ServiceError::TransportClosed => return Loss::During,
-        ServiceError::TransportSend(error) => error.error.as_ref(),
-        _ => return Loss::None,
-    };
-    // A pipe that nobody reads any more.
-    if error.is::<io::Error>() {
-        return Loss::Before;
-    }
-    match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
-        Some(
-            StreamableHttpError::SessionExpired
-            | StreamableHttpError::AuthRequired(_)
-            | StreamableHttpError::TransportChannelClosed,
-        ) => Loss::Before,
-        Some(StreamableHttpError::Client(error)) if error.is_connect() => Loss::Before,
-        Some(
-            StreamableHttpError::Client(_)
-            | StreamableHttpError::UnexpectedEndOfStream
-            | StreamableHttpError::SessionRecoveryTimeout,
-        ) => Loss::During,
-        _ => Loss::None,
     }
 }

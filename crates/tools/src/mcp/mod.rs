@@ -5,6 +5,8 @@ mod child;
 #[cfg(feature = "mcp")]
 mod connection;
 #[cfg(feature = "mcp")]
+mod failure;
+#[cfg(feature = "mcp")]
 mod lines;
 #[cfg(feature = "mcp")]
 mod result;

@@ -15,7 +15,8 @@ use tokio::{
 
 use super::{
     Problem,
-    connection::{Connection, Loss, loss},
+    connection::Connection,
+    failure::{Loss, loss, unanswered},
     secrets::Secrets,
     tool::{McpTool, Naming},
 };
@@ -108,7 +109,9 @@ impl McpServer {
                         "lists more than {MOST_TOOLS} tools, or more than {MOST_LISTED} bytes of them: that \
                          is more than can be meant"
                     ),
-                    (None, Unlisted::Failed(error)) => format!("did not list its tools: {error}"),
+                    (None, Unlisted::Failed(error)) => {
+                        format!("did not list its tools: {}", unanswered(&error))
+                    }
                 }));
             }
         };
@@ -154,30 +157,28 @@ impl McpServer {
             let error = match peer.call_tool_once(params.clone()).await {
                 Ok(CallToolResponse::Complete(result)) => return Ok(result),
                 Ok(_) => {
-                    return Err(
-                        self.failed("wants more than one exchange for this call; that is not supported")
-                    );
+                    let why = "it wants more than one exchange for this call, which is not supported";
+                    return Err(self.without_answer(why, repeatable));
                 }
                 Err(ServiceError::McpError(error)) => {
                     return Err(Error::Failed(self.secrets().strike(&error.message)));
                 }
                 Err(error) => error,
             };
+            let why = unanswered(&error);
             let loss = loss(&error);
-            if loss == Loss::None {
-                return Err(self.failed(&format!("failed: {error}")));
+            match loss {
+                Loss::Refused => return Err(self.failed(&format!("refused the call: {why}"))),
+                Loss::Unreadable => return Err(self.without_answer(&why, repeatable)),
+                Loss::Before | Loss::During => {}
             }
             let trouble = self.discard(number).await;
             let because = trouble.map(|why| format!(" ({why})")).unwrap_or_default();
             if loss == Loss::During && !repeatable {
-                return Err(Error::InDoubt(format!(
-                    "the MCP server `{}` was lost during the call{because}. Whether the call took effect is \
-                     not known: check before you call again",
-                    self.settings.name
-                )));
+                return Err(self.in_doubt(&format!("was lost during the call{because}")));
             }
             if again {
-                return Err(self.failed(&format!("was lost twice: {error}{because}")));
+                return Err(self.failed(&format!("was lost twice: {why}{because}")));
             }
             again = true;
         }
@@ -205,6 +206,20 @@ impl McpServer {
         let is_meant = state.number == number;
         let lost = state.connection.take_if(|_| is_meant)?;
         lost.trouble()
+    }
+
+    /// The server took a call, and what it sent back is no answer.
+    fn without_answer(&self, why: &str, repeatable: bool) -> Error {
+        let what = format!("gave no answer to the call: {why}");
+        if repeatable { self.failed(&what) } else { self.in_doubt(&what) }
+    }
+
+    fn in_doubt(&self, what: &str) -> Error {
+        let what = self.secrets().strike(what);
+        Error::InDoubt(format!(
+            "the MCP server `{}` {what}. Whether the call took effect is not known: check before you call again",
+            self.settings.name
+        ))
     }
 
     fn failed(&self, what: &str) -> Error {
