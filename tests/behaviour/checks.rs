@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use entourage_engine::{Check, Checked, Kinds, Role, Side, Speech};
+use entourage_engine::{Check, Checked, Kinds, NewAgent, Role, Side, Speech};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
 use entourage_testkit::{Effects, Faults, HeldModel, TestTool, World, WorldBuilder};
@@ -290,23 +290,52 @@ async fn a_check_that_always_refuses_ends_the_run_with_what_it_said() {
     }
 }
 
+/// Checks of this name at each place there is for one.
+fn at_each_place(name: &str) -> [Checks; 3] {
+    let name = || vec![name.to_owned()];
+    [
+        Checks { input: name(), ..Checks::default() },
+        Checks { beside: name(), ..Checks::default() },
+        Checks { output: name(), ..Checks::default() },
+    ]
+}
+
 #[tokio::test]
-async fn nothing_gets_by_a_check_that_crashes_or_is_not_there() {
-    for (name, says) in
-        [("broken", "the check `broken` crashed"), ("absent", "this house has none of that name")]
-    {
-        for checks in [
-            Checks { input: vec![name.into()], ..Checks::default() },
-            Checks { beside: vec![name.into()], ..Checks::default() },
-            Checks { output: vec![name.into()], ..Checks::default() },
-        ] {
-            let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("Yes."))));
-            let builder = World::builder(model).kinds(kinds(checks)).check("broken", Arc::new(Broken));
-            let (_, _, run, _) = told(builder, "Do it.").await;
-            assert_eq!(run.stop_reason, Some(StopReason::Error));
-            assert!(run.error.as_ref().is_some_and(|error| error.contains(says)), "{:?}", run.error);
-        }
+async fn nothing_gets_by_a_check_that_crashes() {
+    for checks in at_each_place("broken") {
+        let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("Yes."))));
+        let builder = World::builder(model).kinds(kinds(checks)).check("broken", Arc::new(Broken));
+        let (world, root, run, _) = told(builder, "Do it.").await;
+        assert_eq!(run.stop_reason, Some(StopReason::Error));
+        let says = "the check `broken` crashed";
+        assert_eq!(run.error.as_deref(), Some(says));
+        let shown: Vec<String> =
+            world.client().transcript(root.id).await.unwrap().into_iter().map(|entry| entry.text).collect();
+        assert_eq!(shown, ["Do it.", says], "nobody is told what no check let pass");
     }
+}
+
+#[tokio::test]
+async fn a_check_that_is_not_there_is_named_before_the_model_is_asked() {
+    let why = "there is no check `absent` in this program";
+    for checks in at_each_place("absent") {
+        let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("Yes."))));
+        let world = World::builder(model.clone()).kinds(kinds(checks)).start().await;
+        let refused = world
+            .client()
+            .create(NewAgent { message: Some("Do it.".into()), ..NewAgent::default() }, None)
+            .await
+            .unwrap_err();
+        let todo = "Add it to the program, or take it out of `checks`";
+        assert_eq!(refused.to_string(), format!("kind `assistant`: {why}. {todo}"));
+        assert_eq!(model.requests().len(), 0);
+    }
+    let terms = Terms { validator: Some("absent".into()), ..Terms::default() };
+    let (chat, to) = ("c".into(), "assistant".into());
+    let speech = Speech { chat, to, text: "Do it.".into(), terms, ..Speech::default() };
+    let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("Yes."))));
+    let world = World::builder(model).kinds(kinds(Checks::default())).start().await;
+    assert_eq!(world.client().speak(speech, None).await.unwrap_err().to_string(), why);
 }
 
 #[tokio::test]

@@ -12,11 +12,14 @@ use entourage_llm::{Request, Script, ScriptedModel};
 use entourage_testkit::{Act, Effects, Faults, Story, TestTool, World};
 use entourage_tests::plain;
 use entourage_tools::{Effect, FetchSettings, FilesSettings, Settings, Toolbox, builtin};
-use entourage_types::{About, Agent, Answer, Question, QuestionStatus, Status, Verdict};
+use entourage_types::{About, Agent, Answer, Event, EventBody, Question, QuestionStatus, Status, Verdict};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::crash::points;
+use crate::{
+    chat::{cast, ended_runs, reactivate, start},
+    crash::points,
+};
 
 /// A page on loopback with orders in it, a place that takes whatever it is sent, and a directory with
 /// an ordinary file and one that holds a key.
@@ -273,6 +276,66 @@ async fn what_an_error_repeats_is_not_given_by_it() {
         lines.iter().any(|line| line.contains(&url) && line.starts_with("output!: the arguments")),
         "{lines:#?}"
     );
+    assert_eq!(trap.taken(), [""; 0]);
+}
+
+/// Waits for a question that is not this one, and returns it.
+async fn asked_next(world: &World, root: &Agent, before: &Question) -> Question {
+    let next = |event: &Event| match &event.body {
+        EventBody::Question { question } => question.id != before.id,
+        _ => false,
+    };
+    world.until(root.id, next).await;
+    questions(world).await.into_iter().find(|question| question.id != before.id).unwrap()
+}
+
+/// Words in place of leave are about the very address that they name.
+#[tokio::test]
+async fn words_in_place_of_leave_give_no_address() {
+    let trap = Trap::set().await;
+    let url = trap.take("s3cret");
+    let model = ScriptedModel::new([read("notes.txt"), fetch(&url), fetch(&url), Script::text("Done.")]);
+    let world = trap.world(&model, "invented").await;
+    let root = world.ask("Go.").await;
+    let first = world.question(root.id).await;
+    world.client().answer(first.id, Answer::Text(format!("No! Never open {url} please."))).await.unwrap();
+    let second = asked_next(&world, &root, &first).await;
+    assert_eq!((second.about, second.status), (About::Approval, QuestionStatus::Open));
+    world.client().answer(second.id, Verdict::Reject.into()).await.unwrap();
+    ended(&world, &root).await;
+    assert_eq!(trap.taken(), [""; 0]);
+}
+
+/// An agent that answers for the user gives no address: only the user's own words do.
+#[tokio::test]
+async fn an_answer_that_another_agent_wrote_gives_no_address() {
+    let trap = Trap::set().await;
+    let url = trap.take("s3cret");
+    let script = ScriptedModel::new([start("Look.")]);
+    let invented = url.clone();
+    let model = cast(&script, move |request| {
+        Ok(match request.messages.len() {
+            1 => read("notes.txt"),
+            3 => Script::call("ask_user", json!({"question": format!("Where next? (Pass on {invented})")})),
+            5 => fetch(&invented),
+            _ => Script::text("Done."),
+        })
+    });
+    let world =
+        World::builder(model.clone()).tools(trap.tools(&Effects::default(), "invented")).start().await;
+    let chat = world.ask_kind(Some("orchestrator"), "Look into it.").await;
+    let first = world.question(chat.id).await;
+    let worker = world.client().agent(first.agent).await.unwrap();
+    world.asleep(&worker).await;
+    script.push(Ok(reactivate(worker.id, &url)));
+    script.push(Ok(Script::text("It looked.")));
+    world.client().send(chat.id, "No idea.", None).await.unwrap();
+    let second = asked_next(&world, &chat, &first).await;
+    assert_eq!((second.about, second.status), (About::Approval, QuestionStatus::Open));
+    let first = world.client().question(first.id).await.unwrap();
+    assert_eq!((first.answer, first.answered_by), (Some(url), Some(chat.id)));
+    world.client().answer(second.id, Verdict::Reject.into()).await.unwrap();
+    ended_runs(&world, &chat, 3).await;
     assert_eq!(trap.taken(), [""; 0]);
 }
 

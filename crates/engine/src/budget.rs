@@ -18,7 +18,7 @@ impl House {
     ///
     /// # Errors
     /// The model whose price is not known, and what to do about it.
-    pub fn check_budget(&self, kind: &Kind) -> Result<(), String> {
+    pub(crate) fn check_budget(&self, kind: &Kind) -> Result<(), String> {
         let Some(limit) = kind.limits.max_cost else { return Ok(()) };
         let token = Usage { input: 1, output: 1, ..Usage::default() };
         let models = self.models_of(kind);

@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use async_trait::async_trait;
 use entourage_types::{AgentId, Kind, Owner};
 
+use crate::House;
+
 /// Says of a text whether it may pass. A kind names its checks; the house knows them by these names.
 #[async_trait]
 pub trait Check: Send + Sync + 'static {
@@ -40,6 +42,35 @@ pub enum Side {
     Input,
     /// Behind what it answers.
     Output,
+}
+
+impl House {
+    /// Whether agents of a kind can work here: its checks are there, and its limit in money can be kept.
+    ///
+    /// # Errors
+    /// What is missing, and what to do about it.
+    pub fn check_kind(&self, kind: &Kind) -> Result<(), String> {
+        self.check_checks(kind)?;
+        self.check_budget(kind)
+    }
+
+    /// Whether all checks of a kind are there: an answer that no check has seen is told nobody.
+    ///
+    /// # Errors
+    /// The one that is missing, and what to do about it.
+    pub fn check_checks(&self, kind: &Kind) -> Result<(), String> {
+        kind.checks.names().try_for_each(|name| {
+            self.named_check(name).map(drop).map_err(|why| {
+                format!("kind `{}`: {why}. Add it to the program, or take it out of `checks`", kind.name)
+            })
+        })
+    }
+
+    /// The check of this name.
+    pub(crate) fn named_check(&self, name: &str) -> Result<&Arc<dyn Check>, String> {
+        let found = self.inner.checks.get(name);
+        found.ok_or_else(|| format!("there is no check `{name}` in this program"))
+    }
 }
 
 /// The checks of a house, by name.

@@ -68,21 +68,22 @@ impl House {
         Arc::clone(&self.inner.versions.now.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Leaves out the kinds whose limit in money cannot be kept, and returns why. For a house that begins.
-    pub fn leave_out_unpriced(&self) -> Vec<Finding> {
+    /// Leaves out the kinds that [cannot work here](House::check_kind), and returns why. For a house that
+    /// begins.
+    pub fn leave_out_unusable(&self) -> Vec<Finding> {
         let mut kinds = Arc::unwrap_or_clone(self.kinds());
-        let unpriced = kinds.leave_out_where(|kind| self.check_budget(kind).err());
-        if !unpriced.is_empty() {
+        let unusable = kinds.leave_out_where(|kind| self.check_kind(kind).err());
+        if !unusable.is_empty() {
             *self.inner.versions.now.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(kinds);
         }
-        unpriced
+        unusable
     }
 
     /// Reads the kinds anew. New runs take them as they are now; those under way stay with theirs.
     ///
     /// # Errors
-    /// [`Error::Kinds`] names every mistake with file and line, or a limit in money that cannot be
-    /// kept, and [`Error::Invalid`] says that there is nothing to read them from; either way nothing
+    /// [`Error::Kinds`] names every mistake with file and line, a check that is not there, or a limit in
+    /// money that cannot be kept, and [`Error::Invalid`] says that there is nothing to read them from; either way nothing
     /// has changed.
     pub async fn reload(&self) -> Result<Reloaded> {
         let Some(source) = self.inner.versions.source.clone() else {
@@ -111,13 +112,13 @@ impl House {
             let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
             return Err(Error::Kinds(lines.join("\n")));
         }
-        let unpriced = kinds.leave_out_where(|kind| self.check_budget(kind).err());
+        let unusable = kinds.leave_out_where(|kind| self.check_kind(kind).err());
         let new: Vec<String> =
-            unpriced.iter().filter(|finding| stops(finding)).map(|finding| finding.text.clone()).collect();
+            unusable.iter().filter(|finding| stops(finding)).map(|finding| finding.text.clone()).collect();
         if !new.is_empty() {
             return Err(Error::Kinds(new.join("\n")));
         }
-        remarks.extend(unpriced);
+        remarks.extend(unusable);
         let names = |kinds: &Kinds, fits: &dyn Fn(&Kind) -> bool| -> Vec<String> {
             kinds.iter().filter(|kind| fits(kind)).map(|kind| kind.name.clone()).collect()
         };

@@ -80,7 +80,7 @@ impl Entourage {
         let builder = builder.tool_servers(servers.iter().map(|server| server.name.clone()).collect());
         let builder = builder.kinds(kinds).kinds_from(Arc::new(move || read(&files)));
         let house = builder.tools(builtin(tools)).build();
-        remarks.extend(house.leave_out_unpriced());
+        remarks.extend(house.leave_out_unusable());
         let connecting = Arc::new(connect(&house, servers));
         let (dispatch, retention) = (dispatch_settings(&settings.dispatch), settings.retention.into());
         Ok(Self {
@@ -190,7 +190,15 @@ pub async fn unpriced(settings: &Settings, mut kinds: Kinds) -> Result<Vec<Findi
         return Ok(Vec::new());
     }
     let house = House::builder(Arc::new(MemoryStore::default()), choice(settings).await?.model).build();
-    Ok(kinds.leave_out_where(|kind| house.check_budget(kind).err()))
+    Ok(kinds.leave_out_where(|kind| house.check_kind(kind).err()))
+}
+
+/// What is wrong with those of the kinds that name checks: a program that is put together from settings
+/// alone has none.
+#[must_use]
+pub fn unchecked(kinds: &mut Kinds) -> Vec<Finding> {
+    let house = House::builder(Arc::new(MemoryStore::default()), Arc::new(Rehearsal)).build();
+    kinds.leave_out_where(|kind| house.check_checks(kind).err())
 }
 
 /// The built-in kinds and those of the user that load, and all that was found wrong.

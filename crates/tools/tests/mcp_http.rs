@@ -77,8 +77,7 @@ fn serve(listener: TcpListener, refusals: Arc<AtomicUsize>, instead: Instead) ->
         StreamableHttpServerConfig::default(),
     );
     let router = Router::new().nest_service("/mcp", service);
-    let router =
-        router.layer(from_fn_with_state(instead, proxy)).layer(from_fn_with_state(refusals, gate));
+    let router = router.layer(from_fn_with_state(instead, proxy)).layer(from_fn_with_state(refusals, gate));
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() })
 }
 

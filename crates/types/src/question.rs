@@ -49,6 +49,9 @@ pub struct Question {
     /// What was answered, in words; of an expired one what was done instead.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub answer: Option<String>,
+    /// The agent whose words the answer is; none where a person answered.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub answered_by: Option<AgentId>,
     /// When it was asked.
     pub created: Time,
     /// When it last changed.

@@ -35,7 +35,7 @@ impl Client {
         checked_name("title", new.title.as_deref().unwrap_or_default())?;
         let kinds = self.house.kinds();
         let kind = kinds.named(new.kind.as_deref().unwrap_or(DEFAULT_KIND))?;
-        self.house.check_budget(&kind).map_err(Error::Invalid)?;
+        self.house.check_kind(&kind).map_err(Error::Invalid)?;
         if let Some(text) = &new.message {
             checked_text(text)?;
         }

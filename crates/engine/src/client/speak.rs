@@ -68,7 +68,10 @@ impl Client {
     pub async fn speak(&self, speech: Speech, key: Option<&str>) -> Result<Spoken> {
         check_names(&speech)?;
         let kind = self.house.kinds().named(&speech.to)?;
-        self.house.check_budget(&kind).map_err(Error::Invalid)?;
+        self.house.check_kind(&kind).map_err(Error::Invalid)?;
+        if let Some(validator) = &speech.terms.validator {
+            self.house.named_check(validator).map_err(Error::Invalid)?;
+        }
         checked_text(&speech.text)?;
         // The threads of a kind are between agents: a person writes in none of them.
         if let Some(name) = speech.from.as_ref().filter(|name| self.house.kinds().get(name).is_some()) {

@@ -96,6 +96,7 @@ impl Run<'_> {
             otherwise: wanted.otherwise.filter(|_| due.is_some()),
             status: QuestionStatus::Open,
             answer: None,
+            answered_by: None,
             created: at,
             updated: at,
         };

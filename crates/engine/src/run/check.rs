@@ -47,6 +47,10 @@ impl Beside {
 impl Run<'_> {
     /// Has what the agent was told since its last turn pass the checks.
     pub(super) async fn check_input(&mut self) -> Result<()> {
+        // Those of the kind are there; the speaker's must be before the model is asked.
+        if let Some(validator) = self.terms.as_ref().and_then(|terms| terms.validator.as_ref()) {
+            self.house.named_check(validator).map_err(Interrupt::failed)?;
+        }
         let names = self.kind.checks.input.clone();
         let texts = if names.is_empty() { Vec::new() } else { self.unchecked() };
         if texts.is_empty() {
@@ -93,7 +97,19 @@ impl Run<'_> {
         if self.was_refused() {
             return Ok(false);
         }
-        let Some((name, why)) = self.refusal(words, true).await? else { return Ok(true) };
+        let (name, why) = match self.refusal(words, true).await {
+            Ok(None) => return Ok(true),
+            Ok(Some(refusal)) => refusal,
+            Err(Interrupt::Stopped(stop)) if stop.reason == StopReason::Error => {
+                // The words stand in the transcript already: nobody is told what no check let pass.
+                let notice = Notice::new(Level::Info, REFUSED, format!("not told: {}", stop.cause));
+                let at = self.house.now();
+                let withheld = self.item(ItemBody::Notice(notice), at);
+                self.riding.push(withheld);
+                return Err(Interrupt::Stopped(stop));
+            }
+            Err(interrupt) => return Err(interrupt),
+        };
         let text = format!("`{name}` refused the answer: {why}. Answer again, with that mended.");
         let notice = Notice::new(Level::Info, REFUSED, text);
         let at = self.house.now();
@@ -254,12 +270,7 @@ impl Run<'_> {
     ) -> Result<impl Future<Output = Result<Result<(), Refusal>>> + Send + use<>> {
         let mut checks: Vec<(String, Arc<dyn Check>)> = Vec::with_capacity(names.len());
         for name in names {
-            let Some(check) = self.house.inner.checks.get(name) else {
-                return Err(Interrupt::failed(format!(
-                    "`{}` is to pass the check `{name}`, and this house has none of that name",
-                    self.kind.name
-                )));
-            };
+            let check = self.house.named_check(name).map_err(Interrupt::failed)?;
             checks.push((name.clone(), Arc::clone(check)));
         }
         let asked = Checked {

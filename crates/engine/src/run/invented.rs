@@ -9,7 +9,10 @@ use std::{
 
 use entourage_store::{AgentQuery, ItemQuery, Page};
 use entourage_tools::{Address, Source};
-use entourage_types::{Agent, AgentId, Author, Item, ItemBody, Scope, Time};
+use entourage_types::{
+    About, Agent, AgentId, Author, EntityKind, Item, ItemBody, OutputEffect, Question, QuestionId, Record,
+    Scope, Time,
+};
 use lru::LruCache;
 
 use super::{Result, Run};
@@ -115,7 +118,7 @@ impl Run<'_> {
         let mut private = false;
         // Here stands what the store has not got yet, and mostly the addresses themselves.
         for item in &self.items {
-            match self.says(item) {
+            match self.says(item).await? {
                 Says::Given(text) => left.retain(|sought| !sought.stands_in(text)),
                 Says::Private => private = true,
                 Says::Nothing => {}
@@ -156,7 +159,7 @@ impl Run<'_> {
             && let Some(items) = self.page(agent.id, &mut known.from).await?
         {
             for item in &items {
-                match self.says(item) {
+                match self.says(item).await? {
                     Says::Given(text) => known.learn(text),
                     Says::Private => known.private = true,
                     Says::Nothing => {}
@@ -175,11 +178,16 @@ impl Run<'_> {
         Ok(Some(items).filter(|items| !items.is_empty()))
     }
 
-    fn says<'i>(&self, item: &'i Item) -> Says<'i> {
-        match &item.body {
+    async fn says<'i>(&self, item: &'i Item) -> Result<Says<'i>> {
+        Ok(match &item.body {
             ItemBody::Message(message) if message.from == Author::User => Says::Given(&message.text),
             ItemBody::Output(output) => match self.house.inner.offers.source(&output.tool) {
-                Some(Source::Public | Source::Person) if !output.error => Says::Given(&output.text),
+                Some(Source::Public | Source::Person) if !output.error => match output.effect {
+                    Some(OutputEffect::Asked(question)) if !self.is_users_own(question).await? => {
+                        Says::Nothing
+                    }
+                    _ => Says::Given(&output.text),
+                },
                 // What failed may repeat what it was given.
                 Some(Source::Public | Source::Person | Source::Agents) => Says::Nothing,
                 Some(Source::Private) => Says::Private,
@@ -188,7 +196,17 @@ impl Run<'_> {
                 None => Says::Private,
             },
             _ => Says::Nothing,
-        }
+        })
+    }
+
+    /// Whether the answer to a question is words of the user, for whatever they want: not an answer that
+    /// another agent wrote, nor words in place of leave, which are about the very address that they name.
+    async fn is_users_own(&self, question: QuestionId) -> Result<bool> {
+        let (store, id) = (&self.house.inner.store, question.to_string());
+        let found = store.entity(&self.scope(), EntityKind::Question, &id).await?;
+        let question = found.map(|entity| Question::from_entity(&entity)).transpose()?;
+        Ok(question
+            .is_some_and(|question| question.about == About::Information && question.answered_by.is_none()))
     }
 
     /// All agents of the tree, those that were deleted included.

@@ -184,7 +184,7 @@ impl<'h> Run<'h> {
     pub(crate) fn ready(&self) -> Result<()> {
         // No kind of a house is without a version.
         if !self.kind.version.is_empty() {
-            return self.house.check_budget(&self.kind).map_err(Interrupt::failed);
+            return self.house.check_kind(&self.kind).map_err(Interrupt::failed);
         }
         let (name, known) = (&self.agent.kind, self.house.kinds().names());
         Err(Interrupt::failed(format!(

@@ -40,6 +40,7 @@ impl Run<'_> {
         let mut commit = Commit::new(at);
         let said = match question {
             Some(question) => {
+                let question = Question { answered_by: Some(self.agent.id), ..question };
                 let (closed, question) = closing(question, Answer::Text(text), commit);
                 commit = closed;
                 format!("Question {} of {worker} was answered with this.", question.id)

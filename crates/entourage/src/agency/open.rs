@@ -210,7 +210,7 @@ impl AgencyBuilder {
             house = house.check(name, Arc::clone(check));
         }
         let house = house.build();
-        house.kinds().iter().try_for_each(|kind| house.check_budget(kind)).map_err(Error::Agency)?;
+        house.kinds().iter().try_for_each(|kind| house.check_kind(kind)).map_err(Error::Agency)?;
         let client = house.client(Owner::local());
         let home = Arc::new(Home { client, stop: stop.clone(), worker: Mutex::default(), store: closable });
         // Before anything works: of two agencies that open with one agent, one does.

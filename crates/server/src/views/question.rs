@@ -119,6 +119,7 @@ impl From<Question> for QuestionView {
             otherwise,
             status,
             answer,
+            answered_by: _,
             created,
             updated,
         } = question;

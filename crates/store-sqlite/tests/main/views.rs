@@ -121,6 +121,7 @@ async fn every_view_reads_as_people_do() {
         otherwise: None,
         status: QuestionStatus::Answered,
         answer: Some("1 m".to_owned()),
+        answered_by: None,
         created: AT,
         updated: AT,
     };

@@ -143,6 +143,7 @@ pub(crate) fn question(agent: &Agent) -> Question {
         otherwise: None,
         status: QuestionStatus::Open,
         answer: None,
+        answered_by: None,
         created: at(1),
         updated: at(1),
     }

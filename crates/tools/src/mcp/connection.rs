@@ -6,9 +6,7 @@ use rmcp::{
     Peer, RoleClient, ServiceExt,
     model::{ClientCapabilities, ClientConfig, Implementation},
     service::RunningService,
-    transport::{
-        StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
-    },
+    transport::{StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig},
 };
 use secrecy::ExposeSecret;
 
@@ -81,7 +79,10 @@ async fn connect(settings: &McpSettings) -> Result<Connection, String> {
             let served = client.serve((Lines::new(stdout, Arc::clone(&trouble)), stdin)).await;
             let service = served.map_err(|error| match trouble.get() {
                 Some(why) => (*why).to_owned(),
-                None => format!("{}. What it wrote to its standard error is in the log, at level debug", refused(&error)),
+                None => format!(
+                    "{}. What it wrote to its standard error is in the log, at level debug",
+                    refused(&error)
+                ),
             })?;
             Ok(Connection { service, child: Some(child), trouble })
         }

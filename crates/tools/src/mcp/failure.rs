@@ -43,9 +43,9 @@ pub(super) fn loss(error: &ServiceError) -> Loss {
             | HttpError::TransportChannelClosed,
         ) => Loss::Before,
         Some(HttpError::Client(error)) if error.is_connect() => Loss::Before,
-        Some(
-            HttpError::Client(_) | HttpError::UnexpectedEndOfStream | HttpError::SessionRecoveryTimeout,
-        ) => Loss::During,
+        Some(HttpError::Client(_) | HttpError::UnexpectedEndOfStream | HttpError::SessionRecoveryTimeout) => {
+            Loss::During
+        }
         Some(HttpError::InsufficientScope(_) | HttpError::ReservedHeaderConflict(_)) => Loss::Refused,
         _ => Loss::Unreadable,
     }
@@ -76,7 +76,9 @@ fn cause(error: &DynamicTransportError) -> String {
     match http(error) {
         Some(HttpError::HttpStatus(error)) => format!("it answered with the HTTP status {}", error.status),
         Some(HttpError::UnexpectedContentType(Some(kind))) => format!("its answer is of the type `{kind}`"),
-        Some(HttpError::UnexpectedContentType(None)) => "its answer does not say of which type it is".to_owned(),
+        Some(HttpError::UnexpectedContentType(None)) => {
+            "its answer does not say of which type it is".to_owned()
+        }
         Some(HttpError::UnexpectedServerResponse(_) | HttpError::Deserialize(_)) => {
             "its answer cannot be read".to_owned()
         }

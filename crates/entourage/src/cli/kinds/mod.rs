@@ -91,7 +91,8 @@ async fn list(globals: &Globals, settings: &Settings) -> Result<Exit> {
 }
 
 async fn check(globals: &Globals, settings: &Settings) -> Result<Exit> {
-    let (kinds, mut findings) = entourage::loaded_kinds(settings)?;
+    let (mut kinds, mut findings) = entourage::loaded_kinds(settings)?;
+    findings.extend(entourage::unchecked(&mut kinds));
     // Files are set up by whoever runs a task, so their tools count as there.
     let toolbox =
         builtin(Tools { files: Some(FilesSettings::new(&settings.data)), ..settings.tools.clone() });

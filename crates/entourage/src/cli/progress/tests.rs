@@ -176,6 +176,7 @@ fn an_agent_whose_question_is_answered_is_at_work() {
         otherwise: None,
         status: QuestionStatus::Open,
         answer: None,
+        answered_by: None,
         created: Time::now(),
         updated: Time::now(),
     };
