@@ -1,12 +1,12 @@
 //! `entourage answer`: what an agent waits for.
 
 use clap::Args;
-use entourage_types::{About, Answer as Reply, Question, QuestionId};
+use entourage_types::{About, Answer as Reply, Question, QuestionId, Verdict};
 use serde_json::Value;
 
 use super::{
     backend::{self, Purpose},
-    failure::Exit,
+    failure::{Exit, Failure},
     globals::Globals,
     out, question,
     text::text,
@@ -16,6 +16,7 @@ use super::{
 const AFTER_HELP: &str = "\
 Examples:
   entourage answer qst_0199… \"The one in Lisbon\"
+  entourage answer @last 2                        the second of the options that are shown
   entourage answer @last --decline                the only open question; the agent goes on without
   entourage answer qst_0199… --approve            a call that waits for leave is made
   entourage answer qst_0199… --approve --arguments '{\"amount\": 50}'
@@ -23,7 +24,8 @@ Examples:
   entourage answer qst_0199… --reject \"too dear\"
   entourage answer qst_0199… --give-up            a call that may have taken effect is left (or --retry)
 
-Words for a call that waits for leave are what the agent reads instead of its result; words for one
+The number of an option stands for it, and `yes` and `no` approve and reject a call that waits for leave.
+Other words for such a call are what the agent reads instead of its result; words for one
 that may have taken effect are its result. `entourage tree` shows open questions. Each is answered
 once, by whoever is first.";
 
@@ -44,7 +46,7 @@ pub(crate) struct Answer {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Given {
-    /// The answer
+    /// The answer: words, or the number of an option
     text: Option<String>,
     /// Rather not say
     #[arg(long)]
@@ -92,6 +94,35 @@ pub(super) fn command(question: &Question, again: &str) -> String {
     }
 }
 
+/// What a person's words answer a question with: the option whose number they are, a plain yes or no to a
+/// call that waits for leave, or the words themselves.
+///
+/// # Errors
+/// The numbers that there are, where it is none of them.
+pub(super) fn typed(question: &Question, words: &str) -> Result<Reply, String> {
+    let (options, trimmed) = (&question.options, words.trim());
+    if question.about == About::Approval {
+        match trimmed.to_lowercase().as_str() {
+            "yes" | "y" => return Ok(Verdict::Approve.into()),
+            "no" | "n" => return Ok(Verdict::Reject.into()),
+            _ => {}
+        }
+    }
+    let is_number = !trimmed.is_empty() && trimmed.chars().all(|c| c.is_ascii_digit());
+    if !is_number || options.is_empty() {
+        return Ok(Reply::Text(words.to_owned()));
+    }
+    let index = trimmed.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    match index.and_then(|index| options.get(index)) {
+        Some(option) => Ok(Reply::Text(option.clone())),
+        None if options.iter().any(|option| option == trimmed) => Ok(Reply::Text(trimmed.to_owned())),
+        None => Err(format!(
+            "there is no option {trimmed}: give a number from 1 to {}, or words of your own",
+            options.len()
+        )),
+    }
+}
+
 /// Arguments as they are typed.
 pub(super) fn arguments(text: &str) -> Result<Value, String> {
     let wrong = |why: &str| format!("{why}. Give an object, such as {{\"amount\": 50}}");
@@ -103,7 +134,16 @@ impl Answer {
     pub(crate) async fn obey(self, globals: &Globals) -> backend::Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
         let id = self.question.find(&*backend).await?;
-        let question = backend.answer(id, self.given.answer(self.arguments)).await?;
+        let given = match self.given.answer(self.arguments) {
+            Reply::Text(words) => {
+                let open = backend.questions(None).await?;
+                // What is not open any more is refused below, with the reason.
+                let asked = open.iter().find(|question| question.id == id);
+                asked.map_or(Ok(Reply::Text(words.clone())), |question| typed(question, &words))
+            }
+            given => Ok(given),
+        };
+        let question = backend.answer(id, given.map_err(Failure::usage)?).await?;
         if globals.json {
             out::json(&question)?;
         } else if !globals.quiet {

@@ -14,7 +14,7 @@ use super::{
     interrupt, out,
     progress::Rest,
     question,
-    run::beside,
+    run::{beside, resume_hints},
     session::{ANSWERS, Begun, End, Session, Typed, is_command},
     text::text,
     tree,
@@ -264,6 +264,7 @@ impl Talk<'_> {
                     out::note(text![question::in_short(question, paint), " (", question.id, ")"]);
                 }
             }
+            Rest::Paused(agents) => resume_hints(agents, &self.globals.again()).for_each(out::note),
             Rest::Ended(_) if !self.globals.quiet => {
                 let (usage, cost) = session.progress.spent();
                 out::note(paint.dim(words::spent(usage, cost)));

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use entourage_engine::{AgentDelta, Piece};
 use entourage_types::{
-    AgentId, Author, CallId, Cost, Event, EventBody, Item, ItemBody, PostId, Question, QuestionId,
+    AgentId, Author, CallId, Cost, Event, EventBody, InterventionId, InterventionStatus, Item, ItemBody,
+    PostId, Question, QuestionId,
     QuestionStatus, RunId, Status, StopReason, Task, TaskId, Time, Turn, Usage, WaitingOn,
 };
 
@@ -25,6 +26,8 @@ pub(crate) struct Progress {
     begins: bool,
     /// Whether somebody has something to do of which no event tells yet.
     stirring: bool,
+    /// What people did to agents that these have yet to come to.
+    pending: HashSet<InterventionId>,
     /// The last event that was taken.
     pub(crate) last: u64,
     /// Who wrote last.
@@ -61,6 +64,8 @@ pub(crate) enum Rest {
     Ended(Status),
     /// Somebody waits for a person.
     Asks(Vec<Question>),
+    /// A person paused these, and nobody else is at work.
+    Paused(Vec<AgentId>),
 }
 
 impl Progress {
@@ -75,6 +80,7 @@ impl Progress {
             unread: HashSet::new(),
             begins: false,
             stirring: false,
+            pending: HashSet::new(),
             last: 0,
             writer: None,
             stopped: false,
@@ -137,6 +143,18 @@ impl Progress {
     /// Where the root stands.
     pub(crate) fn status(&self) -> Status {
         self.member(self.root).map_or(Status::Idle, |root| root.status)
+    }
+
+    /// Agents that a person paused, and that nothing goes on beside; none while something does.
+    pub(crate) fn paused(&self) -> Option<Rest> {
+        let is_paused = |member: &&Member| {
+            (member.status, member.waiting_on) == (Status::Waiting, Some(WaitingOn::Resume))
+        };
+        let others_are_busy =
+            self.members.iter().filter(|member| !is_paused(member)).any(|member| self.is_busy(member));
+        let paused: Vec<AgentId> = self.members.iter().filter(is_paused).map(|member| member.id).collect();
+        let at_rest = !self.stirring && self.pending.is_empty() && !others_are_busy;
+        (at_rest && !paused.is_empty()).then_some(Rest::Paused(paused))
     }
 
     /// Whether nothing goes on any more without a person; none while something does.
@@ -206,8 +224,13 @@ impl Progress {
             EventBody::Item { item: None, .. }
             | EventBody::Step { due: None, .. }
             | EventBody::Grant { .. }
-            | EventBody::Intervention { .. }
             | EventBody::Session { .. } => {}
+            EventBody::Intervention { intervention } => {
+                match intervention.status {
+                    InterventionStatus::Pending => self.pending.insert(intervention.id),
+                    InterventionStatus::Applied => self.pending.remove(&intervention.id),
+                };
+            }
             EventBody::Task { task } => {
                 self.tasks.insert(task.id, (**task).clone());
             }

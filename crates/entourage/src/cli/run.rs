@@ -135,6 +135,7 @@ impl Run {
             End::Rest(Rest::Asks(questions)) => (Exit::NeedsAnswer, questions.as_slice()),
             End::Rest(Rest::Ended(Status::Succeeded)) => (Exit::Done, [].as_slice()),
             End::Rest(Rest::Ended(_)) if progress.stopped => (Exit::Interrupted, [].as_slice()),
+            End::Rest(Rest::Paused(_)) => (Exit::NeedsAnswer, [].as_slice()),
             End::Rest(Rest::Ended(_)) => (Exit::Failed, [].as_slice()),
             End::Interrupted | End::Answered | End::Closed | End::Command(_) => {
                 (Exit::Interrupted, [].as_slice())
@@ -153,8 +154,13 @@ impl Run {
         } else if progress.stopped && *end != End::Interrupted && !globals.json {
             out::note(format!("stopped; go on with: {} \"…\"", self.resume_command(globals, root)));
         }
-        if exit == Exit::NeedsAnswer {
-            self.tell_questions(globals, root, questions);
+        match end {
+            End::Rest(Rest::Asks(questions)) => self.tell_questions(globals, root, questions),
+            End::Rest(Rest::Paused(agents)) => {
+                resume_hints(agents, &globals.again()).for_each(out::note);
+                out::note(format!("  then go on:  {}", self.resume_command(globals, root)));
+            }
+            _ => {}
         }
         if exit == Exit::Failed {
             let (why, again) = (error.unwrap_or("it did not say why"), globals.again());
@@ -200,6 +206,11 @@ fn next_steps(globals: &Globals, root: AgentId, settings: &entourage::Settings) 
     out::note(format!("  entourage tree {root}{again}     who worked for whom"));
     out::note(format!("  entourage tail {root}{again}     each step, as it was"));
     out::note(format!("  entourage doctor{again}     how to have a real model do it"));
+}
+
+/// How paused agents are got going again, a line each.
+pub(super) fn resume_hints(agents: &[AgentId], again: &str) -> impl Iterator<Item = String> {
+    agents.iter().map(move |agent| format!("{agent} is paused; resume it with: entourage resume {agent}{again}"))
 }
 
 /// What another terminal can do meanwhile.

@@ -79,6 +79,8 @@ pub(crate) struct Session<'a> {
     answered: bool,
     /// Whether the person was told of the rest that lasts.
     rested: bool,
+    /// Whether a pause is told of and not waited out: who goes on with a tree wants it to go on.
+    tells_of_pause: bool,
 }
 
 impl<'a> Session<'a> {
@@ -118,6 +120,7 @@ impl<'a> Session<'a> {
             heard,
             answered: false,
             rested: false,
+            tells_of_pause: begun == Begun::Before,
         })
     }
 
@@ -174,7 +177,8 @@ impl<'a> Session<'a> {
                 self.view.clear();
                 return Ok(End::Answered);
             }
-            let rest = self.progress.rest().filter(|_| self.asking.is_none());
+            let paused = self.tells_of_pause.then(|| self.progress.paused()).flatten();
+            let rest = paused.or_else(|| self.progress.rest()).filter(|_| self.asking.is_none());
             self.rested &= rest.is_some() && typed == Typed::Said && lines.is_some();
             if let Some(rest) = rest.filter(|_| !self.rested) {
                 self.rested = true;
@@ -360,7 +364,7 @@ fn first(text: &str) -> &str {
     text.split_whitespace().next().unwrap_or_default()
 }
 
-/// The answer that a line gives: an option by its number, a command, or the person's words.
+/// The answer that a line gives: a command's, or that of the person's [words](answer::typed).
 fn chosen(question: &Question, line: &str) -> Result<Answer, String> {
     let (command, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let rest = rest.trim();
@@ -375,9 +379,7 @@ fn chosen(question: &Question, line: &str) -> Result<Answer, String> {
         }
         _ => {}
     }
-    let number = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-    let option = number.and_then(|index| question.options.get(index));
-    Ok(Answer::Text(option.map_or(line, String::as_str).to_owned()))
+    answer::typed(question, line)
 }
 
 /// The next line; never, where nobody types.
