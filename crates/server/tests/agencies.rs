@@ -150,6 +150,7 @@ async fn who_must_be_asked_first_is_told_and_the_same_key_gets_the_answer_later(
         (&waits["final_output"], &waits["questions"][0]["text"]),
         (&Value::Null, &json!("Which colour?"))
     );
+    assert_eq!(send(once()).await.expect(202), waits, "it is not waited for while the question is open");
     site.post(&format!("/v1/questions/{question}/answer"), &json!({"answer": "blue"})).await.expect(200);
     let answer = send(once()).await.expect(200);
     assert_eq!(answer["final_output"], "It came back: It came back: blue");

@@ -2,12 +2,14 @@
 //! from the events of the chat, so that nothing is missed and nothing is told twice.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     sync::Arc,
 };
 
+use entourage_store::Page;
 use entourage_types::{
-    Agent, AgentId, CallId, Event, EventBody, Item, ItemBody, PostId, QuestionStatus, RunId, Task, TaskId,
+    Agent, AgentId, CallId, Event, EventBody, Item, ItemBody, PostId, Question, QuestionId, QuestionStatus,
+    RunId, Task, TaskId,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -37,6 +39,8 @@ pub struct Follow {
     /// How much of each run's answer under way was told. What follows a gap is not: the whole text comes
     /// with the item.
     heard: HashMap<RunId, Heard>,
+    /// The questions that were told of.
+    asked: HashSet<QuestionId>,
     /// What is to be told before more is read.
     told: VecDeque<StreamEvent>,
     state: State,
@@ -144,6 +148,7 @@ impl Follow {
             tasks: HashMap::new(),
             early: VecDeque::new(),
             heard: HashMap::new(),
+            asked: HashSet::new(),
             told: VecDeque::new(),
             state: State::Open,
             hang_up,
@@ -170,8 +175,20 @@ impl Follow {
         below.iter().flat_map(|below| &below.items).chain(&items).for_each(|item| self.learn(item));
         if run.status.is_terminal() {
             self.state = State::Ended;
+            return Ok(());
+        }
+        let open = Some(QuestionStatus::Open);
+        for question in self.client.questions(Some(self.spoken.root), open, Page::all()).await? {
+            self.asks(question);
         }
         Ok(())
+    }
+
+    /// Tells once of a question that one of the runs asks.
+    fn asks(&mut self, question: Question) {
+        if self.runs.contains_key(&question.run) && self.asked.insert(question.id) {
+            self.told.push_back(StreamEvent::Question(Box::new(question)));
+        }
     }
 
     /// What happens next; none once it is over. The future may be dropped before it is ready: nothing is
@@ -222,10 +239,8 @@ impl Follow {
                 own.iter().for_each(|delta| self.piece(delta));
             }
             EventBody::Task { task } => self.assigned(task),
-            EventBody::Question { question }
-                if question.status == QuestionStatus::Open && self.runs.contains_key(&question.run) =>
-            {
-                self.told.push_back(StreamEvent::Question(question.clone()));
+            EventBody::Question { question } if question.status == QuestionStatus::Open => {
+                self.asks((**question).clone());
             }
             EventBody::Run { run, status, .. } if Some(*run) == self.run && status.is_terminal() => {
                 self.state = State::Ended;

@@ -162,3 +162,57 @@ impl Answer {
         Ok(Exit::Done)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use entourage_types::{AgentId, CallId, Owner, QuestionStatus, RunId, Time};
+
+    use super::*;
+
+    fn question(about: About, options: &[&str]) -> Question {
+        let agent = AgentId::new();
+        Question {
+            id: QuestionId::new(),
+            owner: Owner::local(),
+            root: agent,
+            agent,
+            kind: "worker".into(),
+            run: RunId::new(),
+            call: CallId::new(),
+            task: None,
+            about,
+            text: "Which?".into(),
+            options: options.iter().map(|&option| option.to_owned()).collect(),
+            proposal: None,
+            due: None,
+            otherwise: None,
+            status: QuestionStatus::Open,
+            answer: None,
+            answered_by: None,
+            created: Time::now(),
+            updated: Time::now(),
+        }
+    }
+
+    #[test]
+    fn a_number_is_the_option_beside_it_or_one_that_reads_so_and_no_other() {
+        let text = |words: &str| Ok(Reply::Text(words.to_owned()));
+        let colours = question(About::Information, &["red", "blue", "10"]);
+        assert_eq!(typed(&colours, " 2 "), text("blue"));
+        assert_eq!(typed(&colours, "10"), text("10"));
+        assert_eq!(typed(&colours, "2 of them"), text("2 of them"));
+        assert_eq!(typed(&colours, "yes"), text("yes"));
+        for none in ["0", "4", "99999999999999999999999"] {
+            assert_eq!(
+                typed(&colours, none),
+                Err(format!("there is no option {none}: give a number from 1 to 3, or words of your own"))
+            );
+        }
+        assert_eq!(typed(&question(About::Information, &[]), "4"), text("4"), "how many?");
+        assert_eq!(typed(&question(About::Doubt, &["retry", "give up"]), "1"), text("retry"));
+        let leave = question(About::Approval, &["approve", "approve always", "reject"]);
+        assert_eq!(typed(&leave, "Yes"), Ok(Verdict::Approve.into()));
+        assert_eq!(typed(&leave, "n"), Ok(Verdict::Reject.into()));
+        assert_eq!(typed(&leave, "yes, but later"), text("yes, but later"));
+    }
+}

@@ -11,10 +11,10 @@ use super::{
     failure::{Exit, Failure},
     globals::Globals,
     input::{self, Lines},
-    interrupt, out,
+    interrupt, intervene, out,
     progress::Rest,
     question,
-    run::{beside, resume_hints},
+    run::beside,
     session::{ANSWERS, Begun, End, Session, Typed, is_command},
     text::text,
     tree,
@@ -264,7 +264,7 @@ impl Talk<'_> {
                     out::note(text![question::in_short(question, paint), " (", question.id, ")"]);
                 }
             }
-            Rest::Paused(agents) => resume_hints(agents, &self.globals.again()).for_each(out::note),
+            Rest::Paused(agents) => intervene::note_paused(agents, self.globals),
             Rest::Ended(_) if !self.globals.quiet => {
                 let (usage, cost) = session.progress.spent();
                 out::note(paint.dim(words::spent(usage, cost)));

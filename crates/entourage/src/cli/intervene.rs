@@ -31,6 +31,17 @@ pub(crate) struct Worded {
     text: String,
 }
 
+/// Says how paused agents are got going again.
+pub(super) fn note_paused(agents: &[AgentId], globals: &Globals) {
+    for agent in agents {
+        out::note(format!("{agent} is paused; {}", resume_with(*agent, globals)));
+    }
+}
+
+fn resume_with(agent: AgentId, globals: &Globals) -> String {
+    format!("resume it with: entourage resume {agent}{}", globals.again())
+}
+
 impl Plain {
     pub(crate) async fn obey(self, action: Action, globals: &Globals) -> Result<Exit> {
         intervene(&self.agent, action, self.reason.as_deref(), globals).await
@@ -55,19 +66,22 @@ async fn intervene(
     if globals.json {
         out::json(&done)?;
     } else if !globals.quiet {
-        out::note(match (done.status, backend.is_at_work(Some(done.root))) {
+        let note = match (done.status, backend.is_at_work(Some(done.root))) {
             // Its words are on record; the agent is still to read them.
             (InterventionStatus::Applied, true) => format!("{action}: done"),
             (InterventionStatus::Applied, false) if action != Action::Steer => format!("{action}: done"),
             (InterventionStatus::Pending, true) => {
                 format!("{action}: the agent comes to it before its next step")
             }
+            (_, false) if action == Action::Pause => format!("{action}: kept"),
             (_, false) => format!(
                 "{action}: kept; the agent comes to it when it goes on: entourage run --resume {}{}",
                 done.root,
                 globals.again()
             ),
-        });
+        };
+        let paused = (action == Action::Pause).then(|| format!("; {}", resume_with(agent, globals)));
+        out::note(format!("{note}{}", paused.unwrap_or_default()));
     }
     Ok(Exit::Done)
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use entourage_engine::{AgentDelta, Piece};
 use entourage_types::{
     AgentId, Author, CallId, Cost, Event, EventBody, InterventionId, InterventionStatus, Item, ItemBody,
-    PostId, Question, QuestionId,
-    QuestionStatus, RunId, Status, StopReason, Task, TaskId, Time, Turn, Usage, WaitingOn,
+    PostId, Question, QuestionId, QuestionStatus, RunId, Status, StopReason, Task, TaskId, Time, Turn, Usage,
+    WaitingOn,
 };
 
 use super::words;

@@ -17,7 +17,7 @@ use super::{
     failure::{Exit, Failure},
     globals::{Globals, quoted},
     input::{self, Lines},
-    interrupt, out,
+    interrupt, intervene, out,
     progress::{Progress, Rest},
     question,
     session::{Begun, End, Session, Typed},
@@ -105,6 +105,9 @@ impl Run {
         let Session { progress, .. } = session;
         if end == End::Interrupted {
             self.leave(globals, &*backend, root).await;
+            if let Some(Rest::Paused(agents)) = progress.paused() {
+                intervene::note_paused(&agents, globals);
+            }
         }
         let answer = answer(&transcript(&*backend, root, |entry| entry.role == Role::User).await?);
         let exit = self.report(globals, root, &progress, &end, answer.as_deref())?;
@@ -157,7 +160,7 @@ impl Run {
         match end {
             End::Rest(Rest::Asks(questions)) => self.tell_questions(globals, root, questions),
             End::Rest(Rest::Paused(agents)) => {
-                resume_hints(agents, &globals.again()).for_each(out::note);
+                intervene::note_paused(agents, globals);
                 out::note(format!("  then go on:  {}", self.resume_command(globals, root)));
             }
             _ => {}
@@ -206,11 +209,6 @@ fn next_steps(globals: &Globals, root: AgentId, settings: &entourage::Settings) 
     out::note(format!("  entourage tree {root}{again}     who worked for whom"));
     out::note(format!("  entourage tail {root}{again}     each step, as it was"));
     out::note(format!("  entourage doctor{again}     how to have a real model do it"));
-}
-
-/// How paused agents are got going again, a line each.
-pub(super) fn resume_hints(agents: &[AgentId], again: &str) -> impl Iterator<Item = String> {
-    agents.iter().map(move |agent| format!("{agent} is paused; resume it with: entourage resume {agent}{again}"))
 }
 
 /// What another terminal can do meanwhile.

@@ -1,14 +1,14 @@
 //! `entourage tree`: who works for whom, and where they stand.
 
 use clap::Args;
-use entourage_types::{AgentId, Question};
+use entourage_types::{Agent, AgentId, Question, WaitingOn};
 use serde_json::json;
 
 use super::{
     backend::{self, Purpose, Result, Tree as Found},
     failure::Exit,
     globals::Globals,
-    out, question,
+    intervene, out, question,
     text::text,
     which::Which,
     words,
@@ -40,6 +40,12 @@ impl Tree {
             out::json(&json!({ "agents": agents, "questions": questions, "usage": usage, "cost": cost }))?;
         } else {
             show(&tree, &questions)?;
+            if !globals.quiet {
+                let is_paused = |agent: &&Agent| agent.waiting_on == Some(WaitingOn::Resume);
+                let paused: Vec<AgentId> =
+                    tree.agents.iter().filter(is_paused).map(|agent| agent.id).collect();
+                intervene::note_paused(&paused, globals);
+            }
             // The database is in our hands, so nobody else has anything going.
             if !backend.is_at_work(Some(root)) && !globals.quiet && backend.has_work(root).await? {
                 let again = globals.again();

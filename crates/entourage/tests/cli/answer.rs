@@ -57,6 +57,17 @@ fn a_call_is_not_made_and_the_agent_reads_why() {
 }
 
 #[test]
+fn the_number_beside_an_option_and_a_plain_yes_or_no_are_verdicts() {
+    for made in ["1", "yes"] {
+        assert!(after(&[made]).stdout.contains("Noted: Rehearsal: Look"), "{made}");
+    }
+    for left in ["3", "no"] {
+        let said = after(&[left]).stdout;
+        assert!(!said.contains("Noted:") && !said.contains("answers instead"), "{left}: {said}");
+    }
+}
+
+#[test]
 fn an_answer_that_makes_no_sense_is_refused_and_the_question_stays_open() {
     let place = careful();
     let (_, question) = asked(&place, &["Look"]);
@@ -65,6 +76,7 @@ fn an_answer_that_makes_no_sense_is_refused_and_the_question_stays_open() {
         (&["--retry"][..], "retry"),
         (&["--give-up"], "give_up"),
         (&["--approve", "--arguments", r#"{"title": 3}"#], "create_note"),
+        (&["4"], "there is no option 4: give a number from 1 to 3, or words of your own"),
     ] {
         let refused = answer(flags);
         assert!(refused.error(2).contains(said), "{flags:?}: {refused:?}");

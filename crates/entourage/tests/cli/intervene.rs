@@ -56,3 +56,24 @@ fn a_pause_and_a_resume_before_the_work_do_not_end_what_resumes_it() {
     let resumed = place.entourage(&["run", "-q", "--resume"]).good();
     assert!(resumed.stdout.contains("Say it again."), "{resumed:?}");
 }
+
+#[test]
+fn what_goes_on_with_a_paused_agent_says_at_once_that_it_is_paused() {
+    let place = Place::new();
+    place.entourage(&["run", "-q", "Say hello."]).good();
+    let listed = place.entourage(&["agents", "--json"]).good().json();
+    let id = listed[0]["id"].as_str().expect("an id");
+    let hint = format!("resume it with: entourage resume {id}");
+    let paused = place.entourage(&["pause", "@last"]).good();
+    assert!(paused.stderr.contains(&hint) && !paused.stderr.contains("run --resume"), "{paused:?}");
+    // The agent comes to the pause in the first of these, and stands there in the second.
+    for _ in 0..2 {
+        let waits = place.entourage(&["run", "-q", "--resume"]);
+        assert_eq!(waits.code, 3, "{waits:?}");
+        assert!(waits.stderr.contains(&format!("{id} is paused; {hint}")), "{waits:?}");
+    }
+    let tree = place.entourage(&["tree"]).good();
+    assert!(tree.stderr.contains(&hint), "{tree:?}");
+    place.entourage(&["resume", "@last"]).good();
+    place.entourage(&["run", "-q", "--resume", id]).good();
+}

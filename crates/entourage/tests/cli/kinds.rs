@@ -94,6 +94,22 @@ fn check_points_at_mistakes_as_compilers_do() {
 }
 
 #[test]
+fn a_check_that_the_program_does_not_have_is_a_mistake_and_its_kind_is_left_out() {
+    let place = Place::new();
+    place.write(
+        "data/kinds/clerk.md",
+        "---\nname: clerk\nchecks: { output: [nosuch] }\n---\nYou file papers.\n",
+    );
+    let why = "kind `clerk`: there is no check `nosuch` in this program";
+    let checked = place.entourage(&["kinds", "check"]);
+    assert!(checked.code == 1 && checked.stdout.contains(&format!("error: {why}")), "{checked:?}");
+    let refused = place.entourage(&["run", "-q", "File this", "--kind", "clerk"]);
+    assert!(refused.error(2).contains(why) && refused.stdout.is_empty(), "{refused:?}");
+    let other = place.entourage(&["run", "Hello"]).good();
+    assert!(other.stderr.contains(why), "the start says so: {other:?}");
+}
+
+#[test]
 fn files_of_a_coding_agent_are_imported_and_what_is_there_stays() {
     let place = Place::new();
     let from = place.write(
