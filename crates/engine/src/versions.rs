@@ -83,8 +83,8 @@ impl House {
     ///
     /// # Errors
     /// [`Error::Kinds`] names every mistake with file and line, a check that is not there, or a limit in
-    /// money that cannot be kept, and [`Error::Invalid`] says that there is nothing to read them from; either way nothing
-    /// has changed.
+    /// money that cannot be kept, and [`Error::Invalid`] says that there is nothing to read them from;
+    /// either way nothing has changed.
     pub async fn reload(&self) -> Result<Reloaded> {
         let Some(source) = self.inner.versions.source.clone() else {
             return Err(Error::Invalid("the kinds of this house are not read from files".into()));

@@ -120,8 +120,9 @@ impl Chat {
                 // What others say and what comes by itself is shown while a person thinks what to say.
                 End::Rest(_) if talk.session.is_some() && input::is_interactive() => continue,
                 End::Rest(rest) => {
-                    let wish = talk.wish(&mut lines).await;
-                    match (wish, asked(rest)) {
+                    let question = asked(rest);
+                    let Some(wish) = talk.wish_while(question.as_ref(), &mut lines).await? else { continue };
+                    match (wish, question) {
                         (Wish::Say(text) | Wish::Unknown(text), Some(question)) => {
                             talk.reply(question, &text).await?;
                             continue;
@@ -261,7 +262,8 @@ impl Talk<'_> {
         match rest {
             Rest::Asks(questions) => {
                 for question in questions {
-                    out::note(text![question::in_short(question, paint), " (", question.id, ")"]);
+                    out::aside(question::in_full(question, paint));
+                    out::note(paint.dim(question.id));
                 }
             }
             Rest::Paused(agents) => intervene::note_paused(agents, self.globals),
@@ -284,21 +286,21 @@ impl Talk<'_> {
         }
     }
 
-    async fn wish(&self, lines: &mut Lines) -> Wish {
-        loop {
-            if input::is_interactive() && !self.edited {
-                out::aside(out::stderr().cyan("> "));
-            }
-            let line = tokio::select! {
-                line = lines.next() => line,
-                () = self.interrupt.cancelled() => None,
-            };
-            match line.as_deref().map(str::trim) {
-                None => return Wish::Quit,
-                Some("") => {}
-                Some(text) => return Wish::of(text),
+    /// What a person wants; none once the question that they have before them is not open any more.
+    async fn wish_while(&mut self, question: Option<&Question>, lines: &mut Lines) -> Result<Option<Wish>> {
+        let wish = wish(&self.interrupt, self.edited, lines);
+        tokio::pin!(wish);
+        let (Some(question), Some(session)) = (question, &mut self.session) else {
+            return Ok(Some(wish.await));
+        };
+        while session.progress.open_questions().any(|open| open.id == question.id) {
+            tokio::select! {
+                signal = session.next() => session.take(signal?, Typed::Said).await?,
+                wish = &mut wish => return Ok(Some(wish)),
             }
         }
+        out::note(out::stderr().dim("(it was answered elsewhere)"));
+        Ok(None)
     }
 
     async fn tree(&self) -> Result<()> {
@@ -318,6 +320,23 @@ impl Talk<'_> {
             out::note(
                 out::stderr().dim(format!("\n{goes_on}; come back with: entourage chat {root}{again}")),
             );
+        }
+    }
+}
+
+async fn wish(interrupt: &CancellationToken, edited: bool, lines: &mut Lines) -> Wish {
+    loop {
+        if input::is_interactive() && !edited {
+            out::aside(out::stderr().cyan("> "));
+        }
+        let line = tokio::select! {
+            line = lines.next() => line,
+            () = interrupt.cancelled() => None,
+        };
+        match line.as_deref().map(str::trim) {
+            None => return Wish::Quit,
+            Some("") => {}
+            Some(text) => return Wish::of(text),
         }
     }
 }

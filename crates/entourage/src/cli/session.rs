@@ -217,7 +217,13 @@ impl<'a> Session<'a> {
         self.asking.is_none() || self.view.is_above()
     }
 
-    async fn take(&mut self, signal: Signal, typed: Typed) -> Result<()> {
+    /// What happens next; dropping the future loses nothing.
+    pub(crate) async fn next(&mut self) -> Result<Signal> {
+        self.follow.next().await
+    }
+
+    /// Takes in what happened.
+    pub(crate) async fn take(&mut self, signal: Signal, typed: Typed) -> Result<()> {
         match signal {
             Signal::Event(event) => {
                 let is_heeded = matches!(event.body, EventBody::Intervention { .. });

@@ -1,12 +1,17 @@
 //! `chat` at a terminal: a line editor, and what is said above it.
 
-use std::{fs, os::unix::fs::PermissionsExt, process::Command};
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    os::unix::fs::PermissionsExt,
+    process::{Command, Stdio},
+};
 
 use serde_json::json;
 
 use super::{
     model::Model,
-    place::{Ended, Place},
+    place::{Ended, Place, id},
     server::Server,
     terminal::Terminal,
 };
@@ -184,4 +189,24 @@ fn a_piped_conversation_answers_what_it_is_asked() {
     assert!(!said.stdout.trim().is_empty(), "{said:?}");
     let listed = place.entourage(&["agents", "--status", "succeeded", "--json"]).good().json();
     assert_eq!(listed.len(), 1, "{listed:?}");
+}
+
+/// A question that another terminal answers holds up no conversation that is piped in.
+#[test]
+fn a_piped_conversation_goes_on_when_its_question_is_answered_elsewhere() {
+    let place = Place::new();
+    let mut command = place.process(&["chat"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut chat = command.spawn().expect("it starts");
+    let mut typed = chat.stdin.take().expect("piped");
+    writeln!(typed, "Please ask me first").expect("it reads");
+    let mut notes = BufReader::new(chat.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    let asked = notes.find(|line| line.contains("qst_")).expect("a question");
+    place.entourage(&["answer", id(&asked, "qst_"), "1"]).good();
+    notes.find(|line| line.contains("it was answered elsewhere")).expect("it is noticed");
+    writeln!(typed, "Say it again").expect("it reads");
+    drop(typed);
+    let ended = chat.wait_with_output().expect("it ends");
+    let said = String::from_utf8(ended.stdout).expect("UTF-8");
+    assert!(ended.status.success() && said.contains("Say it again"), "{said}");
 }
