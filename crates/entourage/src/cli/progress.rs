@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use entourage_engine::{AgentDelta, Piece};
 use entourage_types::{
-    AgentId, Author, CallId, Cost, Event, EventBody, InterventionId, InterventionStatus, Item, ItemBody,
-    PostId, Question, QuestionId, QuestionStatus, RunId, Status, StopReason, Task, TaskId, Time, Turn, Usage,
-    WaitingOn,
+    Action, AgentId, Author, CallId, Cost, Event, EventBody, InterventionId, InterventionStatus, Item,
+    ItemBody, PostId, Question, QuestionId, QuestionStatus, RunId, Status, StopReason, Task, TaskId, Time,
+    Turn, Usage, WaitingOn,
 };
 
 use super::words;
@@ -147,9 +147,7 @@ impl Progress {
 
     /// Agents that a person paused, and that nothing goes on beside; none while something does.
     pub(crate) fn paused(&self) -> Option<Rest> {
-        let is_paused = |member: &&Member| {
-            (member.status, member.waiting_on) == (Status::Waiting, Some(WaitingOn::Resume))
-        };
+        let is_paused = |member: &&Member| member.is_held() && member.status == Status::Waiting;
         let others_are_busy =
             self.members.iter().filter(|member| !is_paused(member)).any(|member| self.is_busy(member));
         let paused: Vec<AgentId> = self.members.iter().filter(is_paused).map(|member| member.id).collect();
@@ -230,6 +228,16 @@ impl Progress {
                     InterventionStatus::Pending => self.pending.insert(intervention.id),
                     InterventionStatus::Applied => self.pending.remove(&intervention.id),
                 };
+                // Where a paused agent stands then, the next event of it tells.
+                if let Some(member) = self.member_mut(event.agent).filter(|member| member.is_held())
+                    && intervention.status == InterventionStatus::Applied
+                {
+                    match intervention.action {
+                        Action::Resume | Action::Stop => member.status = Status::Running,
+                        Action::Pause => member.status = Status::Waiting,
+                        _ => {}
+                    }
+                }
             }
             EventBody::Task { task } => {
                 self.tasks.insert(task.id, (**task).clone());
@@ -344,6 +352,11 @@ impl Progress {
 }
 
 impl Member {
+    /// Whether its last own event told that it is paused.
+    fn is_held(&self) -> bool {
+        self.waiting_on == Some(WaitingOn::Resume)
+    }
+
     fn stands(&mut self, status: Status, waiting_on: Option<WaitingOn>) {
         (self.status, self.waiting_on) = (status, waiting_on);
         if status.is_terminal() {
