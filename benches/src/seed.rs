@@ -81,6 +81,7 @@ async fn waiting(store: &dyn Store) -> Result<()> {
         otherwise: None,
         status: QuestionStatus::Open,
         answer: None,
+        answered_by: None,
         created: now,
         updated: now,
     };
