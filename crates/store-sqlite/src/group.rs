@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use entourage_store::{Changed, Commit, Committed, Error, Fence};
+use entourage_store::{Changed, Commit, Committed, Error, Fence, Write};
 use entourage_types::{Agent, AgentId, Wakeup};
 use rusqlite::Connection;
 use tokio::sync::{broadcast, oneshot};
@@ -206,10 +206,14 @@ impl Desk {
     /// The epochs of commits that are durable now stand in their rows.
     fn epochs_stand(&mut self, group: &[Job], outcomes: &[Told<Done>]) {
         for (job, outcome) in group.iter().zip(outcomes) {
-            if let (Work::Commit(Commit { fence: Some(Fence { agent, epoch }), .. }), Ok(_)) =
-                (&job.work, outcome)
-            {
+            let (Work::Commit(Commit { fence, writes, .. }), Ok(_)) = (&job.work, outcome) else { continue };
+            if let Some(Fence { agent, epoch }) = fence {
                 self.known.epoch_stands(*agent, *epoch);
+            }
+            for write in writes {
+                if let Write::PruneAgent(agent) = write {
+                    self.known.epoch_is_gone(*agent);
+                }
             }
         }
     }
@@ -259,7 +263,6 @@ fn answer(job: Job, outcome: Told<Done>, hints: &Hints) {
 
 #[cfg(test)]
 mod tests {
-    use entourage_store::Write;
     use entourage_types::{Entity, EntityKind, Owner, Time};
 
     use super::*;

@@ -60,7 +60,6 @@ impl Known {
         self.agents.pop(&id);
         self.told.pop(&id);
         self.read_out.pop(&id);
-        self.raised.remove(&id);
         self.runs.clear();
     }
 
@@ -88,6 +87,11 @@ impl Known {
         if self.raised.get(&id) == Some(&epoch) {
             self.raised.remove(&id);
         }
+    }
+
+    /// An agent was forgotten, durably. Not before: it has its epoch still if that is undone.
+    pub(crate) fn epoch_is_gone(&mut self, id: AgentId) {
+        self.raised.remove(&id);
     }
 
     /// The number of the next event of a tree, which it now has.

@@ -98,6 +98,20 @@ async fn a_change_that_was_undone_is_told_when_it_is_made() {
     assert_eq!(events.iter().filter(waits).count(), 1, "{events:?}");
 }
 
+/// Whoever works on it goes on under the epoch that was given out.
+#[tokio::test]
+async fn an_agent_whose_forgetting_was_undone_keeps_its_epoch() {
+    let (_directory, store) = open(Durability::Full);
+    let root = Agent::root(Owner::local(), "helper", "", Time::from_micros(0));
+    write(&store, &root).await.unwrap();
+    let agent = store.claim(root.id, 0).await.unwrap().unwrap().agent;
+    let forget = Commit::new(root.created).write(Write::PruneAgent(root.id)).write(Write::NewAgent(large()));
+    room(&store, Some(2));
+    assert!(matches!(store.commit(forget).await, Err(Error::DiskFull(_))));
+    room(&store, None);
+    store.commit(Commit::fenced(&agent, agent.created).write(Write::Agent(agent.clone()))).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_file_that_another_program_holds_is_written_once_that_lets_go() {
     for durability in [Durability::Full, Durability::Normal] {
