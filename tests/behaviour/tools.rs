@@ -24,7 +24,7 @@ async fn transcript_of(script: impl IntoIterator<Item = Script>, tools: Toolbox)
     let world = World::builder(ScriptedModel::new(script)).tools(tools).kinds(one_kind(|_| {})).start().await;
     let root = world.ask("Go.").await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
-    let items = world.client().items(root.id, 0, 100).await.unwrap();
+    let items = world.client().items(root.id, 0, 1_000).await.unwrap();
     well_formed(&items).unwrap();
     plain(&items)
 }
@@ -94,22 +94,23 @@ impl Tool for Crowd {
 }
 
 #[tokio::test]
-async fn of_the_calls_of_one_turn_64_are_made_16_at_once_and_the_others_are_answered() {
+async fn of_the_calls_of_one_turn_128_are_made_16_at_once_and_the_others_are_answered() {
     let crowd = Crowd {
         together: Arc::new(Barrier::new(16)),
         inside: Arc::default(),
         most: Arc::default(),
         made: Arc::default(),
     };
-    let turn = (0..80).fold(Script::text("All of you."), |turn, n| turn.and_call("crowd", json!({ "n": n })));
+    let turn =
+        (0..144).fold(Script::text("All of you."), |turn, n| turn.and_call("crowd", json!({ "n": n })));
     let tools = Toolbox::new().with(crowd.clone());
     let lines = within("sixteen at a time", transcript_of([turn, Script::text("ok")], tools)).await;
-    assert_eq!(crowd.made.load(Ordering::SeqCst), 64);
+    assert_eq!(crowd.made.load(Ordering::SeqCst), 128);
     assert_eq!(crowd.most.load(Ordering::SeqCst), 16);
-    assert_eq!(lines[2..66], ["output: here"; 64]);
-    let refused = "output!: Not done: 80 calls in one turn are too many, and the first 64 of them were made. \
+    assert_eq!(lines[2..130], ["output: here"; 128]);
+    let refused = "output!: Not done: 144 calls in one turn are too many, and the first 128 of them were made. \
                    Call what is still needed in the next turn.";
-    assert_eq!(lines[66..82], [refused; 16]);
+    assert_eq!(lines[130..146], [refused; 16]);
 }
 
 /// Shows: S1-R077, S2-R055, S2-R058, S4-R155, S4-R156.

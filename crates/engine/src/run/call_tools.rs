@@ -28,8 +28,8 @@ use super::{
 /// What calls behind an answer are answered with.
 const AFTER_ANSWER: &str = "Not done: the turn answers before it, which ends the work. Call what is still needed first, then answer.";
 
-/// So many calls of a turn are made.
-const MOST_MADE: usize = 64;
+/// So many calls of a turn are made: whoever sets a hundred agents to work at once may.
+const MOST_MADE: usize = 128;
 /// So many of them are under way at once; the others wait for one of these to end.
 const AT_ONCE: usize = 16;
 
