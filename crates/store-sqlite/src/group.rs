@@ -3,10 +3,10 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use entourage_store::{Changed, Commit, Committed, Error, Fence, Write};
@@ -18,6 +18,7 @@ use crate::{
     apply, check,
     fault::{Fault, Result},
     known::Known,
+    place::Place,
 };
 
 /// At most this many jobs in one transaction, so that the first of them need not wait for long.
@@ -86,8 +87,28 @@ pub(crate) struct Desk {
     known: Known,
     /// Groups settled so far.
     groups: u64,
-    /// Whether the last transaction failed for the database's own sake.
-    failing: Arc<AtomicBool>,
+    course: Arc<Course>,
+    place: Place,
+}
+
+/// How the groups fare, for whoever asks whether the store is well.
+#[derive(Debug, Default)]
+pub(crate) struct Course {
+    /// Whether the last transaction failed for the database's own sake, and not for what was asked.
+    pub(crate) failing: AtomicBool,
+    /// Since when a group has been under way.
+    since: Mutex<Option<Instant>>,
+}
+
+impl Course {
+    /// How long a group has been under way, if one is.
+    pub(crate) fn under_way(&self) -> Option<Duration> {
+        self.since.lock().unwrap_or_else(PoisonError::into_inner).map(|since| since.elapsed())
+    }
+
+    fn is_since(&self, since: Option<Instant>) {
+        *self.since.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    }
 }
 
 /// What is done while another program holds the file.
@@ -103,13 +124,22 @@ pub(crate) enum Busy {
 const PROBE: u32 = 64 << 10;
 
 impl Desk {
-    pub(crate) fn new(connection: Connection, patience: Duration) -> Self {
-        Self { connection, patience, known: Known::new(), groups: 0, failing: Arc::default() }
+    /// On the connection to the file at this place; another program that holds it is waited for so long.
+    pub(crate) fn new(connection: Connection, patience: Duration, place: Place) -> Self {
+        Self { connection, patience, known: Known::new(), groups: 0, course: Arc::default(), place }
     }
 
-    /// Whether the last transaction failed for the database's own sake, and not for what was asked.
-    pub(crate) fn failing(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.failing)
+    pub(crate) fn course(&self) -> Arc<Course> {
+        Arc::clone(&self.course)
+    }
+
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    #[cfg(test)]
+    pub(crate) fn doubt_place(&mut self) {
+        self.place.doubt();
     }
 
     #[cfg(test)]
@@ -121,7 +151,10 @@ impl Desk {
     /// failure of one is not the others'. Where nothing can be written at all, none is tried again.
     /// Returns the jobs that are not settled, which it has with [`Busy::Return`] alone.
     pub(crate) fn settle(&mut self, group: Vec<Job>, busy: Busy, hints: &Hints) -> Vec<Job> {
-        match self.together(&group, busy) {
+        self.course.is_since(Some(Instant::now()));
+        let written = self.together(&group, busy);
+        self.course.is_since(None);
+        match written {
             Ok(outcomes) => {
                 for (job, outcome) in group.into_iter().zip(outcomes) {
                     answer(job, outcome, hints);
@@ -132,7 +165,7 @@ impl Desk {
             Err(fault) => {
                 let error = Error::from(fault);
                 // Before anybody hears of it.
-                self.failing.fetch_or(error.is_outage(), Ordering::Relaxed);
+                self.course.failing.fetch_or(error.is_outage(), Ordering::Relaxed);
                 if group.len() == 1 || matches!(error, Error::Unavailable { .. }) {
                     group.into_iter().for_each(|job| answer(job, Err(error.clone()), hints));
                     Vec::new()
@@ -150,6 +183,7 @@ impl Desk {
         })?;
         let writes = group.iter().any(|job| !matches!(job.work, Work::Claim(_)));
         if writes {
+            self.place.check_at_times()?;
             self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         }
         let written = group.iter().map(|job| self.write(&job.work)).collect::<Result<Vec<_>>>();
@@ -162,7 +196,7 @@ impl Desk {
         });
         match &durable {
             Ok(outcomes) => {
-                self.failing.store(false, Ordering::Relaxed);
+                self.course.failing.store(false, Ordering::Relaxed);
                 self.epochs_stand(group, outcomes);
             }
             Err(_) => {
@@ -303,8 +337,10 @@ mod tests {
 
     fn open() -> (tempfile::TempDir, Desk) {
         let directory = tempfile::tempdir().unwrap();
-        let connection = crate::open::writer(&directory.path().join("house.db"), None, true).unwrap();
-        (directory, Desk::new(connection, Duration::ZERO))
+        let path = directory.path().join("house.db");
+        let connection = crate::open::writer(&path, None, true).unwrap();
+        let desk = Desk::new(connection, Duration::ZERO, Place::of(&path));
+        (directory, desk)
     }
 
     #[test]

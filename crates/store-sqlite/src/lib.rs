@@ -22,6 +22,7 @@ mod known;
 mod lock;
 mod migrate;
 mod open;
+mod place;
 #[cfg(test)]
 mod plans;
 mod prune;
@@ -57,7 +58,13 @@ use tokio::sync::broadcast;
 pub use copy::{Copied, copy};
 pub use health::damage;
 
-use crate::{group::Hints, lock::Lock, readers::Readers, writer::Writer};
+use crate::{
+    group::{Desk, Hints},
+    lock::Lock,
+    place::Place,
+    readers::Readers,
+    writer::Writer,
+};
 
 /// Hints kept for a subscriber that is busy; one that falls further behind reads the facts again.
 const HINTS: usize = 1024;
@@ -192,6 +199,7 @@ impl SqliteStore {
             lock::private(path).map_err(|error| unusable(error, "it cannot be made"))?;
         }
         let mut writer = open::writer(path, durability, settings.migrate)?;
+        let place = Place::of(path);
         let connections = |count| (0..count).map(|_| open::reader(path)).collect::<Result<Vec<_>>>();
         let (mut near, mut far) = (connections(NEAR)?, connections(settings.readers.max(1))?);
         if let Some(statements) = &settings.statements {
@@ -204,7 +212,8 @@ impl SqliteStore {
         let no_thread = |error| unusable(error, "a thread cannot be started");
         Ok(Self {
             readers: Readers::start(near, far).map_err(no_thread)?,
-            writer: Writer::start(writer, durability, settings.patience, hints.clone()).map_err(no_thread)?,
+            writer: Writer::start(Desk::new(writer, settings.patience, place), durability, hints.clone())
+                .map_err(no_thread)?,
             hints,
             damaged: OnceLock::new(),
             _lock: lock,

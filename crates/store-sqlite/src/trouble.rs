@@ -1,5 +1,5 @@
 //! A database that cannot be written for a while: a full disk, a file that another program holds, one that
-//! is read-only. Nothing is lost, the store says that it is not ready, and goes on by itself.
+//! is read-only, one that was moved away. Nothing is lost, the store says that it is not ready, and goes on by itself.
 
 use entourage_store::{Commit, Error, Store, Write};
 use entourage_types::{Agent, AgentId, Event, EventBody, Owner, Scope, Status, Time, WaitingOn};
@@ -185,5 +185,33 @@ async fn a_read_only_file_is_written_once_it_is_writable_again() {
                 .on_connection(|connection| connection.pragma_update(None, "query_only", only).unwrap());
         };
         goes_through(&store, || set(true), is_expected, || set(false)).await;
+    }
+}
+
+/// What was written to a file that is gone would be gone, too.
+#[tokio::test]
+async fn a_file_that_was_removed_or_replaced_takes_nothing_until_it_is_back() {
+    for replaced in [false, true] {
+        let (directory, store) = open(Durability::Full);
+        let (path, aside) = (directory.path().join("house.db"), directory.path().join("aside.db"));
+        let agent = large();
+        write(&store, &agent).await.unwrap();
+        store.ready().await.unwrap();
+        std::fs::rename(&path, &aside).unwrap();
+        if replaced {
+            std::fs::copy(&aside, &path).unwrap();
+        }
+        store.writer.doubt_place();
+        let is_told = |error: &Error| matches!(error, Error::Unavailable { cause, .. } if cause.contains("removed, moved or replaced"));
+        for _ in 0..2 {
+            let (refused, not_ready) =
+                (write(&store, &large()).await.unwrap_err(), store.ready().await.unwrap_err());
+            assert!(is_told(&refused) && is_told(&not_ready), "{refused:?} {not_ready:?}");
+        }
+        std::fs::rename(&aside, &path).unwrap();
+        store.ready().await.unwrap();
+        let after = large();
+        write(&store, &after).await.unwrap();
+        assert!(is_there(&store, agent.id).await && is_there(&store, after.id).await);
     }
 }

@@ -16,13 +16,18 @@ use std::{
 
 use entourage_store::{Commit, Committed, Error};
 use entourage_types::{Agent, AgentId};
+#[cfg(test)]
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::{
     Durability,
-    group::{Busy, Desk, Done, GROUP, Hints, Job, Told, Work},
+    group::{Busy, Course, Desk, Done, GROUP, Hints, Job, Told, Work},
+    place::Place,
 };
+
+/// A group that takes so long keeps the store from being ready.
+const SLOW: Duration = Duration::from_secs(2);
 
 /// The handle of the writer; dropping it finishes what waits.
 pub(crate) struct Writer {
@@ -36,30 +41,25 @@ struct Shared {
     waiting: Mutex<Vec<Job>>,
     desk: Mutex<Option<Desk>>,
     hints: Hints,
-    /// That the last group failed for the database's own sake.
-    failing: Arc<AtomicBool>,
+    /// How the groups fare.
+    course: Arc<Course>,
+    place: Place,
     /// That the log is long enough to be merged.
     long: AtomicBool,
     closing: AtomicBool,
 }
 
 impl Writer {
-    /// Starts on its connection, and waits so long for another program that holds the file. Without a
-    /// durability nothing is ever synced.
-    pub(crate) fn start(
-        connection: Connection,
-        durability: Option<Durability>,
-        patience: Duration,
-        hints: Hints,
-    ) -> std::io::Result<Self> {
+    /// Starts with its desk. Without a durability nothing is ever synced.
+    pub(crate) fn start(desk: Desk, durability: Option<Durability>, hints: Hints) -> std::io::Result<Self> {
         let at_once = durability != Some(Durability::Full);
-        let desk = Desk::new(connection, patience);
-        let failing = desk.failing();
+        let (course, place) = (desk.course(), desk.place().clone());
         let shared = Arc::new(Shared {
             waiting: Mutex::default(),
             desk: Mutex::new(Some(desk)),
             hints,
-            failing,
+            course,
+            place,
             long: AtomicBool::new(false),
             closing: AtomicBool::new(false),
         });
@@ -81,10 +81,24 @@ impl Writer {
     /// Whether a commit could be written: where the last one failed for the database's own sake, the
     /// disk is tried.
     pub(crate) async fn ready(&self) -> Told<()> {
-        if self.shared.failing.load(Ordering::Relaxed) {
+        self.shared.place.check()?;
+        self.is_not_held(SLOW)?;
+        if self.shared.course.failing.load(Ordering::Relaxed) {
             self.ask(Work::Probe).await?;
         }
         Ok(())
+    }
+
+    /// Whether no group has been under way for so long.
+    fn is_not_held(&self, long: Duration) -> Told<()> {
+        match self.shared.course.under_way() {
+            Some(time) if time >= long => Err(Error::Unavailable {
+                cause: "a commit has been under way for more than two seconds: another program holds the file, such \
+                        as a `sqlite3` with an open transaction, or the disk is slow",
+                detail: format!("for {} s", time.as_secs()),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Does something to the connection that writes.
@@ -92,6 +106,14 @@ impl Writer {
     pub(crate) fn on_connection(&self, act: impl FnOnce(&Connection)) {
         if let Some(desk) = &*locked(&self.shared.desk) {
             act(desk.connection());
+        }
+    }
+
+    /// Has the next commit look where the file is.
+    #[cfg(test)]
+    pub(crate) fn doubt_place(&self) {
+        if let Some(desk) = &mut *locked(&self.shared.desk) {
+            desk.doubt_place();
         }
     }
 
@@ -251,5 +273,28 @@ mod tests {
                 assert!(store.agent(&Scope::House, agent.id).await.unwrap().is_some());
             }
         }
+    }
+
+    /// What a probe is told while a commit waits is not what it is told before and after.
+    #[tokio::test]
+    async fn a_commit_that_is_kept_waiting_is_seen() {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("house.db");
+        let store = SqliteStore::open(&path, Settings::default()).unwrap();
+        store.writer.is_not_held(Duration::ZERO).unwrap();
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let agent = Agent::root(Owner::local(), "helper", "", Time::from_micros(0));
+        let mut commit = store.commit(Commit::new(agent.created).write(Write::NewAgent(agent)));
+        assert!(commit.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        while store.writer.shared.course.under_way().is_none() {
+            thread::yield_now();
+        }
+        let refused = store.writer.is_not_held(Duration::ZERO).unwrap_err();
+        assert!(matches!(&refused, Error::Unavailable { cause, .. } if cause.contains("another program")));
+        store.writer.is_not_held(Duration::MAX).unwrap();
+        other.execute_batch("ROLLBACK").unwrap();
+        commit.await.unwrap();
+        store.writer.is_not_held(Duration::ZERO).unwrap();
     }
 }

@@ -71,7 +71,9 @@ pub enum Error {
     #[error("the disk is full: {0}. Free some space; nothing was lost, work goes on from where it stood")]
     DiskFull(String),
     /// The database cannot be used for the time being, whatever is asked of it; nothing was written.
-    #[error("the database cannot be used now: {cause} ({detail}). Nothing was lost, work goes on by itself")]
+    #[error(
+        "the database cannot be used now: {cause} ({detail}). Nothing was written; work goes on by itself once it can"
+    )]
     Unavailable {
         /// What keeps it from being used, and what to do; names no path.
         cause: &'static str,
