@@ -7,7 +7,7 @@ use entourage::settings::time;
 use entourage_engine::{Pruned, Retention};
 
 use super::{
-    backend::{Result, Running},
+    backend::{Patience, Result, Running},
     failure::Exit,
     globals::Globals,
     out,
@@ -37,13 +37,20 @@ pub(crate) struct Prune {
 impl Prune {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
         let settings = globals.settings()?;
-        if let Some(running) = Running::find(&settings.data).await {
-            return Err(running.in_the_way("prune"));
-        }
+        let mut patience = Patience::new(globals);
+        let house = loop {
+            if let Some(running) = Running::find(&settings.data).await {
+                return Err(running.in_the_way("prune"));
+            }
+            match entourage::look(&settings) {
+                Ok(house) => break house,
+                Err(error) => patience.wait(error).await?,
+            }
+        };
         let set = settings.retention;
         let (events, trees) = (self.events.or(set.events), self.trees.or(set.trees));
         let retention = Retention { events, trees, ..set.into() };
-        let pruned = entourage::look(&settings)?.prune(&retention).await?;
+        let pruned = house.prune(&retention).await?;
         if globals.json {
             out::json(&pruned)?;
         } else {

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{Read, Write},
+    io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     os::unix::fs::PermissionsExt,
     process::{Child, Stdio},
@@ -96,6 +96,24 @@ fn a_second_task_is_refused_with_what_to_do() {
     assert_eq!(place.entourage(&["agents", "--json"]).good().json().len(), 1);
     asked.text("Done.").end();
     assert_eq!(ended(child).0, 0);
+}
+
+/// A command that meets another one, which cannot be asked, waits for it, and says so once that takes long.
+#[test]
+fn a_command_waits_for_another_that_works_on_the_database() {
+    let place = Place::new();
+    place.entourage(&["run", "Say hello", "--quiet"]).good();
+    let lock = fs::File::open(place.data().join("entourage.db.lock")).expect("there");
+    lock.lock().expect("free");
+    let mut command = place.process(&["agents"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut told = String::new();
+    BufReader::new(child.stderr.take().expect("piped")).read_line(&mut told).expect("UTF-8");
+    assert!(told.starts_with("waiting for another entourage (pid "), "{told}");
+    lock.unlock().expect("held");
+    let (code, stdout, _) = ended(child);
+    assert_eq!((code, stdout.contains("Say hello")), (0, true), "{stdout}");
 }
 
 /// A run does one task: another agent is not told anything by a command that is refused.

@@ -41,7 +41,7 @@ pub(crate) struct Local {
 
 impl Local {
     /// To look at; nothing works.
-    pub(crate) fn to_look(settings: &Settings) -> Result<Self> {
+    pub(crate) fn to_look(settings: &Settings) -> entourage::Result<Self> {
         Ok(Self::at(entourage::look(settings)?))
     }
 
@@ -51,7 +51,7 @@ impl Local {
     }
 
     /// With everything that agents need to work.
-    pub(crate) async fn to_work(settings: &Settings) -> Result<Self> {
+    pub(crate) async fn to_work(settings: &Settings) -> entourage::Result<Self> {
         let entourage = Entourage::open(settings).await?;
         for problem in &entourage.problems {
             out::note(out::stderr().yellow(format!("note: {problem}; going on without its tools")));

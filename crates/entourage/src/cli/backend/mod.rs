@@ -2,6 +2,7 @@
 
 mod host;
 mod local;
+mod patience;
 mod remote;
 mod running;
 mod sse;
@@ -21,6 +22,7 @@ use entourage_types::{
 use super::{failure::Failure, globals::Globals, out};
 
 pub(crate) use local::Local;
+pub(crate) use patience::Patience;
 pub(crate) use remote::Remote;
 pub(crate) use running::Running;
 
@@ -194,30 +196,36 @@ pub(crate) enum Purpose {
     Work,
 }
 
-/// The house of this data directory.
+/// The house of this data directory. Another short command that works on it is waited for.
 pub(crate) async fn connect(
     globals: &Globals,
     settings: &entourage::Settings,
     purpose: Purpose,
 ) -> Result<Box<dyn Backend>> {
-    if let Some(running) = Running::find(&settings.data).await {
-        // What the environment says holds for whoever needs it; what is typed must have an effect.
-        let typed = globals.model.is_some() && globals.model != std::env::var(MODEL_VARIABLE).ok();
-        if purpose == Purpose::Work && typed {
-            return Err(running.in_the_way("--model"));
-        }
-        return Ok(Box::new(Remote::new(&running, settings)?));
-    }
-    Ok(match purpose {
-        Purpose::Look => Box::new(Local::to_look(settings)?),
-        Purpose::Work => {
-            let local = Local::to_work(settings).await?;
-            if let Some(disclaimer) = local.disclaimer().filter(|_| !globals.quiet) {
-                out::note(out::stderr().yellow(format!("note: {disclaimer}")));
+    let mut patience = Patience::new(globals);
+    loop {
+        if let Some(running) = Running::find(&settings.data).await {
+            // What the environment says holds for whoever needs it; what is typed must have an effect.
+            let typed = globals.model.is_some() && globals.model != std::env::var(MODEL_VARIABLE).ok();
+            if purpose == Purpose::Work && typed {
+                return Err(running.in_the_way("--model"));
             }
-            Box::new(local)
+            return Ok(Box::new(Remote::new(&running, settings)?));
         }
-    })
+        let opened = match purpose {
+            Purpose::Look => Local::to_look(settings),
+            Purpose::Work => Local::to_work(settings).await,
+        };
+        match opened {
+            Ok(local) => {
+                if let Some(disclaimer) = local.disclaimer().filter(|_| !globals.quiet) {
+                    out::note(out::stderr().yellow(format!("note: {disclaimer}")));
+                }
+                return Ok(Box::new(local));
+            }
+            Err(error) => patience.wait(error).await?,
+        }
+    }
 }
 
 /// Lets agents read a directory. A server has its own, which a command cannot change.

@@ -1,0 +1,74 @@
+//! Waiting for another command that has the database, as long as a short command takes.
+
+use std::time::Duration;
+
+use entourage::Error;
+use entourage_store::Error as StoreError;
+use tokio::time::{Instant, sleep};
+
+use crate::cli::{globals::Globals, out};
+
+/// The longest wait.
+const LONGEST: Duration = Duration::from_secs(5);
+/// A wait that takes longer is told.
+const TOLD: Duration = Duration::from_secs(1);
+/// The pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How long a command has waited for another one.
+pub(crate) struct Patience {
+    since: Instant,
+    /// Whether the wait is still to be told.
+    tells: bool,
+}
+
+impl Patience {
+    /// Begins now.
+    pub(crate) fn new(globals: &Globals) -> Self {
+        Self { since: Instant::now(), tells: !globals.quiet }
+    }
+
+    /// Pauses before the next attempt to open the database.
+    ///
+    /// # Errors
+    /// The error of the last attempt, unless another process has the database and there is time left.
+    pub(crate) async fn wait(&mut self, error: Error) -> entourage::Result<()> {
+        let waited = self.since.elapsed();
+        let Error::Store(StoreError::InUse { holder, .. }) = &error else { return Err(error) };
+        if waited >= LONGEST {
+            return Err(error);
+        }
+        if waited >= TOLD && std::mem::take(&mut self.tells) {
+            out::note(format!("waiting for another entourage{holder}, which works on the database"));
+        }
+        sleep(PAUSE).await;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_use() -> Error {
+        Error::Store(StoreError::InUse { path: "house.db".into(), holder: String::new() })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn another_process_is_waited_for_and_not_for_ever() {
+        let mut patience = Patience { since: Instant::now(), tells: false };
+        let (began, mut attempts) = (Instant::now(), 0);
+        while patience.wait(in_use()).await.is_ok() {
+            attempts += 1;
+        }
+        assert_eq!((attempts, began.elapsed()), (100, LONGEST));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_other_error_is_waited_out() {
+        let mut patience = Patience { since: Instant::now(), tells: false };
+        let began = Instant::now();
+        assert!(matches!(patience.wait(Error::NoDataDirectory).await, Err(Error::NoDataDirectory)));
+        assert_eq!(began.elapsed(), Duration::ZERO);
+    }
+}
