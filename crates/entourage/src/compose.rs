@@ -11,7 +11,7 @@ use entourage_engine::{
     dispatch::{self, Advance, Dispatcher, Embedded},
     kinds::Finding,
 };
-use entourage_llm::{Choice, MODEL_VARIABLE, Rehearsal, choose};
+use entourage_llm::{Choice, MODEL_VARIABLE, Rehearsal, check_name, choose};
 #[cfg(feature = "server")]
 use entourage_server::Auth;
 use entourage_store::MemoryStore;
@@ -193,12 +193,15 @@ pub async fn unpriced(settings: &Settings, mut kinds: Kinds) -> Result<Vec<Findi
     Ok(kinds.leave_out_where(|kind| house.check_kind(kind).err()))
 }
 
-/// What is wrong with those of the kinds that name checks: a program that is put together from settings
-/// alone has none.
+/// What is wrong with those of the kinds that name checks, or models of providers that do not exist: a
+/// program that is put together from settings alone has neither.
 #[must_use]
 pub fn unchecked(kinds: &mut Kinds) -> Vec<Finding> {
     let house = House::builder(Arc::new(MemoryStore::default()), Arc::new(Rehearsal)).build();
-    kinds.leave_out_where(|kind| house.check_checks(kind).err())
+    kinds.leave_out_where(|kind| {
+        let wrong = || kind.model.iter().chain(&kind.fallback).find_map(|model| check_name(model).err());
+        house.check_checks(kind).err().or_else(|| Some(format!("kind `{}`: {}", kind.name, wrong()?)))
+    })
 }
 
 /// The built-in kinds and those of the user that load, and all that was found wrong.

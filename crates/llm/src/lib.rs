@@ -34,7 +34,7 @@ pub use provider::Provider;
 pub use rehearsal::Rehearsal;
 pub use remote::ProviderModel;
 pub use request::{Message, Priority, Reply, Request, ToolChoice};
-pub use router::Router;
+pub use router::{Router, check_name};
 pub use scripted::{Script, ScriptedModel};
 pub use settings::{Connection, Local, Settings};
 

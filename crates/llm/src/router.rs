@@ -18,6 +18,14 @@ use crate::{
 /// A server that did not say how large a model's window is is asked again after this.
 const ASKED_AGAIN: Duration = Duration::from_secs(30);
 
+/// Whether a name is that of a model: of a provider that there is, or of the rehearsal.
+///
+/// # Errors
+/// [`Error::Configuration`] when it is neither; nothing is asked whether the model is there.
+pub fn check_name(model: &str) -> Result<()> {
+    if rehearsal::is(model) { Ok(()) } else { Provider::split(model).map(drop) }
+}
+
 /// Every configured provider behind one model.
 pub struct Router {
     default: String,

@@ -22,7 +22,7 @@ mod views;
 mod visit;
 mod webhook;
 
-pub use auth::{Algorithm, Auth, Jwt, mint};
+pub use auth::{Algorithm, Auth, Jwt, check_auth, mint};
 pub use error::Error;
 pub use problem::Problem;
 pub use router::router;

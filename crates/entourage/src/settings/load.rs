@@ -11,7 +11,7 @@ use config::{Config, Environment, File, FileFormat};
 use super::{
     Settings,
     message::without_value,
-    paths,
+    paths, positive,
     variables::{self, CONFIG, DATA, MODEL, OWN, PREFIX, SEPARATOR},
 };
 use crate::{Error, Result};
@@ -75,6 +75,15 @@ impl Settings {
                 Error::Settings { place, why: format!("{why}. Mend or unset it") }
             }
         })?;
+        if let Some(key) = positive::wrong(&settings) {
+            let variable = key.to_uppercase().replace('.', SEPARATOR);
+            let place = match known.iter().any(|(name, _)| *name == variable) {
+                true => format!("the variable {PREFIX}{variable}"),
+                false => path.display().to_string(),
+            };
+            let why = format!("`{key}` must be greater than 0; leave it out for what is usual");
+            return Err(Error::Settings { place, why });
+        }
         (settings.data, settings.file) = (data, Some(path));
         settings.ignored = unknown.keys().map(|name| variables::unknown(name)).collect();
         Ok(settings)
@@ -136,9 +145,20 @@ fn is_absent(error: &io::Error) -> bool {
 
 /// A mistake in the file with its line, in one line.
 fn mistake(path: &Path, text: &str, error: &toml::de::Error) -> Error {
-    let before = error.span().and_then(|span| text.get(..span.start));
-    let line = before.map_or(1, |before| before.matches('\n').count() + 1);
-    Error::Settings { place: format!("{}:{line}", path.display()), why: without_value(error.message()) }
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let (above, this) = before.rsplit_once('\n').map_or((None, before), |(above, this)| (Some(above), this));
+    let line = above.map_or(1, |above| above.matches('\n').count() + 2);
+    let why = without_value(error.message());
+    // What stands before a value is its key.
+    let why = match this.split_once('=').map(|(key, _)| key.trim()).filter(|key| is_key(key)) {
+        Some(key) => format!("`{key}`: {why}"),
+        None => why,
+    };
+    Error::Settings { place: format!("{}:{line}", path.display()), why }
+}
+
+fn is_key(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
 }
 
 #[cfg(test)]
@@ -225,9 +245,62 @@ mod tests {
             |file: &str, variables: &[(&str, &str)]| load(file, variables).expect_err("wrong").to_string();
         assert!(place("\n\n[server]\nbnd = \"x\"\n", &[]).contains("entourage.toml:4: unknown field `bnd`"));
         assert!(
-            place("[dispatch]\nconcurrency = \"many\"\n", &[]).contains("entourage.toml:2: invalid type")
+            place("[dispatch]\nconcurrency = \"many\"\n", &[])
+                .contains("entourage.toml:2: `concurrency`: invalid type")
         );
         assert!(place("x = [", &[]).contains("entourage.toml:1: "));
+    }
+
+    #[test]
+    fn what_must_be_greater_than_nothing_is_refused_with_its_key() {
+        let refused = [
+            ("[dispatch]\nconcurrency = 0", "`dispatch.concurrency` must be greater than 0"),
+            ("[dispatch]\ngive_up_after = 0", "`dispatch.give_up_after` must be greater than 0"),
+            (
+                "[dispatch]\ngrace_seconds = -1",
+                "entourage.toml:2: `grace_seconds`: invalid value: integer, expected",
+            ),
+            ("[server]\nconnections = 0", "`server.connections` must be greater than 0"),
+            ("[server]\nstreams = 0", "`server.streams` must be greater than 0"),
+            ("[server]\nbody_limit = 0", "`server.body_limit` must be greater than 0"),
+            (
+                "[server]\nheartbeat = 0",
+                "entourage.toml:2: `heartbeat`: invalid value: integer, expected a nonzero",
+            ),
+            ("[models.providers.openai]\nconcurrency = 0", "`models.providers.openai.concurrency` must"),
+            (
+                "[models.providers.ollama]\nrequests_per_minute = 0",
+                "`models.providers.ollama.requests_per_minute` must",
+            ),
+            (
+                "[models.providers.ollama]\nheader_seconds = -1",
+                "`models.providers.ollama.header_seconds` must",
+            ),
+            (
+                "[models.providers.ollama]\nheader_seconds = nan",
+                "`models.providers.ollama.header_seconds` must",
+            ),
+            (
+                "[models.providers.ollama]\nsilence_seconds = inf",
+                "`models.providers.ollama.silence_seconds` must",
+            ),
+            (
+                "[models.profiles.\"a::b\"]\ncontext_window = 0",
+                "`models.profiles.\"a::b\".context_window` must",
+            ),
+            ("[tools.fetch]\nmax_bytes = 0", "`tools.fetch.max_bytes` must"),
+            ("[tools.fetch]\nmax_seconds = 0", "`tools.fetch.max_seconds` must"),
+            (
+                "[[tools.mcp]]\nname = \"x\"\ncommand = \"x\"\nconnect_seconds = 0",
+                "`tools.mcp[0].connect_seconds` must",
+            ),
+        ];
+        for (file, why) in refused {
+            let told = load(file, &[]).expect_err(file).to_string();
+            assert!(told.contains("entourage.toml:") && told.contains(why), "{file}: {told}");
+        }
+        let told = load("", &[("ENTOURAGE_SERVER__STREAMS", "0")]).expect_err("wrong").to_string();
+        assert!(told.starts_with("the variable ENTOURAGE_SERVER__STREAMS: `server.streams` must"), "{told}");
     }
 
     #[test]

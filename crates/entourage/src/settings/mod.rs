@@ -6,6 +6,7 @@
 mod load;
 mod message;
 mod paths;
+mod positive;
 mod reference;
 mod time;
 #[cfg(not(feature = "server"))]

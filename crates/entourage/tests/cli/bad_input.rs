@@ -53,7 +53,10 @@ fn settings_are_mended_by_file_and_line() {
     };
     assert!(error("\n[server\n").contains("entourage.toml:2: "));
     assert!(error("[models]\ndefualt = \"x\"\n").contains("entourage.toml:2: unknown field `defualt`"));
-    assert!(error("[dispatch]\n\nconcurrency = \"many\"\n").contains("entourage.toml:3: invalid type"));
+    assert!(
+        error("[dispatch]\n\nconcurrency = \"many\"\n")
+            .contains("entourage.toml:3: `concurrency`: invalid type")
+    );
     assert!(error("[[tools.mcp]]\nname = \"a b\"\ncommand = \"x\"\n").contains("cannot name an MCP server"));
     fs::remove_file(place.data().join("entourage.toml")).expect("removed");
 

@@ -36,6 +36,40 @@ fn what_is_broken_is_marked_and_the_exit_code_says_so() {
     }
 }
 
+/// What keeps a server, or every run of a kind, from beginning is found before.
+#[test]
+fn what_serve_and_run_refuse_is_broken_for_the_doctor() {
+    let place = Place::new();
+    let doctor = |settings: &str| {
+        place.write("data/entourage.toml", settings);
+        place.entourage(&["doctor", "--offline"])
+    };
+    for (settings, broken) in [
+        (
+            "[server.auth.jwt]\nalgorithm = \"HS256\"\nkey = \"short\"\n",
+            "✗ server    the key for HS256 cannot be used",
+        ),
+        (
+            "[server.auth.jwt]\nalgorithm = \"HS256\"\nkey = \"0123456789abcdef0123456789abcdef\"\naudience = \"\"\n",
+            "✗ server    `server.auth.jwt.audience` is empty",
+        ),
+        ("[telemetry]\notlp_endpoint = \"nonsense\"\n", "✗ traces    telemetry.otlp_endpoint: "),
+    ] {
+        let ended = doctor(settings);
+        assert!(ended.code == 1 && ended.stdout.contains(broken), "{broken}: {ended:?}");
+    }
+    assert!(
+        doctor("[telemetry]\notlp_endpoint = \"http://127.0.0.1:1\"\n").good().stdout.contains("✓ traces")
+    );
+    let why = "kind `clerk`: ";
+    place.write("data/kinds/clerk.md", "---\nname: clerk\nmodel: nosuch::m\n---\nYou file papers.\n");
+    for command in [&["doctor", "--offline"][..], &["kinds", "check"]] {
+        let ended = place.entourage(command);
+        let told = ended.stdout.lines().find(|line| line.contains(why)).expect("a finding");
+        assert!(ended.code == 1 && told.contains("clerk.md") && told.contains("nosuch"), "{ended:?}");
+    }
+}
+
 #[test]
 fn a_database_that_was_cut_off_is_named_with_what_to_do() {
     let place = Place::new();

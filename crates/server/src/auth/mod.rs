@@ -68,6 +68,15 @@ impl<'de> Deserialize<'de> for Auth {
     }
 }
 
+/// Whether the key and what else is set can be used.
+///
+/// # Errors
+/// [`Error::Key`](crate::Error::Key), [`Error::NoAudience`](crate::Error::NoAudience) or
+/// [`Error::EmptyAudience`](crate::Error::EmptyAudience): a server does not start with it.
+pub fn check_auth(auth: &Auth) -> crate::Result<()> {
+    Bearer::new(auth).map(drop)
+}
+
 /// Which tokens are good.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

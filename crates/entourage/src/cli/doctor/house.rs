@@ -8,14 +8,14 @@ use std::{
 
 use entourage::{DATABASE, Error, Settings, settings::FILE};
 use entourage_engine::kinds::Severity;
-use entourage_server::Auth;
+use entourage_server::{Auth, check_auth};
 use entourage_store::Error as StoreError;
 use entourage_store_sqlite::damage;
 
 use super::{Finding, broken, good, remark};
 use crate::cli::{
     backend::{Backend, Local, Remote, Result, Running},
-    serve,
+    kinds, serve,
 };
 
 /// As many bytes as a small commit writes.
@@ -99,6 +99,9 @@ fn open_to_others(_: &Settings) -> Option<PathBuf> {
 pub(super) fn server(settings: &Settings, running: Option<&Running>) -> Finding {
     let server = &settings.server;
     let auth = serve::auth(server);
+    if let Err(error) = check_auth(&server.auth) {
+        return broken("server", error.to_string());
+    }
     match running {
         Some(running) if !running.is_server() => {
             good("server", format!("does not run; another command is at work (pid {})", running.pid))
@@ -165,15 +168,17 @@ fn whole(path: &Path) -> Finding {
     }
 }
 
-/// What is wrong with the files of kinds.
-pub(super) fn kinds(settings: &Settings) -> Vec<Finding> {
-    let (kinds, findings) = match entourage::loaded_kinds(settings) {
-        Ok(loaded) => loaded,
+/// What is wrong with the files of kinds, as `entourage kinds check` says.
+pub(super) async fn kinds(settings: &Settings) -> Vec<Finding> {
+    let (kinds, findings, unpriced) = match kinds::checked(settings).await {
+        Ok(checked) => checked,
         Err(error) => return vec![broken("kinds", error.to_string())],
     };
     let wrong = findings.into_iter().map(|finding| match finding.severity {
         Severity::Mistake => broken("kinds", finding.to_string()),
         Severity::Remark => remark("kinds", finding.to_string()),
     });
-    std::iter::once(good("kinds", kinds.names())).chain(wrong).collect()
+    let unpriced =
+        unpriced.map(|error| remark("kinds", format!("limits in money were not looked at: {error}")));
+    std::iter::once(good("kinds", kinds.names())).chain(wrong).chain(unpriced).collect()
 }

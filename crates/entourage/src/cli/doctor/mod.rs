@@ -105,7 +105,8 @@ impl Doctor {
         findings.push(world::files(&settings));
         findings.extend(world::webhooks(&settings));
         findings.extend(world::mcp(&settings).await);
-        findings.extend(house::kinds(&settings));
+        findings.extend(world::traces(&settings));
+        findings.extend(house::kinds(&settings).await);
         for finding in &findings {
             if globals.json { out::json(finding)? } else { write(finding)? }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use entourage::Settings;
+use entourage::{Settings, telemetry};
 use entourage_llm::Provider;
 use entourage_tools::{Files, McpServer, Owners, SearchBackend};
 
@@ -78,6 +78,16 @@ pub(super) fn webhooks(settings: &Settings) -> Option<Finding> {
         Ok(()) if count == 0 => None,
         Ok(()) => Some(good("webhooks", format!("{count} set up"))),
         Err(error) => Some(broken("webhooks", error.to_string())),
+    }
+}
+
+/// Whether traces go to an address that can be one.
+pub(super) fn traces(settings: &Settings) -> Option<Finding> {
+    let exporter = telemetry::exporter(&settings.telemetry, |name| std::env::var(name).ok());
+    match exporter.map(|exporter| exporter.is_some()) {
+        Ok(false) => None,
+        Ok(true) => Some(good("traces", "a collector is set up")),
+        Err(error) => Some(broken("traces", error.to_string())),
     }
 }
 

@@ -8,7 +8,7 @@ mod show;
 
 use clap::{Args, Subcommand};
 use entourage::Settings;
-use entourage_engine::kinds::Severity;
+use entourage_engine::kinds::{Finding, Severity};
 use entourage_tools::{FilesSettings, Settings as Tools, builtin};
 
 pub(crate) use in_use::Used;
@@ -90,18 +90,30 @@ async fn list(globals: &Globals, settings: &Settings) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn check(globals: &Globals, settings: &Settings) -> Result<Exit> {
+/// The kinds that can be worked with, what is wrong with the files of all, and why limits in money were not
+/// looked at, should that be so.
+pub(super) async fn checked(
+    settings: &Settings,
+) -> entourage::Result<(entourage::Kinds, Vec<Finding>, Option<entourage::Error>)> {
     let (mut kinds, mut findings) = entourage::loaded_kinds(settings)?;
     findings.extend(entourage::unchecked(&mut kinds));
     // Files are set up by whoever runs a task, so their tools count as there.
     let toolbox =
         builtin(Tools { files: Some(FilesSettings::new(&settings.data)), ..settings.tools.clone() });
     findings.extend(kinds.check(&toolbox.names().collect::<Vec<_>>()));
-    match entourage::unpriced(settings, kinds.clone()).await {
-        Ok(unpriced) => findings.extend(unpriced),
-        Err(error) => {
-            out::note(out::stderr().yellow(format!("limits in money were not looked at: {error}")));
+    Ok(match entourage::unpriced(settings, kinds.clone()).await {
+        Ok(unpriced) => {
+            findings.extend(unpriced);
+            (kinds, findings, None)
         }
+        Err(error) => (kinds, findings, Some(error)),
+    })
+}
+
+async fn check(globals: &Globals, settings: &Settings) -> Result<Exit> {
+    let (kinds, findings, unpriced) = checked(settings).await?;
+    if let Some(error) = unpriced {
+        out::note(out::stderr().yellow(format!("limits in money were not looked at: {error}")));
     }
     for finding in &findings {
         if globals.json { out::json(finding)? } else { out::result(finding)? }
