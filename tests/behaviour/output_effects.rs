@@ -191,3 +191,39 @@ async fn where_only_messages_are_answers_the_last_one_sent_is_the_output() {
     };
     assert_eq!(result.final_output.as_deref(), Some("It is red."));
 }
+
+/// What the model writes beside calls reaches nobody there: it is told once, and the person where it ends so
+/// again.
+#[tokio::test]
+async fn a_model_that_sends_nothing_is_told_once_and_then_the_person_is() {
+    for (second, shown) in [
+        (
+            Script::call("send_message", json!({"message": "It is red."})),
+            [(Role::User, "Which?"), (Role::Assistant, "It is red.")],
+        ),
+        (
+            Script::text("It is red."),
+            [
+                (Role::User, "Which?"),
+                (
+                    Role::Notice,
+                    "The agent ended without sending anything; what it wrote stands in its transcript",
+                ),
+            ],
+        ),
+    ] {
+        let model = ScriptedModel::new([Script::text("Red."), second]);
+        let kinds = one_kind(|kind| (kind.conversational, kind.reply) = (true, Reply::SendMessage));
+        let world = World::builder(model.clone()).tools(first_tools()).kinds(kinds).start().await;
+        let root = world.ask("Which?").await;
+        assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+        let asked = model.requests();
+        assert_eq!(asked.len(), 2, "told once");
+        let told = format!("{:?}", asked[1].messages.last().unwrap());
+        assert!(told.contains("<nothing_sent>") && told.contains("`send_message`"), "{told}");
+        let found = world.client().transcript(root.id).await.unwrap();
+        let found: Vec<_> = found.iter().map(|entry| (entry.role, entry.text.as_str())).collect();
+        assert_eq!(found, shown);
+        assert_eq!(world.audit().await, []);
+    }
+}

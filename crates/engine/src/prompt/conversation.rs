@@ -1,7 +1,7 @@
 //! The conversation: the items of a session as the model reads them.
 
 use entourage_llm::Message;
-use entourage_types::{Author, Digest, Item, ItemBody, Kind, Notice};
+use entourage_types::{Author, Digest, Item, ItemBody, Kind, Level, Notice};
 use serde_json::Value;
 
 use super::{
@@ -157,6 +157,8 @@ impl<'a> View<'a> {
 
 /// A notice for the model: its answer was refused.
 pub(crate) const REFUSED: &str = "output_rejected";
+/// A notice that the run has sent nothing to the user: for the model, and at the end for the person.
+pub(crate) const UNSENT: &str = "nothing_sent";
 
 /// What the model reads of a notice, if it is for the model.
 fn guidance(notice: &Notice) -> Option<String> {
@@ -164,7 +166,11 @@ fn guidance(notice: &Notice) -> Option<String> {
     if notice.last_call().is_some() {
         return Some(format!("<limit_met>{text}. No more calls: answer now with what there is.</limit_met>"));
     }
-    (notice.code == REFUSED).then(|| format!("<answer_refused>{text}</answer_refused>"))
+    match notice.code.as_str() {
+        REFUSED => Some(format!("<answer_refused>{text}</answer_refused>")),
+        UNSENT if notice.level == Level::Info => Some(format!("<nothing_sent>{text}.</nothing_sent>")),
+        _ => None,
+    }
 }
 
 /// How many bytes at most `max` characters of a text have, roughly: as its beginning goes on.

@@ -16,7 +16,7 @@ use entourage_types::{Item, Kind, TaskId};
 
 use crate::offer::Offer;
 
-pub(crate) use conversation::{REFUSED, View, is_cut};
+pub(crate) use conversation::{REFUSED, UNSENT, View, is_cut};
 pub(crate) use escape::escaped;
 pub(crate) use record::{drawn, told};
 pub(crate) use system::{earlier, system};

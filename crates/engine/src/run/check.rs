@@ -202,9 +202,15 @@ impl Run<'_> {
 
     /// Whether the turn that the program has just come by was refused before.
     fn was_refused(&self) -> bool {
+        self.since_turn().any(is_refusal)
+    }
+
+    /// What stands between the turn that the program has just come by and the next one, of a turn that was
+    /// finished when the run was opened.
+    pub(super) fn since_turn(&self) -> impl Iterator<Item = &Item> {
         let at = self.turns.checked_sub(1).and_then(|turn| self.finished.get(turn));
         let after = at.map(|at| &self.items[at + 1..]).unwrap_or_default();
-        after.iter().take_while(|item| !matches!(item.body, ItemBody::Turn(_))).any(is_refusal)
+        after.iter().take_while(|item| !matches!(item.body, ItemBody::Turn(_)))
     }
 
     /// What it was told since its last turn or since that passed the checks before.

@@ -1,8 +1,14 @@
 //! What a run has said, by the model or by itself.
 
-use entourage_types::{CallId, Item, ItemBody, Level, Notice, Output, OutputEffect, ToolCall, Turn};
+use entourage_types::{
+    CallId, Item, ItemBody, Level, Notice, Output, OutputEffect, Reply, Status, ToolCall, Turn,
+};
 
-use super::{Run, Stop};
+use super::{Result, Run, Stop};
+use crate::prompt::UNSENT;
+
+/// The tool by which an agent tells the user something.
+const SENDS: &str = "send_message";
 
 /// What the outputs of a turn say beside their texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +77,55 @@ impl Run<'_> {
         let of_run = self.items.iter().rev().take_while(|item| item.run == self.record.id);
         of_run.filter_map(output_in).find_map(Output::said)
     }
+
+    /// Whether the last turn may be the end: where only what is sent to the user is an answer and nothing
+    /// was, the model is told so, once in a run.
+    ///
+    /// # Errors
+    /// An [`Interrupt`](super::Interrupt) when that cannot be committed.
+    pub async fn may_stay_unsent(&mut self) -> Result<bool> {
+        if !self.is_unsent() {
+            return Ok(true);
+        }
+        if self.told_unsent() || self.last_call().is_some() {
+            return Ok(!self.since_turn().any(is_unsent));
+        }
+        let text = format!(
+            "The user reads only what you send with `{SENDS}`, and you have sent nothing. Send it, or end again where \
+             there is nothing to tell"
+        );
+        let at = self.house.now();
+        let mut writes = vec![self.item(ItemBody::Notice(Notice::new(Level::Info, UNSENT, text)), at)];
+        writes.push(self.run_row(Status::Running, None));
+        writes.extend(self.awake(at));
+        self.commit(writes).await?;
+        Ok(false)
+    }
+
+    /// Tells the person of a run that ends without having sent anything.
+    pub fn warn_if_unsent(&mut self) {
+        if self.is_unsent() {
+            let text = "The agent ended without sending anything; what it wrote stands in its transcript";
+            let notice = Notice::new(Level::Warning, UNSENT, text);
+            let item = self.item(ItemBody::Notice(notice), self.house.now());
+            self.riding.push(item);
+        }
+    }
+
+    /// Whether only what is sent to the user is an answer, and nothing was.
+    fn is_unsent(&self) -> bool {
+        let sends = self.kind.reply == Reply::SendMessage && self.position.is_root;
+        sends && self.offer.named(SENDS).is_ok() && self.last_said().is_none()
+    }
+
+    fn told_unsent(&self) -> bool {
+        self.items.iter().any(|item| item.run == self.record.id && is_unsent(item))
+    }
+}
+
+/// Whether an item says that nothing was sent.
+fn is_unsent(item: &Item) -> bool {
+    matches!(&item.body, ItemBody::Notice(notice) if notice.code == UNSENT)
 }
 
 fn output_in(item: &Item) -> Option<&Output> {
