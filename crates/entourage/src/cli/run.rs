@@ -88,6 +88,9 @@ impl Run {
         let view = View::new(globals, root, false, false);
         let begun = if self.resume.is_none() { Begun::Now } else { Begun::Before };
         let mut session = Session::new(&*backend, root, begun, view, interrupt).await?;
+        if begun == Begun::Before && session.progress.status() == Status::Cancelled {
+            return Err(entourage_engine::Error::Gone(root).into());
+        }
         if task.is_none() && !session.resume().await? {
             let next = "Say what it shall do: `entourage run --resume` takes a task too";
             return Err(Failure::usage(format!("agent {root} was never given anything to do. {next}")));
@@ -148,6 +151,11 @@ impl Run {
             out::json(&Report { agent: root, status, answer, error, questions, usage, cost })?;
         } else if let (Exit::Done, Some(answer)) = (exit, answer) {
             out::result(answer)?;
+        } else if exit == Exit::Done {
+            out::note(format!(
+                "it ended without an answer; what it wrote: entourage show {root}{}",
+                globals.again()
+            ));
         }
         if status == Status::Cancelled && !globals.json {
             out::note(format!(

@@ -18,6 +18,9 @@ fn an_agent_is_commented_on_and_deleted_and_what_makes_no_sense_is_said() {
     place.entourage(&["delete", id]).good();
     let gone = place.entourage(&["steer", id, "still there?"]);
     assert!(gone.error(2).contains("was cancelled"), "{gone:?}");
+    let resumed = place.entourage(&["run", "--resume", "@last"]);
+    let why = "was cancelled and takes no more messages. Start a new one with `entourage run`";
+    assert!(resumed.error(2).contains(why) && resumed.stdout.is_empty(), "{resumed:?}");
 }
 
 #[test]

@@ -119,12 +119,20 @@ fn files_of_a_coding_agent_are_imported_and_what_is_there_stays() {
     );
     place.write("agents/notes.md", "Nothing but text.\n");
     place.write("agents/clerk.md", CLERK);
+    place.write("agents/more/cook.md", CLERK);
+    place.write("agents/list.txt", "Nothing.\n");
     let mine = place.write("data/kinds/clerk.md", "---\nname: clerk\n---\nMine.\n");
     let directory = from.parent().expect("a directory").to_str().expect("a path").to_owned();
     let imported = place.entourage(&["kinds", "import", &directory]);
     assert_eq!(imported.code, 1, "{imported:?}");
-    for told in ["reviewer from ", "notes.md is left out: is no kind", "clerk.md is there already", "`Bash`"]
-    {
+    for told in [
+        "reviewer from ",
+        "notes.md is left out: is no kind",
+        "clerk.md is there already",
+        "`Bash`",
+        "agents/more is left out: is a directory, which is imported by its own name",
+        "agents/list.txt is left out: is no *.md",
+    ] {
         assert!(imported.stdout.contains(told), "{told}: {imported:?}");
     }
     assert!(imported.stderr.contains("1 of 3 files are kinds in "), "{imported:?}");

@@ -37,8 +37,7 @@ struct Imported {
 /// Copies each file of `from` that is a kind into the directory of kinds. What is there stays.
 pub(super) fn import(globals: &Globals, settings: &Settings, from: &Path) -> Result<Exit> {
     let to = settings.kinds_directory().unwrap_or_else(|| settings.data.join("kinds"));
-    let mut files = markdown(from)?;
-    files.sort();
+    let (files, others) = found(from)?;
     if files.is_empty() {
         return Err(Failure::usage(format!("there is no *.md in {}", from.display())));
     }
@@ -49,19 +48,48 @@ pub(super) fn import(globals: &Globals, settings: &Settings, from: &Path) -> Res
         count += usize::from(one.kind.is_some());
         if globals.json { out::json(&one)? } else { write(&one)? }
     }
+    for (path, why) in others {
+        let one = Imported {
+            file: path.display().to_string(),
+            kind: None,
+            why: Some(why.into()),
+            findings: Vec::new(),
+        };
+        if globals.json { out::json(&one)? } else { write(&one)? }
+    }
     if !globals.json && !globals.quiet {
         out::note(format!("{count} of {} files are kinds in {} now", files.len(), to.display()));
     }
     Ok(if count == files.len() { Exit::Done } else { Exit::Failed })
 }
 
-fn markdown(from: &Path) -> Result<Vec<PathBuf>> {
+/// The files that may be kinds, and what else is there, with why it is left out.
+fn found(from: &Path) -> Result<(Vec<PathBuf>, Vec<(PathBuf, &'static str)>)> {
     let unreadable = |error: std::io::Error| Failure::usage(format!("{}: {error}", from.display()));
     let entries = fs::read_dir(from).map_err(unreadable)?;
-    let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    // A pipe or a device would never end.
-    let is_file = |path: &PathBuf| fs::metadata(path).is_ok_and(|is| is.is_file() && is.len() <= MOST_BYTES);
-    Ok(files.filter(|path| path.extension().is_some_and(|end| end == "md")).filter(is_file).collect())
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    let (mut files, mut others) = (Vec::new(), Vec::new());
+    for path in paths {
+        match why_not(&path) {
+            None => files.push(path),
+            Some(why) => others.push((path, why)),
+        }
+    }
+    Ok((files, others))
+}
+
+/// Why something in the directory is not even read.
+fn why_not(path: &Path) -> Option<&'static str> {
+    match fs::metadata(path) {
+        Ok(is) if is.is_dir() => Some("is a directory, which is imported by its own name"),
+        _ if path.extension().is_none_or(|end| end != "md") => Some("is no *.md"),
+        // A pipe or a device would never end.
+        Ok(is) if !is.is_file() => Some("is no file"),
+        Ok(is) if is.len() > MOST_BYTES => Some("is larger than 1 MiB"),
+        Ok(_) => None,
+        Err(_) => Some("cannot be read"),
+    }
 }
 
 fn one(file: &Path, to: &Path) -> Imported {
