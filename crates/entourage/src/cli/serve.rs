@@ -55,8 +55,9 @@ impl Serve {
             }
         }
         let listener = entourage_server::bind(server.bind).await?;
-        let running =
-            Running::here(listener.local_addr().map_err(|error| Failure::failed(error.to_string()))?);
+        let address = listener.local_addr().map_err(|error| Failure::failed(error.to_string()))?;
+        let mut running = Running::here(address);
+        running.heartbeat = server.heartbeat;
         hangup::reloads(entourage.house.clone());
         let sign = running.announce(&settings.data)?;
         greet(globals, &running, &settings, &entourage)?;

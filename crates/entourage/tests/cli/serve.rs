@@ -1,9 +1,16 @@
 //! A server, and the other commands that find it.
 
-use std::fs;
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    process::Stdio,
+};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
 
 use super::{
-    place::{Place, id},
+    place::{Patience, Place, id},
     server::Server,
 };
 
@@ -54,6 +61,47 @@ fn a_sign_that_a_crash_left_leads_nobody_astray() {
     let sign = fs::read_to_string(place.data().join("server.json")).expect("left behind");
     assert!(sign.contains(&pid.to_string()), "{sign}");
     assert!(place.entourage(&["tree"]).good().stdout.contains("Before"));
+}
+
+/// A server that says nothing is told of for as long as it lasts, and nothing is missed once it goes on.
+#[test]
+fn a_silent_server_is_told_of_and_asked_again() {
+    let place = Place::new();
+    let server = Server::start(&place);
+    place.entourage(&["run", "Before", "--quiet"]).good();
+    let sign = place.data().join("server.json");
+    let mut running: Value = serde_json::from_slice(&fs::read(&sign).expect("read")).expect("JSON");
+    running["heartbeat"] = json!({ "secs": 0, "nanos": 60_000_000 });
+    fs::write(&sign, running.to_string()).expect("written");
+
+    let mut tail = place.process(&["tail", "@last", "--follow", "--json"]);
+    let mut tail = tail.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let _patience = Patience::with(&tail);
+    let events = BufReader::new(tail.stdout.take().expect("piped")).lines();
+    let mut said = BufReader::new(tail.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    let silent =
+        format!("note: the server at {} has been silent for ", running["url"].as_str().expect("a URL"));
+    // It sends nothing for longer than expected, and answers when it is asked again.
+    assert!(said.any(|line| line.starts_with(&silent)));
+    server.signal(Signal::STOP);
+    let mut in_a_row = 0;
+    while in_a_row < 2 {
+        let line = said.next().expect("it goes on saying so");
+        in_a_row = if line.starts_with(&silent) { in_a_row + 1 } else { 0 };
+    }
+    server.signal(Signal::CONT);
+    assert!(said.any(|line| line.ends_with(" answers again")));
+    place.entourage(&["comment", "@last", "well done"]).good();
+    let mut numbers = Vec::new();
+    for line in events {
+        let event: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
+        numbers.push(event["seq"].as_u64().expect("a number"));
+        if event["event"] == "intervention" {
+            break;
+        }
+    }
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "each event, once");
+    tail.kill().and_then(|()| tail.wait()).expect("it ends");
 }
 
 #[test]

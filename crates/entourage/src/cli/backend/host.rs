@@ -51,7 +51,8 @@ impl Host {
         let token = entourage_server::mint(&server, &owner(), LIFE)?;
         let listener = entourage_server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
         let address = listener.local_addr().map_err(|error| Failure::failed(error.to_string()))?;
-        let running = Running { token: Some(token), works: Works::Tree(None), ..Running::here(address) };
+        let (works, heartbeat) = (Works::Tree(None), server.heartbeat);
+        let running = Running { token: Some(token), works, heartbeat, ..Running::here(address) };
         let sign = running.announce(&settings.data)?;
         let shutdown = CancellationToken::new();
         let until = shutdown.clone();

@@ -40,7 +40,7 @@ pub(super) fn client(limit: Option<Duration>) -> Result<Client> {
 #[derive(Clone)]
 pub(crate) struct Remote {
     http: Client,
-    running: Running,
+    pub(super) running: Running,
     token: Option<SecretString>,
 }
 

@@ -18,6 +18,8 @@ use crate::cli::failure::Failure;
 const FILE: &str = "server.json";
 /// How long a process on this machine may take to say that it is there.
 const PATIENCE: Duration = Duration::from_millis(1000);
+/// How many heartbeats in a row a stream may miss.
+const MISSED: u32 = 3;
 
 /// A process at work that can be talked to.
 #[derive(Clone, Serialize, Deserialize)]
@@ -32,6 +34,13 @@ pub(crate) struct Running {
     /// On what it works.
     #[serde(default)]
     pub(super) works: Works,
+    /// How often a silent stream of events says that it is alive.
+    #[serde(default = "usual_heartbeat")]
+    pub(crate) heartbeat: Duration,
+}
+
+fn usual_heartbeat() -> Duration {
+    entourage_server::Settings::default().heartbeat
 }
 
 /// On what a process works.
@@ -56,7 +65,7 @@ impl Running {
         };
         let address = SocketAddr::new(ip, address.port());
         let (url, pid) = (format!("http://{address}"), std::process::id());
-        Self { url, pid, token: None, works: Works::All }
+        Self { url, pid, token: None, works: Works::All, heartbeat: usual_heartbeat() }
     }
 
     /// The process at work in a data directory, if there is one and it answers.
@@ -82,6 +91,19 @@ impl Running {
     /// Whether it is a server.
     pub(crate) fn is_server(&self) -> bool {
         self.works == Works::All
+    }
+
+    /// After which silence a stream counts as dead.
+    pub(super) fn longest_silence(&self) -> Duration {
+        self.heartbeat * MISSED
+    }
+
+    /// What it is, for people.
+    pub(super) fn name(&self) -> String {
+        match self.is_server() {
+            true => format!("the server at {}", self.url),
+            false => format!("the entourage at work here (pid {})", self.pid),
+        }
     }
 
     /// Whether it works on this tree, or on something at all.

@@ -8,12 +8,13 @@ use entourage_types::{AgentId, Event, RunId};
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::BoxStream};
 use reqwest::Method;
 use serde::Deserialize;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{
     Follow, Remote, Result,
     sse::{Message, Parser},
 };
-use crate::cli::failure::Failure;
+use crate::cli::{failure::Failure, out, words};
 
 /// How often in a row a broken stream is taken up again before the server counts as gone.
 const ATTEMPTS: u32 = 6;
@@ -29,8 +30,14 @@ pub(super) struct Stream {
     /// The number of the last event, or where to begin.
     last: Option<u64>,
     connection: Connection,
-    /// Attempts at a new connection since the last piece came.
+    /// Attempts at a new connection since the last piece came, or since a silence was told of.
     attempts: u32,
+    /// When the last piece came.
+    heard: Instant,
+    /// Until when the next one must come: a server sends heartbeats while nothing happens.
+    due: Instant,
+    /// Whether a silence was told of that lasts.
+    is_silent: bool,
     parser: Parser,
     ready: VecDeque<Signal>,
 }
@@ -44,9 +51,43 @@ enum Connection {
 
 impl Stream {
     pub(super) async fn open(remote: Remote, root: AgentId, after: Option<u64>) -> Result<Self> {
-        let connection = Connection::Open(connect(&remote, root, after).await?);
-        let (parser, ready) = (Parser::default(), VecDeque::new());
-        Ok(Self { remote, root, last: after, connection, attempts: 0, parser, ready })
+        let limit = remote.running.longest_silence();
+        let pieces = timeout(limit, connect(&remote, root, after)).await;
+        let pieces = pieces.unwrap_or_else(|_| Err(remote.lost("it does not answer")))?;
+        let heard = Instant::now();
+        Ok(Self {
+            remote,
+            root,
+            last: after,
+            connection: Connection::Open(pieces),
+            attempts: 0,
+            heard,
+            due: heard + limit,
+            is_silent: false,
+            parser: Parser::default(),
+            ready: VecDeque::new(),
+        })
+    }
+
+    /// Not even a heartbeat came for too long: the server is stopped, or the connection is dead. It is asked
+    /// again, for as long as it takes.
+    fn tell_of_silence(&mut self) {
+        let (name, silence) = (self.remote.running.name(), words::duration(self.heard.elapsed()));
+        let told = format!("note: {name} has been silent for {silence}; asking again, nothing is lost");
+        out::note(out::stderr().yellow(told));
+        (self.is_silent, self.attempts) = (true, 0);
+        self.due = Instant::now() + self.remote.running.longest_silence();
+        self.again();
+    }
+
+    /// Something came.
+    fn hears(&mut self) {
+        self.attempts = 0;
+        self.heard = Instant::now();
+        self.due = self.heard + self.remote.running.longest_silence();
+        if std::mem::take(&mut self.is_silent) {
+            out::note(out::stderr().dim(format!("{} answers again", self.remote.running.name())));
+        }
     }
 
     /// Begins another attempt at a connection; the first at once.
@@ -61,6 +102,40 @@ impl Stream {
             connect(&remote, root, last).await
         };
         self.connection = Connection::Opening(attempt.boxed());
+    }
+
+    /// Waits for the next piece or the next connection; dropping the future loses nothing.
+    async fn come(&mut self) -> Result<()> {
+        match &mut self.connection {
+            Connection::Open(pieces) => match pieces.next().await {
+                Some(Ok(piece)) => {
+                    self.hears();
+                    for message in self.parser.take(&piece) {
+                        self.take(&message)?;
+                    }
+                }
+                // It ended or broke: the server restarts, or a token was renewed.
+                Some(Err(_)) | None if self.attempts < ATTEMPTS => self.again(),
+                Some(Err(_)) | None => {
+                    return Err(self.remote.lost("it breaks off each stream before anything came of it"));
+                }
+            },
+            Connection::Opening(attempt) => match attempt.await {
+                Ok(pieces) => {
+                    self.connection = Connection::Open(pieces);
+                    self.parser = Parser::default();
+                }
+                Err(failure) => {
+                    let is_gone = self.attempts >= ATTEMPTS || !self.remote.is_server();
+                    // Whoever asks once more tries once more.
+                    self.again();
+                    if is_gone {
+                        return Err(failure);
+                    }
+                }
+            },
+        }
+        Ok(())
     }
 
     fn take(&mut self, message: &Message) -> Result<()> {
@@ -101,34 +176,9 @@ impl Follow for Stream {
             if let Some(signal) = self.ready.pop_front() {
                 return Ok(signal);
             }
-            match &mut self.connection {
-                Connection::Open(pieces) => match pieces.next().await {
-                    Some(Ok(piece)) => {
-                        self.attempts = 0;
-                        for message in self.parser.take(&piece) {
-                            self.take(&message)?;
-                        }
-                    }
-                    // It ended or broke: the server restarts, or a token was renewed.
-                    Some(Err(_)) | None if self.attempts < ATTEMPTS => self.again(),
-                    Some(Err(_)) | None => {
-                        return Err(self.remote.lost("it breaks off each stream before anything came of it"));
-                    }
-                },
-                Connection::Opening(attempt) => match attempt.await {
-                    Ok(pieces) => {
-                        self.connection = Connection::Open(pieces);
-                        self.parser = Parser::default();
-                    }
-                    Err(failure) => {
-                        let is_gone = self.attempts >= ATTEMPTS || !self.remote.is_server();
-                        // Whoever asks once more tries once more.
-                        self.again();
-                        if is_gone {
-                            return Err(failure);
-                        }
-                    }
-                },
+            match timeout_at(self.due, self.come()).await {
+                Ok(came) => came?,
+                Err(_) => self.tell_of_silence(),
             }
         }
     }
