@@ -14,7 +14,7 @@ use entourage_engine::{
 use entourage_llm::{Choice, MODEL_VARIABLE, Rehearsal, check_name, choose};
 #[cfg(feature = "server")]
 use entourage_server::Auth;
-use entourage_store::MemoryStore;
+use entourage_store::{MemoryStore, Store};
 use entourage_store_sqlite::{Durability, SqliteStore};
 use entourage_tools::{Files, Owners, Problem, builtin};
 use tokio::task::JoinSet;
@@ -175,9 +175,28 @@ pub async fn choice(settings: &Settings) -> Result<Choice> {
 /// # Errors
 /// When the database or the kinds cannot be read.
 pub fn look(settings: &Settings) -> Result<House> {
+    looked_at(settings, Arc::new(store(settings)?))
+}
+
+/// The same, where no database is made: one that is not there yet is empty, and keeps nothing.
+///
+/// # Errors
+/// As for [`look`].
+pub fn look_only(settings: &Settings) -> Result<House> {
+    if is_begun(settings) { look(settings) } else { looked_at(settings, Arc::new(MemoryStore::default())) }
+}
+
+fn looked_at(settings: &Settings, store: Arc<dyn Store>) -> Result<House> {
     let (kinds, _) = loaded_kinds(settings)?;
     let (outbox, _) = outbox(settings)?;
-    Ok(House::builder(Arc::new(store(settings)?), Arc::new(Rehearsal)).kinds(kinds).outbox(outbox).build())
+    Ok(House::builder(store, Arc::new(Rehearsal)).kinds(kinds).outbox(outbox).build())
+}
+
+/// Whether there is a database in the data directory, or what is left of one.
+#[must_use]
+pub fn is_begun(settings: &Settings) -> bool {
+    let there = |name: &str| settings.data.join(name).try_exists().unwrap_or(true);
+    there(DATABASE) || there(&format!("{DATABASE}-wal"))
 }
 
 /// What is wrong with those of the kinds whose limit in money cannot be kept with the models of these

@@ -147,6 +147,14 @@ async fn without_a_list_it_reads_the_file_that_it_is_told_of() {
 }
 
 #[tokio::test]
+async fn what_is_quoted_without_the_end_of_a_sentence_is_cut_between_words() {
+    let request = format!("Compare {}", "licences ".repeat(100));
+    let (_, reply) = run(Vec::new(), &mut says(&request), |_, _| String::new()).await;
+    let asked = reply.text.lines().find(|line| line.starts_with("Asked: ")).expect("the request");
+    assert!(asked.ends_with(" licences…"), "{asked}");
+}
+
+#[tokio::test]
 async fn a_peers_answer_is_passed_on_and_cut_where_a_sentence_ends() {
     let long = "The first sentence is of some length and says what there is to say. ".repeat(8);
     let tools = named(&["read_file"]);

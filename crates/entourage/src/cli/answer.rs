@@ -163,6 +163,24 @@ impl Answer {
     }
 }
 
+/// The answer that a line gives: a command's, or that of the person's [words](typed).
+pub(crate) fn chosen(question: &Question, line: &str) -> Result<Reply, String> {
+    let (command, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let rest = rest.trim();
+    match command {
+        "/decline" => return Ok(Reply::Declined),
+        "/reject" => return Ok(Reply::Reject { reason: (!rest.is_empty()).then(|| rest.to_owned()) }),
+        "/edit" => {
+            let arguments = Some(arguments(rest)?);
+            // It holds for what the person saw.
+            let digest = question.proposal.as_ref().map(|proposal| proposal.digest.clone());
+            return Ok(Reply::Approve { arguments, always: false, digest });
+        }
+        _ => {}
+    }
+    typed(question, line)
+}
+
 #[cfg(test)]
 mod tests {
     use entourage_types::{AgentId, CallId, Owner, QuestionStatus, RunId, Time};

@@ -317,9 +317,12 @@ impl Talk<'_> {
         if let Some(session) = self.session.as_ref().filter(|_| !self.globals.quiet) {
             let goes_on = if left == Left::AtWork { "it goes on without you" } else { "everything is kept" };
             let (root, again) = (session.root(), self.globals.again());
-            out::note(
-                out::stderr().dim(format!("\n{goes_on}; come back with: entourage chat {root}{again}")),
-            );
+            out::note(out::stderr().dim(match session.progress.status() {
+                Status::Cancelled => {
+                    format!("\nit was deleted; what it wrote stays readable: entourage show {root}{again}")
+                }
+                _ => format!("\n{goes_on}; come back with: entourage chat {root}{again}"),
+            }));
         }
     }
 }

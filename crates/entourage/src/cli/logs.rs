@@ -15,15 +15,20 @@ const VARIABLES: [&str; 2] = ["ENTOURAGE_LOG", "LOG_LEVEL"];
 /// and what they return is told without the key.
 const SILENT: &str = "genai=off,rmcp=off";
 
-/// Starts the log.
-pub(crate) fn start(globals: &Globals, serves: bool) -> Result<(), Failure> {
-    let usual = match (globals.verbose, serves) {
-        // What the commands show themselves is not told twice.
-        (0, false) => "warn,entourage_engine::run::call_model=error",
+/// What is logged unless something else is set.
+fn usual(verbose: u8, serves: bool) -> &'static str {
+    match (verbose, serves) {
+        // What the commands show themselves is not told twice: attempts that failed, and how long it takes.
+        (0, false) => "warn,entourage_engine::run::call_model=error,entourage_engine::watch=error",
         (0, true) => "warn,entourage=info,entourage_server=info,entourage_engine=info",
         (1, _) => "info",
         _ => "debug",
-    };
+    }
+}
+
+/// Starts the log.
+pub(crate) fn start(globals: &Globals, serves: bool) -> Result<(), Failure> {
+    let usual = usual(globals.verbose, serves);
     let set = VARIABLES.iter().find_map(|name| {
         let value = std::env::var(name).ok()?;
         (!value.trim().is_empty()).then_some((*name, value))
@@ -45,4 +50,28 @@ pub(crate) fn start(globals: &Globals, serves: bool) -> Result<(), Failure> {
         LogFormat::Text => log.with_ansi(false).with_target(globals.verbose > 0).try_init(),
     };
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a warning of a part of the program is written.
+    macro_rules! warned {
+        ($usual:expr, $target:literal) => {{
+            let log = fmt().with_env_filter(EnvFilter::new($usual)).finish();
+            tracing::subscriber::with_default(log, || {
+                tracing::enabled!(target: $target, tracing::Level::WARN)
+            })
+        }};
+    }
+
+    /// How long an agent has been at work stands in the picture of `run`, and is logged by a server.
+    #[test]
+    fn what_a_command_shows_is_not_logged_beside_it() {
+        assert!(!warned!(usual(0, false), "entourage_engine::watch"));
+        assert!(warned!(usual(0, false), "entourage_engine::upkeep"));
+        assert!(warned!(usual(0, true), "entourage_engine::watch"));
+        assert!(warned!(usual(1, false), "entourage_engine::watch"));
+    }
 }

@@ -42,7 +42,7 @@ impl Prune {
             if let Some(running) = Running::find(&settings.data).await {
                 return Err(running.in_the_way("prune"));
             }
-            match entourage::look(&settings) {
+            match entourage::look_only(&settings) {
                 Ok(house) => break house,
                 Err(error) => patience.wait(error).await?,
             }

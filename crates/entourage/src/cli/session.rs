@@ -5,7 +5,7 @@ use std::{collections::HashSet, time::Duration};
 
 use entourage_engine::Signal;
 use entourage_types::{
-    About, AgentId, Answer, Author, Event, EventBody, ItemBody, PostId, Question, QuestionId, Status,
+    About, AgentId, Author, Event, EventBody, ItemBody, PostId, Question, QuestionId, Status,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -298,14 +298,17 @@ impl<'a> Session<'a> {
         let Some(question) = next else { return };
         self.view.clear();
         let paint = out::stderr();
-        let mut text = text!["\n", question::in_full(&question, paint)];
+        let text = text!["\n", question::in_full(&question, paint)];
         let hint = match question.about {
             About::Approval => "a number, /edit {…}, /reject why, or what the agent shall read instead",
             _ if question.options.is_empty() => "/decline to decline",
             _ => "a number, your own words, or /decline",
         };
-        text.push(text![paint.dim(format!("({hint}) >")), " "]);
-        out::aside(text);
+        // A line editor has a prompt of its own, below.
+        match self.view.is_above() {
+            true => out::note(text![text, paint.dim(format!("({hint})"))]),
+            false => out::aside(text![text, paint.dim(format!("({hint}) >")), " "]),
+        }
         self.asked.insert(question.id);
         self.asking = Some(question);
     }
@@ -325,14 +328,16 @@ impl<'a> Session<'a> {
             return Ok(None);
         };
         if line.is_empty() {
-            out::aside("> ");
+            if !self.view.is_above() {
+                out::aside("> ");
+            }
             return Ok(None);
         }
         if typed == Typed::Said && is_command(line) && !ANSWERS.contains(&first(line)) {
             return Ok(Some(End::Command(line.to_owned())));
         }
         let id = question.id;
-        let answered = match chosen(question, line) {
+        let answered = match answer::chosen(question, line) {
             Ok(answer) => self.backend.answer(id, answer).await.map_err(|failure| failure.text().to_owned()),
             Err(why) => Err(why),
         };
@@ -368,24 +373,6 @@ pub(crate) fn is_command(text: &str) -> bool {
 
 fn first(text: &str) -> &str {
     text.split_whitespace().next().unwrap_or_default()
-}
-
-/// The answer that a line gives: a command's, or that of the person's [words](answer::typed).
-fn chosen(question: &Question, line: &str) -> Result<Answer, String> {
-    let (command, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    let rest = rest.trim();
-    match command {
-        "/decline" => return Ok(Answer::Declined),
-        "/reject" => return Ok(Answer::Reject { reason: (!rest.is_empty()).then(|| rest.to_owned()) }),
-        "/edit" => {
-            let arguments = Some(answer::arguments(rest)?);
-            // It holds for what the person saw.
-            let digest = question.proposal.as_ref().map(|proposal| proposal.digest.clone());
-            return Ok(Answer::Approve { arguments, always: false, digest });
-        }
-        _ => {}
-    }
-    answer::typed(question, line)
 }
 
 /// The next line; never, where nobody types.

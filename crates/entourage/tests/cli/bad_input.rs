@@ -33,6 +33,21 @@ fn what_was_typed_wrong_names_what_would_be_right() {
     }
 }
 
+/// A command that only looks makes nothing: a directory that was mistyped does not come to be.
+#[test]
+fn a_mistyped_data_directory_is_named_and_not_made() {
+    let place = Place::new();
+    let mistyped = place.path().join("mistyped");
+    let data = mistyped.display().to_string();
+    for command in [&["usage"][..], &["agents"], &["doctor", "--offline"], &["jobs"], &["prune"]] {
+        let ended = place.entourage(&[command, &["--data", &data]].concat());
+        assert!(!mistyped.exists(), "{ended:?}");
+    }
+    let used = place.entourage(&["usage", "--data", &data]).good();
+    assert!(used.stderr.contains(&format!("there is no database in {data} yet")), "{used:?}");
+    assert!(!place.entourage(&["usage", "--data", &data, "--quiet"]).good().stderr.contains("database"));
+}
+
 #[test]
 fn a_model_without_its_key_is_refused_before_anything_is_made() {
     let place = Place::new();

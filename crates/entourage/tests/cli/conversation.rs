@@ -171,6 +171,36 @@ fn a_question_that_comes_by_itself_is_shown_and_answered_by_the_next_line() {
     assert_eq!(terminal.ended().0, Some(0));
 }
 
+/// A question brings no prompt of its own where the line editor has one.
+#[test]
+fn a_question_at_a_terminal_shows_one_prompt() {
+    let (place, model) = (Place::new(), Model::new());
+    let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
+    terminal.shows("> ");
+    terminal.types("Paint it");
+    model.next().call("ask_user", &json!({ "question": "Which colour?" })).end();
+    let picture = terminal.stands("(/decline to decline)\n>");
+    let asked = picture.find("Which colour?").expect("it is asked");
+    assert_eq!(picture[asked..].matches('>').count(), 1, "{picture}");
+}
+
+/// Nobody is sent back to an agent that takes no more messages.
+#[test]
+fn a_conversation_whose_agent_was_deleted_names_what_can_still_be_read() {
+    let (place, model) = (Place::new(), Model::new());
+    let mut terminal = Terminal::whole(chat(&place, &model, &[]), 200);
+    terminal.shows("> ");
+    terminal.types("Tell me");
+    model.next().text("Told.").end();
+    terminal.shows(" tokens");
+    place.entourage(&["delete", "@last"]).good();
+    terminal.shows("assistant cancelled");
+    terminal.types("/quit");
+    let said = terminal.all_until("entourage show agt_");
+    assert!(said.contains("it was deleted; what it wrote stays readable: entourage show agt_"), "{said}");
+    assert!(!said.contains("come back with"), "{said}");
+}
+
 /// Without a terminal a conversation is read line by line, and `/help` lists every command.
 #[test]
 fn help_lists_every_command() {

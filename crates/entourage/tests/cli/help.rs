@@ -8,6 +8,25 @@ fn commands(help: &str) -> Vec<&str> {
     lines.take_while(|line| !line.is_empty()).filter_map(|line| line.split_whitespace().next()).collect()
 }
 
+/// Help is broken between words where the terminal is narrow.
+#[test]
+fn help_fits_the_terminal_and_tears_no_word_apart() {
+    let place = Place::new();
+    let words = |help: &str| help.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    for arguments in [&["--help"][..], &["tail", "--help"], &["doctor", "--help"]] {
+        let at = |columns: &str| {
+            let mut command = place.command(arguments);
+            super::place::Ended::of(command.env("COLUMNS", columns)).good().stdout
+        };
+        let (narrow, wide) = (at("60"), at("200"));
+        assert_eq!(words(&narrow), words(&wide));
+        let long = narrow.lines().filter(|line| line.chars().count() > 60);
+        // The line of usage is clap's, which does not break it.
+        let long: Vec<&str> = long.filter(|line| !line.starts_with("Usage:")).collect();
+        assert!(long.is_empty(), "{long:?}");
+    }
+}
+
 #[test]
 fn every_command_shows_an_example_of_itself() {
     let place = Place::new();

@@ -278,11 +278,15 @@ fn without_disclaimer(text: &str) -> String {
     text.replace(DISCLAIMER, "").trim().to_owned()
 }
 
-/// A text with at most so many characters, up to the end of a line or sentence where one is near.
+/// A text with at most so many characters, up to the end of a line or sentence where one is near, else of a
+/// word.
 fn cut(text: &str, most: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(most) else { return text.to_owned() };
     let text = &text[..end];
-    let whole = ["\n", ". "].iter().filter_map(|stop| Some(text.rfind(stop)? + stop.trim_end().len())).max();
-    let whole = whole.filter(|whole| *whole > end / 2).unwrap_or(end);
+    let last = |stops: &[&str]| {
+        let ends = stops.iter().filter_map(|stop| Some(text.rfind(stop)? + stop.trim_end().len()));
+        ends.max().filter(|whole| *whole > end / 2)
+    };
+    let whole = last(&["\n", ". "]).or_else(|| last(&[" "])).unwrap_or(end);
     format!("{}…", text[..whole].trim_end())
 }

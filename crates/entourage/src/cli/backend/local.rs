@@ -42,7 +42,7 @@ pub(crate) struct Local {
 impl Local {
     /// To look at; nothing works.
     pub(crate) fn to_look(settings: &Settings) -> entourage::Result<Self> {
-        Ok(Self::at(entourage::look(settings)?))
+        Ok(Self::at(entourage::look_only(settings)?))
     }
 
     /// This house, to look at.

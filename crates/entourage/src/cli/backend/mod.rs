@@ -202,6 +202,10 @@ pub(crate) async fn connect(
     settings: &entourage::Settings,
     purpose: Purpose,
 ) -> Result<Box<dyn Backend>> {
+    if purpose == Purpose::Look && !globals.quiet && !entourage::is_begun(settings) {
+        let data = settings.data.display();
+        out::note(out::stderr().dim(format!("note: there is no database in {data} yet")));
+    }
     let mut patience = Patience::new(globals);
     loop {
         if let Some(running) = Running::find(&settings.data).await {
@@ -219,7 +223,9 @@ pub(crate) async fn connect(
         match opened {
             Ok(local) => {
                 if let Some(disclaimer) = local.disclaimer().filter(|_| !globals.quiet) {
-                    out::note(out::stderr().yellow(format!("note: {disclaimer}")));
+                    // What can be done about it stands in each answer.
+                    let first = disclaimer.split_inclusive(". ").next().unwrap_or(disclaimer);
+                    out::note(out::stderr().yellow(format!("note: {}", first.trim_end())));
                 }
                 return Ok(Box::new(local));
             }
