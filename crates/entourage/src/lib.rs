@@ -19,7 +19,8 @@
 //! [`types`] the nouns, [`engine`] the rest. A crate that builds on it needs no other of ours.
 //!
 //! Features: `mcp` (tools of MCP servers), `server` (the HTTP API and webhooks), `cli` (the binary;
-//! includes `server`). All are on unless `default-features = false`.
+//! includes `server`), all on unless `default-features = false`; `conformance` (the tests that a [`Store`] must
+//! pass), off unless named.
 
 pub mod agency;
 mod compose;

@@ -1,8 +1,8 @@
 //! The public conformance suite: a store is what passes it.
 //!
 //! Each property is a function over a [`Place`]. To run them all for a store of your own, take this
-//! crate as a dev-dependency with the feature `conformance`, say where your store keeps its rows,
-//! and expand the tests:
+//! crate, or `entourage`, as a dev-dependency with the feature `conformance`, say where your store keeps
+//! its rows, and expand the tests:
 //!
 //! ```text
 //! struct Database { name: String }
@@ -22,7 +22,7 @@
 //!     }
 //! }
 //!
-//! entourage_store::conformance!(Database::new);
+//! entourage_store::conformance!(Database::new); // or entourage::store::conformance!
 //! ```
 //!
 //! The caller needs `tokio` with its test macro. What the suite expects beyond the words of
