@@ -1,7 +1,7 @@
 //! Interventions over HTTP: done to any agent, listed, told as events, refused where they make no
 //! sense.
 
-use entourage_types::{Action, Intervention, InterventionStatus};
+use entourage_types::{Action, Agent, Intervention, InterventionStatus, ShownStatus, Status};
 use serde_json::json;
 
 use crate::site::Site;
@@ -31,6 +31,31 @@ async fn an_agent_that_waits_is_paused_commented_on_and_deleted() {
     assert_eq!(actions, [(Action::Delete, applied), (Action::Comment, applied), (Action::Pause, applied)]);
     let told = site.client().events(id.parse().unwrap(), 0, 100).await.unwrap();
     assert_eq!(told.iter().filter(|event| event.body.name() == "intervention").count(), 5);
+}
+
+/// What a person stopped is shown as that, wherever it is shown, and found as that.
+#[tokio::test]
+async fn what_a_person_stopped_is_shown_as_stopped_and_not_as_failed() {
+    let site = Site::open().await;
+    let (id, _) = site.asked("ask").await;
+    let stop = json!({"action": "stop"});
+    site.post(&format!("/v1/agents/{id}/interventions"), &stop).await.expect(202);
+    let seen = site.follow(&id, 0).await.until(|frame| frame.is_status_of(&id, "stopped")).await;
+    let run = seen.iter().rfind(|frame| frame.event == "run").expect("a run");
+    assert_eq!((&run.data["status"], &run.data["stop_reason"]), (&json!("stopped"), &json!("cancelled")));
+
+    let agent = site.get(&format!("/v1/agents/{id}")).await;
+    let shown = agent.expect(200);
+    assert_eq!((&shown["status"], &shown["stop_reason"]), (&json!("stopped"), &json!("cancelled")));
+    let read: Agent = agent.read();
+    assert_eq!((read.status, read.shown()), (Status::Failed, ShownStatus::Stopped));
+    let tree = site.get(&format!("/v1/agents/{id}/tree")).await.expect(200);
+    assert_eq!(tree["root"]["status"], "stopped");
+    let runs = site.get(&format!("/v1/agents/{id}/runs")).await.expect(200);
+    assert_eq!(runs["data"][0]["status"], "stopped");
+    let found = async |status: &str| site.get(&format!("/v1/agents?status={status}")).await.expect(200);
+    assert_eq!(found("stopped").await["data"][0]["id"], id.as_str());
+    assert_eq!(found("failed").await["data"], json!([]));
 }
 
 #[tokio::test]

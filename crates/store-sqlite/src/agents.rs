@@ -36,6 +36,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Agent> {
         title: row.get(7)?,
         status: word(row, 8)?,
         waiting_on: word_if_any(row, 9)?,
+        stop_reason: None,
         epoch: count(row, 10)?,
         session: row.get(11)?,
         items: count(row, 12)?,

@@ -1,7 +1,7 @@
 //! Events are derived from commits, here and nowhere else, so that no change is told without
 //! having happened and none happens untold.
 
-use entourage_types::{Agent, AgentId, EventBody, Item, Status, Step, StepState, Time};
+use entourage_types::{Agent, AgentId, EventBody, Item, Status, Step, StepState, StopReason, Time};
 
 use crate::{Commit, Write};
 
@@ -28,11 +28,10 @@ pub fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, AgentId,
                     before.status == agent.status && before.waiting_on == agent.waiting_on
                 });
                 if !told {
-                    events.push((
-                        agent.root,
-                        agent.id,
-                        EventBody::AgentStatus { status: agent.status, waiting_on: agent.waiting_on },
-                    ));
+                    let (status, waiting_on) = (agent.status, agent.waiting_on);
+                    let stop_reason = why_it_failed(commit, agent);
+                    let body = EventBody::AgentStatus { status, waiting_on, stop_reason };
+                    events.push((agent.root, agent.id, body));
                 }
             }
             Write::Item(item) => {
@@ -108,6 +107,15 @@ fn author<'a>(commit: &'a Commit, writer: Option<&'a Agent>, item: &Item) -> Opt
             _ => None,
         })
     })
+}
+
+/// Why the run failed or was stopped that ends with the commit, and the agent with it.
+fn why_it_failed(commit: &Commit, agent: &Agent) -> Option<StopReason> {
+    let run = commit.writes.iter().find_map(|write| match write {
+        Write::Run(run) if run.agent == agent.id => Some(run),
+        _ => None,
+    });
+    run.filter(|_| agent.status == Status::Failed).and_then(|run| run.stop_reason)
 }
 
 /// What is told of a step: of one to be tried again, also when and why.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Owner, Status, Time, WaitingOn};
+use crate::{AgentId, Owner, ShownStatus, Status, StopReason, Time, WaitingOn, shown};
 
 /// One living instance of a kind, with one transcript and one counterpart: the user when it has no
 /// parent, otherwise its parent.
@@ -27,10 +27,15 @@ pub struct Agent {
     /// A short line for people: what it is for.
     pub title: String,
     /// Where it stands.
+    #[serde(deserialize_with = "shown::status")]
     pub status: Status,
     /// What it waits on, when it waits.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub waiting_on: Option<WaitingOn>,
+    /// Why its last run failed or was stopped, if it was. Clients of a house fill this in; stores keep it with
+    /// the run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stop_reason: Option<StopReason>,
     /// The fence: raised by each claim; a commit under an older epoch is refused.
     pub epoch: u64,
     /// The number of its current session.
@@ -44,6 +49,12 @@ pub struct Agent {
 }
 
 impl Agent {
+    /// Where it stands, as it is shown.
+    #[must_use]
+    pub const fn shown(&self) -> ShownStatus {
+        ShownStatus::of(self.status, self.stop_reason)
+    }
+
     /// A new agent at the top of a tree of its own.
     #[must_use]
     pub fn root(owner: Owner, kind: impl Into<String>, title: impl Into<String>, now: Time) -> Self {
@@ -59,6 +70,7 @@ impl Agent {
             title: title.into(),
             status: Status::Idle,
             waiting_on: None,
+            stop_reason: None,
             epoch: 0,
             session: 1,
             items: 0,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentId, Cost, Grant, Intervention, Item, Question, RunId, Session, Status, StepState, StopReason, Task,
-    Time, Usage, WaitingOn,
+    Time, Usage, WaitingOn, shown,
 };
 
 /// One numbered fact. Numbers are gap-free per root agent; the number is the SSE id.
@@ -39,16 +39,21 @@ pub enum EventBody {
     /// An agent's status changed.
     AgentStatus {
         /// The new status.
+        #[serde(deserialize_with = "shown::status")]
         status: Status,
         /// What it waits on, when it waits.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         waiting_on: Option<WaitingOn>,
+        /// Why its run failed or was stopped, if it was.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        stop_reason: Option<StopReason>,
     },
     /// A run changed: it started, sleeps, goes on or ended.
     Run {
         /// Which run.
         run: RunId,
         /// Where it stands.
+        #[serde(deserialize_with = "shown::status")]
         status: Status,
         /// What it waits on, when it waits.
         #[serde(skip_serializing_if = "Option::is_none", default)]

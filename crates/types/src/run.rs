@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentId, Cost, ModelUse, Owner, RunId, Spent, Status, Tally, TaskId, Time, Usage, WaitingOn,
+    AgentId, Cost, ModelUse, Owner, RunId, Spent, Status, Tally, TaskId, Time, Usage, WaitingOn, shown,
     status::words,
 };
 
@@ -18,6 +18,7 @@ pub struct Run {
     /// The owner of that agent.
     pub owner: Owner,
     /// Where it stands.
+    #[serde(deserialize_with = "shown::status")]
     pub status: Status,
     /// What it waits on, when it waits.
     #[serde(skip_serializing_if = "Option::is_none", default)]

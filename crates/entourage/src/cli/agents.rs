@@ -2,7 +2,7 @@
 
 use clap::Args;
 use entourage::settings::time;
-use entourage_types::{Agent, Status, Time};
+use entourage_types::{Agent, ShownStatus, Time};
 use jiff::{civil::Date, tz::TimeZone};
 
 use super::{
@@ -29,9 +29,9 @@ pub(crate) struct Agents {
     /// At most this many
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
-    /// Only those in this status: idle, queued, running, waiting, succeeded, failed, cancelled
+    /// Only those in this status: idle, queued, running, waiting, succeeded, failed, stopped, cancelled
     #[arg(long, value_name = "STATUS")]
-    status: Option<Status>,
+    status: Option<ShownStatus>,
     /// Only those of this kind
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
@@ -60,7 +60,7 @@ impl Agents {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
         let agents = self.found(&*backend).await?;
         for agent in &agents {
-            if globals.json { out::json(agent)? } else { write(agent)? }
+            if globals.json { out::json(&out::shown(agent)?)? } else { write(agent)? }
         }
         if agents.is_empty() && !globals.json && !globals.quiet {
             let filtered =
@@ -75,7 +75,8 @@ impl Agents {
 
     async fn found(&self, backend: &dyn backend::Backend) -> Result<Vec<Agent>> {
         let most = self.limit as usize;
-        let narrow = self.kind.is_some() || self.search.is_some();
+        // What failed and what was stopped is found together.
+        let narrow = self.status.is_some() || self.kind.is_some() || self.search.is_some();
         let limit = Some(self.limit).filter(|_| !narrow);
         let mut page = Listed { roots: true, status: self.status, limit, after: None };
         let mut found = Vec::new();
@@ -96,16 +97,17 @@ impl Agents {
     fn wants(&self, agent: &Agent) -> bool {
         let title = agent.title.to_lowercase();
         let words = self.search.as_deref().unwrap_or_default().to_lowercase();
-        self.kind.as_ref().is_none_or(|kind| *kind == agent.kind)
+        self.status.is_none_or(|status| status == agent.shown())
+            && self.kind.as_ref().is_none_or(|kind| *kind == agent.kind)
             && words.split_whitespace().all(|word| title.contains(word))
     }
 }
 
 fn write(agent: &Agent) -> Result<()> {
     let paint = out::stdout();
-    let status = words::status(agent.status, agent.waiting_on);
-    let (sign, status) = (words::sign(agent.status), paint.status(agent.status, status));
+    let shown = agent.shown();
+    let (sign, status) = (words::sign(shown), words::status(shown, agent.waiting_on));
+    let (sign, status) = (paint.status(shown, sign), paint.status(shown, status));
     let (id, kind) = (paint.dim(agent.id), paint.bold(&agent.kind));
-    let sign = paint.status(agent.status, sign);
     out::result(text![sign, " ", id, " ", kind, " ", status, " ", words::cut(&agent.title, 60)])
 }

@@ -50,7 +50,7 @@ impl Export {
 }
 
 fn head(agent: &Agent) -> String {
-    let Agent { title, kind, id, status, created, .. } = agent;
+    let (Agent { title, kind, id, created, .. }, status) = (agent, agent.shown());
     let title = words::cut(title, usize::MAX);
     format!("# {title}\n\n{kind}, {status}, begun {created}, `{id}`\n")
 }

@@ -1,6 +1,6 @@
 //! Colours, where a terminal shows them and nobody minds.
 
-use entourage_types::Status;
+use entourage_types::ShownStatus;
 
 use super::text::Text;
 
@@ -57,13 +57,13 @@ impl Paint {
     }
 
     /// A word or sign in the colour of a status.
-    pub(crate) fn status(self, status: Status, text: impl Into<Text>) -> Text {
+    pub(crate) fn status(self, status: ShownStatus, text: impl Into<Text>) -> Text {
         match status {
-            Status::Succeeded => self.green(text),
-            Status::Failed => self.red(text),
-            Status::Waiting => self.yellow(text),
-            Status::Running | Status::Queued => self.cyan(text),
-            Status::Idle | Status::Cancelled => self.dim(text),
+            ShownStatus::Succeeded => self.green(text),
+            ShownStatus::Failed => self.red(text),
+            ShownStatus::Waiting => self.yellow(text),
+            ShownStatus::Running | ShownStatus::Queued => self.cyan(text),
+            ShownStatus::Idle | ShownStatus::Stopped | ShownStatus::Cancelled => self.dim(text),
         }
     }
 }

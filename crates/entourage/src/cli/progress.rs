@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use entourage_engine::{AgentDelta, Piece};
 use entourage_types::{
     Action, AgentId, Author, CallId, Cost, Event, EventBody, InterventionId, InterventionStatus, Item,
-    ItemBody, PostId, Question, QuestionId, QuestionStatus, RunId, Status, StopReason, Task, TaskId, Time,
-    Turn, Usage, WaitingOn,
+    ItemBody, PostId, Question, QuestionId, QuestionStatus, RunId, ShownStatus, Status, StopReason, Task,
+    TaskId, Time, Turn, Usage, WaitingOn,
 };
 
 use super::words;
@@ -45,6 +45,8 @@ pub(crate) struct Member {
     pub(crate) kind: String,
     pub(crate) status: Status,
     pub(crate) waiting_on: Option<WaitingOn>,
+    /// Why its last run failed or was stopped.
+    stop_reason: Option<StopReason>,
     /// The status that its last own event told.
     told: Status,
     /// Calls under way, in words.
@@ -145,6 +147,11 @@ impl Progress {
         self.member(self.root).map_or(Status::Idle, |root| root.status)
     }
 
+    /// The same, as it is shown.
+    pub(crate) fn shown(&self) -> ShownStatus {
+        self.member(self.root).map_or(ShownStatus::Idle, Member::shown)
+    }
+
     /// Agents that a person paused, and that nothing goes on beside; none while something does.
     pub(crate) fn paused(&self) -> Option<Rest> {
         let is_paused = |member: &&Member| member.is_held() && member.status == Status::Waiting;
@@ -189,15 +196,17 @@ impl Progress {
                 kind: kind.clone(),
                 status: Status::Idle,
                 waiting_on: None,
+                stop_reason: None,
                 told: Status::Idle,
                 calls: Vec::new(),
                 again: None,
                 text: String::new(),
                 about_to: None,
             }),
-            EventBody::AgentStatus { status, waiting_on } => {
+            EventBody::AgentStatus { status, waiting_on, stop_reason } => {
                 if let Some(member) = self.member_mut(event.agent) {
                     member.told = *status;
+                    member.stop_reason = *stop_reason;
                     member.stands(*status, *waiting_on);
                 }
             }
@@ -205,6 +214,7 @@ impl Progress {
                 // An agent stands where its run does. Where that is no change to it, only this
                 // tells; otherwise its own event follows.
                 if let Some(member) = self.member_mut(event.agent).filter(|member| member.told == *status) {
+                    member.stop_reason = *stop_reason;
                     member.stands(*status, *waiting_on);
                 }
                 self.runs.insert(*run, (*usage, *cost));
@@ -324,10 +334,10 @@ impl Progress {
             }
             Status::Waiting if member.waiting_on == Some(WaitingOn::Retry) => match &member.again {
                 Some((due, error)) => words::again(due.since(Time::now()), error),
-                None => words::status(member.status, member.waiting_on),
+                None => words::status(member.shown(), member.waiting_on),
             },
             Status::Idle | Status::Queued => "begins".into(),
-            status => words::status(status, member.waiting_on),
+            _ => words::status(member.shown(), member.waiting_on),
         }
     }
 
@@ -352,6 +362,11 @@ impl Progress {
 }
 
 impl Member {
+    /// Where it stands, as it is shown.
+    pub(crate) fn shown(&self) -> ShownStatus {
+        ShownStatus::of(self.status, self.stop_reason)
+    }
+
     /// Whether its last own event told that it is paused.
     fn is_held(&self) -> bool {
         self.waiting_on == Some(WaitingOn::Resume)

@@ -8,7 +8,7 @@ use std::{
 
 use clap::Args;
 use entourage_engine::{Entry, Role};
-use entourage_types::{AgentId, Cost, Question, Status, Usage};
+use entourage_types::{AgentId, Cost, Question, ShownStatus, Status, Usage};
 use serde::Serialize;
 
 use super::{
@@ -61,7 +61,7 @@ pub(crate) struct Run {
 #[derive(Serialize)]
 struct Report<'a> {
     agent: AgentId,
-    status: Status,
+    status: ShownStatus,
     answer: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
@@ -148,6 +148,7 @@ impl Run {
             }
         };
         if globals.json {
+            let status = progress.shown();
             out::json(&Report { agent: root, status, answer, error, questions, usage, cost })?;
         } else if let (Exit::Done, Some(answer)) = (exit, answer) {
             out::result(answer)?;

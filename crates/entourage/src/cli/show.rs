@@ -37,7 +37,7 @@ impl Show {
         let agent = backend.agent(id).await?;
         let paint = out::stdout();
         if !globals.json {
-            let status = paint.status(agent.status, words::status(agent.status, agent.waiting_on));
+            let status = paint.status(agent.shown(), words::status(agent.shown(), agent.waiting_on));
             out::result(text![paint.bold(&agent.kind), " ", status, " ", paint.dim(agent.id)])?;
         }
         each_item(&*backend, id, |item| match globals.json {

@@ -74,7 +74,7 @@ fn write(event: &Event, kinds: &mut HashMap<AgentId, String>, globals: &Globals)
         kinds.insert(event.agent, kind.clone());
     }
     if globals.json {
-        return out::json(event);
+        return out::json(&out::shown(event)?);
     }
     let Some(text) = words::event(event) else { return Ok(()) };
     let paint = out::stdout();

@@ -37,6 +37,7 @@ impl Tree {
         let questions = backend.questions(Some(root)).await?;
         if globals.json {
             let Found { agents, usage, cost } = tree;
+            let agents = agents.iter().map(out::shown).collect::<Result<Vec<_>>>()?;
             out::json(&json!({ "agents": agents, "questions": questions, "usage": usage, "cost": cost }))?;
         } else {
             show(&tree, &questions)?;
@@ -60,11 +61,11 @@ impl Tree {
 pub(super) fn show(tree: &Found, questions: &[Question]) -> Result<()> {
     let paint = out::stdout();
     for (branch, agent) in words::branches(&tree.agents, words::place) {
-        let sign = paint.status(agent.status, words::sign(agent.status));
-        let status = words::status(agent.status, agent.waiting_on);
+        let shown = agent.shown();
+        let sign = paint.status(shown, words::sign(shown));
+        let status = paint.status(shown, words::status(shown, agent.waiting_on));
         let (kind, title) = (paint.bold(&agent.kind), words::cut(&agent.title, 60));
         let tail = paint.dim(format!("{} · {title}", agent.id));
-        let status = paint.status(agent.status, status);
         out::result(text![paint.dim(branch), sign, " ", kind, " ", status, " ", tail])?;
     }
     for question in questions {

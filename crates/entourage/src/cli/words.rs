@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use entourage_types::{
-    Agent, AgentId, Author, Cost, Event, EventBody, ItemBody, Question, Status, StepState, Time, ToolCall,
-    Usage, WaitingOn,
+    Agent, AgentId, Author, Cost, Event, EventBody, ItemBody, Question, ShownStatus, Status, StepState,
+    StopReason, Time, ToolCall, Usage, WaitingOn,
 };
 use serde_json::Value;
 
@@ -14,20 +14,20 @@ const SHORT: usize = 100;
 const TELLING: [&str; 8] = ["recipient", "kind", "path", "url", "query", "title", "question", "seconds"];
 
 /// The sign of a status.
-pub(crate) const fn sign(status: Status) -> &'static str {
+pub(crate) const fn sign(status: ShownStatus) -> &'static str {
     match status {
-        Status::Succeeded => "✓",
-        Status::Failed => "✗",
-        Status::Cancelled => "⊘",
-        Status::Waiting => "◌",
-        Status::Running | Status::Queued => "●",
-        Status::Idle => "·",
+        ShownStatus::Succeeded => "✓",
+        ShownStatus::Failed => "✗",
+        ShownStatus::Stopped | ShownStatus::Cancelled => "⊘",
+        ShownStatus::Waiting => "◌",
+        ShownStatus::Running | ShownStatus::Queued => "●",
+        ShownStatus::Idle => "·",
     }
 }
 
 /// A status, with what is waited on.
-pub(crate) fn status(status: Status, on: Option<WaitingOn>) -> String {
-    match on.filter(|_| status == Status::Waiting) {
+pub(crate) fn status(status: ShownStatus, on: Option<WaitingOn>) -> String {
+    match on.filter(|_| status == ShownStatus::Waiting) {
         Some(WaitingOn::User) => "waits for an answer".into(),
         Some(WaitingOn::Agent) => "waits for another agent".into(),
         Some(WaitingOn::Timer) => "sleeps".into(),
@@ -115,7 +115,10 @@ pub(crate) fn event(event: &Event) -> Option<String> {
     Some(match &event.body {
         EventBody::AgentCreated { title, .. } => format!("begins: {}", short(title)),
         EventBody::AgentStatus { status: Status::Running | Status::Queued, .. } => return None,
-        EventBody::AgentStatus { status: now, waiting_on } => status(*now, *waiting_on),
+        EventBody::AgentStatus { status: now, waiting_on, stop_reason } => {
+            status(ShownStatus::of(*now, *stop_reason), *waiting_on)
+        }
+        EventBody::Run { stop_reason: Some(StopReason::Cancelled), .. } => return None,
         EventBody::Run { error: Some(error), .. } => format!("failed: {}", short(error)),
         EventBody::Run { .. } | EventBody::Task { .. } => return None,
         EventBody::Step { due: Some(due), error, .. } => {

@@ -148,6 +148,22 @@ fn a_stop_from_another_terminal_is_no_error() {
     assert_eq!((code, stdout.as_str()), (130, ""), "{stderr}");
     assert!(stderr.contains("stopped; go on with: entourage run --resume agt_"), "{stderr}");
     assert!(!stderr.contains("error:"), "{stderr}");
+
+    let shown = |arguments: &[&str]| place.entourage(arguments).good();
+    for arguments in [&["agents"][..], &["tree"], &["show"], &["tail"], &["export", "@last"]] {
+        let shown = shown(arguments).stdout;
+        assert!(shown.contains("stopped") && !shown.contains("failed"), "{arguments:?}: {shown}");
+    }
+    let agents = shown(&["agents", "--status", "stopped", "--json"]).json();
+    assert_eq!((agents.len(), &agents[0]["status"]), (1, &json!("stopped")));
+    assert_eq!(shown(&["agents", "--status", "failed", "--json"]).stdout, "");
+    assert_eq!(shown(&["tree", "--json"]).json()[0]["agents"][0]["status"], "stopped");
+    let told = shown(&["tail", "--json"]).json();
+    let last = told.iter().rfind(|event| event["event"] == "agent_status").expect("an end");
+    assert_eq!(last["status"], "stopped");
+    assert!(!stderr.contains("failed"), "{stderr}");
+    let report = place.entourage(&["run", "--resume", "@last", "--json"]);
+    assert_eq!((report.code, &report.json().last().expect("a report")["status"]), (130, &json!("stopped")));
 }
 
 /// A run whose agent waits for another ends with a stop, and `--resume` of it does, too.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use entourage_engine::{Agency, agencies::Flow, responses::sender_of};
-use entourage_types::{Agent, AgentId, Chat, Owner, Status, Time};
+use entourage_types::{Agent, AgentId, Chat, Owner, ShownStatus, Time};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -67,16 +67,16 @@ pub(crate) struct ThreadView {
     #[schema(value_type = schema::AgentId)]
     id: AgentId,
     /// Where it stands.
-    #[schema(value_type = schema::Status)]
-    status: Status,
+    #[schema(value_type = schema::ShownStatus)]
+    status: ShownStatus,
     /// How many items it has.
     items: u64,
 }
 
 impl From<Agent> for ThreadView {
     fn from(agent: Agent) -> Self {
-        let sender = sender_of(&agent);
-        Self { agent: agent.kind, sender, id: agent.id, status: agent.status, items: agent.items }
+        let (sender, status) = (sender_of(&agent), agent.shown());
+        Self { agent: agent.kind, sender, id: agent.id, status, items: agent.items }
     }
 }
 

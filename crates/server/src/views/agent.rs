@@ -1,6 +1,6 @@
 //! An agent, as the API shows it.
 
-use entourage_types::{Agent, AgentId, Owner, Status, Time, WaitingOn};
+use entourage_types::{Agent, AgentId, Owner, ShownStatus, StopReason, Time, WaitingOn};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -33,12 +33,16 @@ pub(crate) struct AgentView {
     /// What it is for, in a few words.
     title: String,
     /// Where it stands.
-    #[schema(value_type = schema::Status)]
-    status: Status,
+    #[schema(value_type = schema::ShownStatus)]
+    pub(crate) status: ShownStatus,
     /// What it waits on, when it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::WaitingOn>)]
     waiting_on: Option<WaitingOn>,
+    /// Why its last run failed or was stopped, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::StopReason>)]
+    stop_reason: Option<StopReason>,
     /// How many times it has been activated.
     epoch: u64,
     /// The number of its current session.
@@ -55,6 +59,7 @@ pub(crate) struct AgentView {
 
 impl From<Agent> for AgentView {
     fn from(agent: Agent) -> Self {
+        let shown = agent.shown();
         let Agent {
             id,
             owner,
@@ -64,8 +69,9 @@ impl From<Agent> for AgentView {
             kind,
             key,
             title,
-            status,
+            status: _,
             waiting_on,
+            stop_reason,
             epoch,
             session,
             items,
@@ -81,8 +87,9 @@ impl From<Agent> for AgentView {
             kind,
             key,
             title,
-            status,
+            status: shown,
             waiting_on,
+            stop_reason,
             epoch,
             session,
             items,

@@ -1,7 +1,9 @@
 //! Events and deltas, as the API shows them.
 
 use entourage_engine::{AgentDelta, Piece};
-use entourage_types::{AgentId, Event, EventBody, RunId, Status, StepState, StopReason, Time, WaitingOn};
+use entourage_types::{
+    AgentId, Event, EventBody, RunId, ShownStatus, StepState, StopReason, Time, WaitingOn,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -46,12 +48,16 @@ enum EventBodyView {
     /// An agent's status changed.
     AgentStatus {
         /// The new status.
-        #[schema(value_type = schema::Status)]
-        status: Status,
+        #[schema(value_type = schema::ShownStatus)]
+        status: ShownStatus,
         /// What it waits on, when it waits.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<schema::WaitingOn>)]
         waiting_on: Option<WaitingOn>,
+        /// Why its run failed or was stopped, if it was.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<schema::StopReason>)]
+        stop_reason: Option<StopReason>,
     },
     /// A run started, sleeps, goes on or ended.
     Run {
@@ -59,8 +65,8 @@ enum EventBodyView {
         #[schema(value_type = schema::RunId)]
         run: RunId,
         /// Where it stands.
-        #[schema(value_type = schema::Status)]
-        status: Status,
+        #[schema(value_type = schema::ShownStatus)]
+        status: ShownStatus,
         /// What it waits on, when it waits.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<schema::WaitingOn>)]
@@ -145,9 +151,12 @@ impl From<EventBody> for EventBodyView {
     fn from(body: EventBody) -> Self {
         match body {
             EventBody::AgentCreated { parent, kind, title } => Self::AgentCreated { parent, kind, title },
-            EventBody::AgentStatus { status, waiting_on } => Self::AgentStatus { status, waiting_on },
+            EventBody::AgentStatus { status, waiting_on, stop_reason } => {
+                Self::AgentStatus { status: ShownStatus::of(status, stop_reason), waiting_on, stop_reason }
+            }
             EventBody::Run { run, status, waiting_on, stop_reason, error, usage, cost } => {
-                Self::Run { run, status, waiting_on, stop_reason, error, usage: usage.into(), cost }
+                let (status, usage) = (ShownStatus::of(status, stop_reason), usage.into());
+                Self::Run { run, status, waiting_on, stop_reason, error, usage, cost }
             }
             EventBody::Step { run, key, state, due, attempt, error } => {
                 Self::Step { run, key, state, due, attempt, error }

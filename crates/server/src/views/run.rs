@@ -1,7 +1,8 @@
 //! Runs and their steps, as the API shows them.
 
 use entourage_types::{
-    AgentId, Cost, ModelUse, Owner, Run, RunId, Status, Step, StepState, StopReason, TaskId, Time, WaitingOn,
+    AgentId, Cost, ModelUse, Owner, Run, RunId, ShownStatus, Step, StepState, StopReason, TaskId, Time,
+    WaitingOn,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -23,8 +24,8 @@ pub(crate) struct RunView {
     #[schema(value_type = String)]
     owner: Owner,
     /// Where it stands.
-    #[schema(value_type = schema::Status)]
-    status: Status,
+    #[schema(value_type = schema::ShownStatus)]
+    status: ShownStatus,
     /// What it waits on, when it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::WaitingOn>)]
@@ -81,6 +82,7 @@ impl From<Run> for RunView {
             started,
             ended,
         } = run;
+        let status = ShownStatus::of(status, stop_reason);
         let (usage, spent) = (usage.into(), spent.into_iter().map(SpentView::from).collect());
         Self {
             id,

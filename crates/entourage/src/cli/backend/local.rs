@@ -11,7 +11,7 @@ use entourage_engine::{
 use entourage_store::{AgentQuery, Page};
 use entourage_types::{
     Action, Agent, AgentId, Answer, Chat, Event, Grant, GrantId, GrantStatus, Intervention, Item, PostBody,
-    PostId, Question, QuestionId, QuestionStatus, Scope, Session, Status, Tally, Time, UsageRow,
+    PostId, Question, QuestionId, QuestionStatus, Scope, Session, ShownStatus, Status, Tally, Time, UsageRow,
 };
 use tokio::{
     sync::{Mutex, watch},
@@ -170,7 +170,7 @@ impl Backend for Local {
         let Listed { roots, status, limit, after } = page.clone();
         let limit = limit.unwrap_or(PAGE).clamp(1, PAGE);
         let page = Page { after, limit, newest_first: true, ..Page::default() };
-        let found = self.client.agents(roots, status, page).await?;
+        let found = self.client.agents(roots, status.map(ShownStatus::status), page).await?;
         let is_full = found.len() == limit as usize;
         let next = found.last().filter(|_| is_full).map(|last| last.id.to_string());
         Ok((found, next))

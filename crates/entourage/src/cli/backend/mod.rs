@@ -16,7 +16,7 @@ use entourage_llm::MODEL_VARIABLE;
 use entourage_tools::FilesSettings;
 use entourage_types::{
     Action, Agent, AgentId, Answer, Chat, Cost, Event, Grant, GrantId, Intervention, Item, Owner, PostId,
-    Question, QuestionId, Session, Status, Usage, UsageRow,
+    Question, QuestionId, Session, ShownStatus, Status, Usage, UsageRow,
 };
 
 use super::{failure::Failure, globals::Globals, out};
@@ -162,8 +162,8 @@ pub(crate) trait Follow: Send {
 pub(crate) struct Listed {
     /// Only those that people made.
     pub(crate) roots: bool,
-    /// Only those in this status.
-    pub(crate) status: Option<Status>,
+    /// Only those in this status; where the house is near, `failed` and `stopped` are one.
+    pub(crate) status: Option<ShownStatus>,
     /// At most this many, and no more than a page holds.
     pub(crate) limit: Option<u32>,
     /// Where the page before ended.

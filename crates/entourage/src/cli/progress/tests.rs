@@ -55,7 +55,7 @@ impl Story {
 
     fn stands(&mut self, agent: AgentId, status: Status) {
         let waiting_on = (status == Status::Waiting).then_some(WaitingOn::Agent);
-        self.tell(agent, EventBody::AgentStatus { status, waiting_on });
+        self.tell(agent, EventBody::AgentStatus { status, waiting_on, stop_reason: None });
     }
 
     fn task(&mut self, call: CallId, wait: bool) -> Task {
@@ -182,7 +182,8 @@ fn an_agent_whose_question_is_answered_is_at_work() {
     };
     story.tell(story.child, EventBody::Question { question: Box::new(question.clone()) });
     let waiting_on = Some(WaitingOn::User);
-    story.tell(story.child, EventBody::AgentStatus { status: Status::Waiting, waiting_on });
+    story
+        .tell(story.child, EventBody::AgentStatus { status: Status::Waiting, waiting_on, stop_reason: None });
     story.stands(story.root, Status::Succeeded);
     assert_eq!(story.progress.rest(), Some(Rest::Asks(vec![question.clone()])));
     story.progress.answered(question.id);
@@ -228,7 +229,7 @@ fn who_tries_again_counts_down_and_says_why() {
     let step = EventBody::Step { run: RunId::new(), key, state, due: Some(due), attempt: Some(3), error };
     story.tell(story.root, step);
     let waiting_on = Some(WaitingOn::Retry);
-    story.tell(story.root, EventBody::AgentStatus { status: Status::Waiting, waiting_on });
+    story.tell(story.root, EventBody::AgentStatus { status: Status::Waiting, waiting_on, stop_reason: None });
     let doing = story.progress.doing(story.progress.member(story.root).expect("there"));
     assert!(
         ["trying again in 8 s (m: HTTP 500)", "trying again in 7 s (m: HTTP 500)"].contains(&doing.as_str()),

@@ -125,13 +125,13 @@ impl Live {
     fn agent(&self, branch: &str, member: &Member, progress: &Progress) -> Text {
         let sign = match member.status {
             Status::Running | Status::Queued | Status::Idle => self.spinner(),
-            status => words::sign(status),
+            _ => words::sign(member.shown()),
         };
         let doing = match member.status {
             Status::Succeeded => String::new(),
             _ => format!(" {}", progress.doing(member)),
         };
-        let (branch, sign) = (self.paint.dim(branch), self.paint.status(member.status, sign));
+        let (branch, sign) = (self.paint.dim(branch), self.paint.status(member.shown(), sign));
         text![branch, sign, " ", self.paint.bold(&member.kind), self.paint.dim(doing)]
     }
 

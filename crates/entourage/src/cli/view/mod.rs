@@ -54,7 +54,7 @@ impl View {
                 lines.event(event, progress);
                 Ok(())
             }
-            Self::Json => out::json(event),
+            Self::Json => out::json(&out::shown(event)?),
             Self::Silent => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! A conversation above a line editor: a line for each thing that happens, and the answer row by row.
 
 use entourage_engine::{AgentDelta, Piece};
-use entourage_types::{Action, AgentId, Event, EventBody, ItemBody, Turn};
+use entourage_types::{Action, AgentId, Event, EventBody, ItemBody, StopReason, Turn};
 
 use super::Lines;
 use crate::cli::{backend::Result, out, progress::Progress, screen, text::rows};
@@ -46,6 +46,10 @@ impl Spoken {
         let is_known = match &event.body {
             // With it the conversation began, and who asked knows what.
             EventBody::AgentCreated { parent: None, .. } => true,
+            // It is said once the run has ended.
+            EventBody::AgentStatus { stop_reason: Some(StopReason::Cancelled), .. } => {
+                event.agent == self.root
+            }
             // Its words are shown when they are read.
             EventBody::Intervention { intervention } => {
                 event.agent == self.root && intervention.action == Action::Steer

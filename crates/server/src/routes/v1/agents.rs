@@ -6,7 +6,7 @@ use axum::{
     response::{AppendHeaders, IntoResponse},
 };
 use entourage_engine::{ItemQuery, NewAgent};
-use entourage_types::{AgentId, Status};
+use entourage_types::{AgentId, ShownStatus};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -75,9 +75,9 @@ struct Agents {
     #[serde(default)]
     #[param(required = false)]
     roots: bool,
-    /// Only agents in this status.
-    #[param(value_type = Option<schema::Status>)]
-    status: Option<Status>,
+    /// Only agents in this status. A page of those that `failed` or were `stopped` may hold fewer than `limit`.
+    #[param(value_type = Option<schema::ShownStatus>)]
+    status: Option<ShownStatus>,
     /// How many; 50 unless given.
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
@@ -93,8 +93,11 @@ struct Agents {
 )]
 async fn list(caller: Caller, Filter(query): Filter<Agents>) -> Answer<AgentPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
-    let read = |rows| caller.client.agents(query.roots, query.status, rows);
-    Ok(Json(paging.read(read, |agent| agent.id.to_string()).await?))
+    let stored = query.status.map(ShownStatus::status);
+    let read = |rows| caller.client.agents(query.roots, stored, rows);
+    let page: AgentPage = paging.read(read, |agent| agent.id.to_string()).await?;
+    // The store keeps what failed and what was stopped together.
+    Ok(Json(page.only(|agent| query.status.is_none_or(|status| agent.status == status))))
 }
 
 /// Get an agent
