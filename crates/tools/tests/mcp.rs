@@ -181,6 +181,22 @@ async fn a_message_that_cannot_be_read_ends_the_call_and_says_why() {
     done(named(&tools, "all__echo"), json!({ "text": "back" })).await;
 }
 
+/// It sends one request after the other, and never reads an answer.
+#[tokio::test]
+async fn a_server_that_floods_its_client_with_requests_is_given_up() {
+    let script = TempDir::new().unwrap();
+    let path = script.path().join("server.sh");
+    let listed = r#"{"tools":[{"name":"pay","inputSchema":{"type":"object"}}]}"#;
+    let pings = r#"seq 100000 | sed 's/.*/{"jsonrpc":"2.0","id":&,"method":"ping"}/'"#;
+    let flood = ENDLESS.replace("result=$CALLED", pings);
+    std::fs::write(&path, format!("LISTED='{listed}'\n{flood}")).unwrap();
+    let (tools, _) = connect_server(command("bank", "sh", &[path.to_str().unwrap()])).await.unwrap();
+    let doubt = "the MCP server `bank` was lost during the call (it sent more than 1000 requests and did not take \
+                 the answers). Whether the call took effect is not known: check before you call again";
+    let error = timeout(SOON, fails(named(&tools, "bank__pay"), json!({}))).await.unwrap();
+    assert_eq!(error, Error::InDoubt(doubt.to_owned()));
+}
+
 /// A server that gives another page for ever, or a long one again and again.
 #[tokio::test]
 async fn a_list_of_tools_without_end_costs_only_that_server() {

@@ -3,14 +3,18 @@
 use std::{collections::HashMap, sync::Arc};
 
 use rmcp::{
-    Peer, RoleClient, ServiceExt,
-    model::{ClientCapabilities, ClientConfig, Implementation},
-    service::RunningService,
-    transport::{StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig},
+    ClientHandler, ErrorData, Peer, RoleClient, ServiceExt,
+    model::{ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ErrorCode, Implementation},
+    service::{ClientInitializeError, RequestContext, RunningService},
+    transport::{
+        StreamableHttpClientTransport, async_rw::AsyncRwTransport,
+        streamable_http_client::StreamableHttpClientTransportConfig,
+    },
 };
 use secrecy::ExposeSecret;
 
 use super::{
+    bounded::Bounded,
     child::{Child, Log},
     failure::refused,
     lines::{Lines, Trouble},
@@ -21,7 +25,7 @@ use crate::{Error, McpSettings, Result};
 
 /// A live connection. Dropping it closes it and kills the server if that is our child.
 pub(super) struct Connection {
-    service: RunningService<RoleClient, ClientConfig>,
+    service: RunningService<RoleClient, Client>,
     child: Option<Child>,
     trouble: Trouble,
 }
@@ -64,25 +68,42 @@ impl Connection {
     }
 }
 
+/// Ourselves, as a server sees us.
+struct Client;
+
+impl ClientHandler for Client {
+    /// Does not repeat the method, which may be as long as a message.
+    async fn on_custom_request(
+        &self,
+        _: CustomRequest,
+        _: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "there is no such method", None))
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        ClientConfig::new(
+            ClientCapabilities::default(),
+            Implementation::new("entourage", env!("CARGO_PKG_VERSION")),
+        )
+    }
+}
+
 async fn connect(settings: &McpSettings) -> Result<Connection, String> {
-    let client = ClientConfig::new(
-        ClientCapabilities::default(),
-        Implementation::new("entourage", env!("CARGO_PKG_VERSION")),
-    );
+    let trouble = Trouble::default();
+    let why =
+        |error: &ClientInitializeError| trouble.get().map_or_else(|| refused(error), |why| (*why).into());
     match &settings.transport {
         McpTransport::Command { command, args, env, cwd } => {
             let log = Log { server: settings.name.clone(), secrets: Secrets::of(&settings.transport) };
             let supervisor = settings.supervisor.as_deref().unwrap_or_default();
             let (child, stdout, stdin) = Child::start(log, supervisor, command, args, env, cwd.as_ref())
                 .map_err(|error| format!("it does not start: {error}"))?;
-            let trouble = Trouble::default();
-            let served = client.serve((Lines::new(stdout, Arc::clone(&trouble)), stdin)).await;
-            let service = served.map_err(|error| match trouble.get() {
-                Some(why) => (*why).to_owned(),
-                None => format!(
-                    "{}. What it wrote to its standard error is in the log, at level debug",
-                    refused(&error)
-                ),
+            let transport = AsyncRwTransport::new_client(Lines::new(stdout, Arc::clone(&trouble)), stdin);
+            let served = Client.serve(Bounded::new(transport, Arc::clone(&trouble))).await;
+            let service = served.map_err(|error| {
+                let hint = ". What it wrote to its standard error is in the log, at level debug";
+                format!("{}{}", why(&error), if trouble.get().is_none() { hint } else { "" })
             })?;
             Ok(Connection { service, child: Some(child), trouble })
         }
@@ -96,9 +117,10 @@ async fn connect(settings: &McpSettings) -> Result<Connection, String> {
                 .collect::<Result<_, _>>()?;
             crate::tls::ensure_provider();
             let config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers);
-            let served = client.serve(StreamableHttpClientTransport::from_config(config)).await;
-            let service = served.map_err(|error| refused(&error))?;
-            Ok(Connection { service, child: None, trouble: Trouble::default() })
+            let transport = StreamableHttpClientTransport::from_config(config);
+            let served = Client.serve(Bounded::new(transport, Arc::clone(&trouble))).await;
+            let service = served.map_err(|error| why(&error))?;
+            Ok(Connection { service, child: None, trouble })
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Tools of MCP servers: programs on this machine that we start and end, or services elsewhere.
 
 #[cfg(feature = "mcp")]
+mod bounded;
+#[cfg(feature = "mcp")]
 mod child;
 #[cfg(feature = "mcp")]
 mod connection;

@@ -1,0 +1,222 @@
+//! What a server sends of its own accord. The protocol's implementation takes in whatever comes, as fast as it
+//! comes: here notifications, none of which is used, end, and requests are few until the server has taken
+//! the answers.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use rmcp::{
+    RoleClient,
+    model::{JsonRpcMessage, RequestId},
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+use tokio::task::coop::consume_budget;
+use tokio_util::sync::CancellationToken;
+
+use super::lines::Trouble;
+
+/// Requests of a server that may wait for it to take their answers.
+const MOST: usize = 1_000;
+/// The longest id of a request, in bytes: it comes back in the answer.
+const LONGEST_ID: usize = 256;
+
+/// A transport over which a server has few requests of its own under way. One with more is given up.
+pub(super) struct Bounded<T> {
+    inner: T,
+    requests: Arc<Mutex<Requests>>,
+    /// Cancelled once the server has sent too much: its answers need not be sent any more.
+    given_up: CancellationToken,
+    trouble: Trouble,
+}
+
+impl<T> Bounded<T> {
+    pub(super) fn new(inner: T, trouble: Trouble) -> Self {
+        Self { inner, requests: Arc::default(), given_up: CancellationToken::new(), trouble }
+    }
+}
+
+impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for Bounded<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let answered = match &message {
+            JsonRpcMessage::Response(response) => Some(response.id.clone()),
+            JsonRpcMessage::Error(error) => error.id.clone(),
+            _ => None,
+        };
+        let sending = self.inner.send(message);
+        let (requests, given_up) = (Arc::clone(&self.requests), self.given_up.clone());
+        async move {
+            let Some(id) = answered else { return sending.await };
+            tokio::select! {
+                sent = sending => {
+                    locked(&requests).answered(&id);
+                    sent
+                }
+                () = given_up.cancelled() => Ok(()),
+            }
+        }
+    }
+
+    /// May be dropped and called again: nothing is awaited once a message is there that counts.
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            let message = self.inner.receive().await?;
+            let taken = match &message {
+                JsonRpcMessage::Notification(_) => Ok(false),
+                JsonRpcMessage::Request(request) => locked(&self.requests).take(&request.id),
+                _ => Ok(true),
+            };
+            match taken {
+                Ok(true) => return Some(message),
+                Ok(false) => drop(message),
+                Err(why) => {
+                    let _ = self.trouble.set(why);
+                    self.given_up.cancel();
+                    return None;
+                }
+            }
+            // Others of this thread have their turn, however many come.
+            consume_budget().await;
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.inner.close().await
+    }
+}
+
+fn locked(requests: &Mutex<Requests>) -> MutexGuard<'_, Requests> {
+    requests.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The requests of a server that it has not taken the answers to.
+#[derive(Debug, Default)]
+struct Requests {
+    unanswered: HashSet<RequestId>,
+    /// How many came under the id of another one, since the last answer.
+    repeated: usize,
+}
+
+impl Requests {
+    /// Whether a request is a new one.
+    fn take(&mut self, id: &RequestId) -> Result<bool, &'static str> {
+        if matches!(id, RequestId::String(id) if id.len() > LONGEST_ID) {
+            return Err("it sent a request with an id longer than 256 bytes");
+        }
+        let is_new = self.unanswered.insert(id.clone());
+        self.repeated += usize::from(!is_new);
+        if self.unanswered.len() + self.repeated > MOST {
+            return Err("it sent more than 1000 requests and did not take the answers");
+        }
+        Ok(is_new)
+    }
+
+    fn answered(&mut self, id: &RequestId) {
+        self.unanswered.remove(id);
+        self.repeated = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::VecDeque, future::pending, io};
+
+    use futures::FutureExt;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Sends what it has, and takes what it is sent where it reads.
+    struct Server {
+        sends: VecDeque<Value>,
+        reads: bool,
+    }
+
+    impl Transport<RoleClient> for Server {
+        type Error = io::Error;
+
+        fn send(
+            &mut self,
+            _: TxJsonRpcMessage<RoleClient>,
+        ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+            let reads = self.reads;
+            async move { if reads { Ok(()) } else { pending().await } }
+        }
+
+        async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+            Some(serde_json::from_value(self.sends.pop_front()?).unwrap())
+        }
+
+        async fn close(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn bounded(sends: impl IntoIterator<Item = Value>, reads: bool) -> (Bounded<Server>, Trouble) {
+        let (server, trouble) = (Server { sends: sends.into_iter().collect(), reads }, Trouble::default());
+        (Bounded::new(server, Arc::clone(&trouble)), trouble)
+    }
+
+    fn ping(id: Value) -> Value {
+        json!({ "jsonrpc": "2.0", "id": id, "method": "ping" })
+    }
+
+    fn pong(id: &Value) -> TxJsonRpcMessage<RoleClient> {
+        serde_json::from_value(json!({ "jsonrpc": "2.0", "id": id, "result": {} })).unwrap()
+    }
+
+    #[tokio::test]
+    async fn notifications_end_here_and_what_is_asked_for_comes_through() {
+        let changed = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+        let answer = json!({ "jsonrpc": "2.0", "id": 1, "result": {} });
+        let (mut bounded, _) = bounded([changed.clone(), changed, answer], true);
+        assert!(matches!(bounded.receive().await, Some(JsonRpcMessage::Response(_))));
+        assert!(bounded.receive().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_server_that_takes_no_answers_is_given_up_after_a_thousand_requests() {
+        let too_many = "it sent more than 1000 requests and did not take the answers";
+        let (mut bounded, trouble) = bounded((0..=MOST).map(|id| ping(id.into())), false);
+        let mut answers = Vec::new();
+        for id in 0..MOST {
+            assert!(bounded.receive().await.is_some());
+            answers.push(Box::pin(bounded.send(pong(&id.into()))));
+        }
+        assert!(answers[0].as_mut().now_or_never().is_none());
+        assert!(bounded.receive().await.is_none());
+        assert_eq!(trouble.get(), Some(&too_many));
+        for answer in answers {
+            answer.await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_that_takes_its_answers_may_ask_on() {
+        let (mut bounded, trouble) = bounded((0..=MOST).map(|id| ping(id.into())), true);
+        for id in 0..=MOST {
+            assert!(bounded.receive().await.is_some());
+            bounded.send(pong(&id.into())).await.unwrap();
+        }
+        assert_eq!(trouble.get(), None);
+    }
+
+    #[test]
+    fn a_request_counts_under_the_id_of_another_one_too() {
+        let (mut requests, id) = (Requests::default(), RequestId::Number(1));
+        assert_eq!(requests.take(&id), Ok(true));
+        assert!((1..MOST).all(|_| requests.take(&id) == Ok(false)));
+        assert!(requests.take(&id).is_err_and(|why| why.contains("more than 1000")));
+        requests.answered(&id);
+        assert_eq!(requests.take(&id), Ok(true));
+        let long = RequestId::String("x".repeat(LONGEST_ID + 1).into());
+        assert!(requests.take(&long).is_err_and(|why| why.contains("longer than 256")));
+    }
+}
