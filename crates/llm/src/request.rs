@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use entourage_types::{Cost, ModelUse, ToolCall, ToolSpec, Usage};
+use entourage_types::{Cost, ModelUse, Owner, ToolCall, ToolSpec, Usage};
 use serde_json::Value;
 
 /// One request to a model.
@@ -31,6 +31,8 @@ pub struct Request {
     pub max_tokens: Option<u32>,
     /// Who goes first where several wait for the same model.
     pub priority: Priority,
+    /// On whose behalf: owners take turns where several wait for the same model.
+    pub owner: Option<Owner>,
 }
 
 impl Request {

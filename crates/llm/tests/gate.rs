@@ -14,6 +14,7 @@ use entourage_llm::{
     Connection, Delta, Deltas, Door, Error, Gated, Gates, Model, NoDeltas, Priority, Provider, Reply,
     Request, Result, Router, Settings,
 };
+use entourage_types::Owner;
 use tokio::{
     sync::{Semaphore, mpsc},
     task::JoinHandle,
@@ -183,6 +184,39 @@ async fn people_go_before_background_work() {
         order.push(arrivals.recv().await.expect("one each"));
     }
     assert_eq!(order, ["first", "person 1", "person 2", "work 1", "work 2"]);
+}
+
+#[tokio::test]
+async fn owners_take_turns_however_many_calls_each_has_in_line() {
+    let (held, gated, mut arrivals) = held(1);
+    let mut calls = Vec::new();
+    for (who, owner, priority) in [
+        ("ann 1", "ann", Priority::Person),
+        ("ann 2", "ann", Priority::Person),
+        ("ann 3", "ann", Priority::Person),
+        ("ann's work", "ann", Priority::Background),
+        ("ann 4", "ann", Priority::Person),
+        ("bob 1", "bob", Priority::Person),
+        ("bob 2", "bob", Priority::Person),
+        ("carol's work", "carol", Priority::Background),
+    ] {
+        let (gated, request) =
+            (Arc::clone(&gated), Request { owner: Some(Owner::new(owner)), ..from(who, priority) });
+        calls.push(tokio::spawn(async move { gated.call(request, &mut NoDeltas).await }));
+        tokio::task::yield_now().await;
+    }
+    // One that gives up is no turn of its owner.
+    calls.remove(1).abort();
+    tokio::task::yield_now().await;
+    let mut order = Vec::new();
+    for _ in 0..7 {
+        order.push(arrivals.recv().await.expect("one each"));
+        held.go.add_permits(1);
+    }
+    assert_eq!(order, ["ann 1", "ann 3", "bob 1", "ann 4", "bob 2", "ann's work", "carol's work"]);
+    for call in calls {
+        call.await.expect("no panic").expect("a reply");
+    }
 }
 
 #[tokio::test]

@@ -151,7 +151,8 @@ impl Run<'_> {
         let request = prompt::request(self.kind(), &self.offer, system, &self.items, tail);
         let tool_choice = if self.last_call().is_some() { ToolChoice::None } else { ToolChoice::Auto };
         let one_call = self.kind().program == Program::Orchestrate;
-        let request = Request { model, priority, tool_choice, one_call, ..request };
+        let owner = Some(self.agent.owner.clone());
+        let request = Request { model, priority, owner, tool_choice, one_call, ..request };
         let asked = request.model.clone();
         let model = request.model.clone().unwrap_or_else(|| "the model".into());
         self.pulse.beat(self.house.now());

@@ -42,6 +42,7 @@ impl Run<'_> {
             system: wanted.task.into(),
             messages: vec![Message::User(format!("<conversation>\n{told}\n</conversation>"))],
             priority: if somebody_waits { Priority::Person } else { Priority::Background },
+            owner: Some(self.agent.owner.clone()),
             ..Request::default()
         };
         let (began, asked) = (self.house.now(), request.model.clone());

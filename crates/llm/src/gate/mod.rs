@@ -6,20 +6,22 @@
 //! that a person asks for passes a closed gate, one at a time: where the provider takes it, the gate opens.
 
 mod gated;
+mod queue;
 mod state;
 
 use std::{
-    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use entourage_types::Owner;
 use tokio::{
     sync::Notify,
     time::{Instant, sleep_until},
 };
 
 pub use gated::{Gated, Gates};
+use queue::Queue;
 use state::{Sort, State, Way};
 
 use crate::{Connection, Error, Priority, Reply, Result};
@@ -61,17 +63,15 @@ struct Gate {
 #[derive(Debug)]
 struct Inner {
     state: State,
-    /// Who waits: people first, and in the order they came. Only the first may pass; whoever leaves
-    /// or changes the state wakes the first.
-    queue: BTreeMap<(Priority, u64), Arc<Notify>>,
-    tickets: u64,
+    /// Only the first may pass; whoever leaves or changes the state wakes the first.
+    queue: Queue,
 }
 
 impl Gate {
     fn new(model: String, connection: &Connection, open: bool) -> Self {
         let places = connection.concurrency.unwrap_or(PLACES);
         let state = State::new(places, connection.requests_per_minute, open);
-        Self { model, inner: Mutex::new(Inner { state, queue: BTreeMap::new(), tickets: 0 }) }
+        Self { model, inner: Mutex::new(Inner { state, queue: Queue::default() }) }
     }
 
     fn state(&self) -> GateState {
@@ -88,16 +88,17 @@ impl Gate {
     ///
     /// # Errors
     /// [`Error::Busy`] when that is known to take longer than a moment.
-    async fn enter(&self, priority: Priority) -> Result<Pass<'_>> {
-        let place = Place::at(self, priority);
+    async fn enter(&self, priority: Priority, owner: Option<Owner>) -> Result<Pass<'_>> {
+        let mut place = Place::at(self, priority, owner);
         loop {
             let way = {
                 let mut inner = self.lock();
-                let first = inner.queue.first_key_value().is_some_and(|(key, _)| *key == place.key);
+                let first = inner.queue.first().is_some_and(|(ticket, _)| ticket == place.ticket);
                 inner.state.enter(Instant::now(), first, priority == Priority::Now)
             };
             match way {
                 Way::Through(round, began) => {
+                    place.passed = true;
                     return Ok(Pass { gate: self, round, asking: Some(began) });
                 }
                 Way::Wait(None) => place.called.notified().await,
@@ -117,7 +118,7 @@ impl Gate {
 
 impl Inner {
     fn call_first(&self) {
-        if let Some((_, called)) = self.queue.first_key_value() {
+        if let Some((_, called)) = self.queue.first() {
             called.notify_one();
         }
     }
@@ -126,25 +127,24 @@ impl Inner {
 /// A place in the queue, given up when dropped.
 struct Place<'g> {
     gate: &'g Gate,
-    key: (Priority, u64),
+    priority: Priority,
+    ticket: u64,
     called: Arc<Notify>,
+    /// Whether it was let through.
+    passed: bool,
 }
 
 impl<'g> Place<'g> {
-    fn at(gate: &'g Gate, priority: Priority) -> Self {
-        let called = Arc::new(Notify::new());
-        let mut inner = gate.lock();
-        inner.tickets += 1;
-        let key = (priority, inner.tickets);
-        inner.queue.insert(key, Arc::clone(&called));
-        Self { gate, key, called }
+    fn at(gate: &'g Gate, priority: Priority, owner: Option<Owner>) -> Self {
+        let (ticket, called) = gate.lock().queue.join(priority, owner);
+        Self { gate, priority, ticket, called, passed: false }
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         let mut inner = self.gate.lock();
-        inner.queue.remove(&self.key);
+        inner.queue.leave(self.priority, self.ticket, self.passed);
         inner.call_first();
     }
 }
@@ -163,7 +163,7 @@ impl Pass<'_> {
     fn accepted(&mut self) {
         if let Some(began) = self.asking.take() {
             let mut inner = self.gate.lock();
-            let wanted = !inner.queue.is_empty();
+            let wanted = inner.queue.first().is_some();
             inner.state.accepted(self.round, began, wanted);
             inner.call_first();
         }

@@ -1,0 +1,66 @@
+//! Who waits before a gate, and who goes next: people before background work, and among these the owners by
+//! turns, so that nobody waits for all that another one has asked for.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
+
+use entourage_types::Owner;
+use tokio::sync::Notify;
+
+use crate::Priority;
+
+/// The calls that wait.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    /// The owner whose turn it is comes first. None without a call.
+    lines: BTreeMap<Priority, VecDeque<Line>>,
+    tickets: u64,
+}
+
+/// The calls of one owner, in the order they came.
+#[derive(Debug)]
+struct Line {
+    owner: Option<Owner>,
+    calls: BTreeMap<u64, Arc<Notify>>,
+}
+
+impl Queue {
+    /// Puts a call behind all others of its owner: its ticket, and what it is called by.
+    pub(super) fn join(&mut self, priority: Priority, owner: Option<Owner>) -> (u64, Arc<Notify>) {
+        self.tickets += 1;
+        let called = Arc::new(Notify::new());
+        let lines = self.lines.entry(priority).or_default();
+        let call = (self.tickets, Arc::clone(&called));
+        match lines.iter_mut().find(|line| line.owner == owner) {
+            Some(line) => drop(line.calls.insert(call.0, call.1)),
+            None => lines.push_back(Line { owner, calls: BTreeMap::from([call]) }),
+        }
+        (self.tickets, called)
+    }
+
+    /// The call that goes next.
+    pub(super) fn first(&self) -> Option<(u64, &Notify)> {
+        let line = self.lines.first_key_value()?.1.front()?;
+        line.calls.first_key_value().map(|(ticket, called)| (*ticket, &**called))
+    }
+
+    /// Takes a call out. Where it has `passed`, all other owners have their turn before its owner's next.
+    pub(super) fn leave(&mut self, priority: Priority, ticket: u64, passed: bool) {
+        let Some(lines) = self.lines.get_mut(&priority) else { return };
+        let Some(at) = lines.iter().position(|line| line.calls.contains_key(&ticket)) else { return };
+        lines[at].calls.remove(&ticket);
+        if passed || lines[at].calls.is_empty() {
+            let line = lines.remove(at);
+            lines.extend(line.filter(|line| !line.calls.is_empty()));
+        }
+        if lines.is_empty() {
+            self.lines.remove(&priority);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lines.values().flatten().map(|line| line.calls.len()).sum()
+    }
+}
