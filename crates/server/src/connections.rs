@@ -4,6 +4,8 @@
 //! A connection counts for the address it comes from until a request on it has a token, and for the token's
 //! owner from then on: behind a proxy all connections have one address. Beyond the bound a few more are
 //! accepted, on which probes are answered and other requests are refused with the reason.
+//!
+//! The answers that an owner has not taken yet hold so much memory and no more.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -20,6 +22,9 @@ use crate::{Problem, visit::Visit};
 const USUAL: usize = 10_000;
 /// How many more are accepted, to refuse what is asked on them with the reason.
 const EXTRA: usize = 32;
+/// How many bytes the answers of one owner hold that their clients have not taken, streams aside. An answer
+/// that is longer by itself is the only one.
+pub(crate) const UNTAKEN: u64 = 32 << 20;
 
 /// How much there may be of everything that lasts.
 #[derive(Debug, Clone, Copy)]
@@ -64,8 +69,16 @@ struct Open {
     next: u64,
     /// In the order in which they were opened.
     by_age: BTreeMap<u64, Seat>,
-    /// How many requests are under way, of each owner who has any.
-    requests: HashMap<Owner, usize>,
+    /// What is under way, of each owner who has anything.
+    of: HashMap<Owner, Of>,
+}
+
+/// What one owner has under way.
+#[derive(Default)]
+struct Of {
+    requests: usize,
+    /// How many bytes their answers hold that were not taken yet.
+    untaken: u64,
 }
 
 struct Seat {
@@ -116,11 +129,15 @@ impl Connections {
     pub(crate) fn is_of(&self, id: u64, owner: &Owner) -> Result<(), Problem> {
         let mut open = self.open();
         let share = self.limits.share();
-        if open.requests.get(owner).is_some_and(|requests| *requests >= share) {
+        let of = open.of.get(owner);
+        if of.is_some_and(|of| of.requests >= share) {
             return Err(Problem::too_many_requests(format!(
                 "{share} requests of yours are under way, as many as one owner may have; ask again once one \
                  of them is answered"
             )));
+        }
+        if of.is_some_and(|of| of.untaken >= UNTAKEN) {
+            return Err(too_much_untaken());
         }
         if open.is_extra(id) && !open.has_room(self.limits) {
             return Err(Problem::full());
@@ -128,7 +145,18 @@ impl Connections {
         if let Some(seat) = open.by_age.get_mut(&id) {
             seat.standing = Standing::Known;
         }
-        *open.requests.entry(owner.clone()).or_default() += 1;
+        open.of.entry(owner.clone()).or_default().requests += 1;
+        Ok(())
+    }
+
+    /// A request of an owner has an answer of so many bytes. Where it only read, the answer can be refused.
+    pub(crate) fn has_answer(&self, owner: &Owner, bytes: u64, only_read: bool) -> Result<(), Problem> {
+        let mut open = self.open();
+        let Some(of) = open.of.get_mut(owner) else { return Ok(()) };
+        if only_read && of.untaken > 0 && of.untaken + bytes > UNTAKEN {
+            return Err(too_much_untaken());
+        }
+        of.untaken += bytes;
         Ok(())
     }
 
@@ -137,17 +165,18 @@ impl Connections {
         if self.open().is_extra(id) { Err(Problem::full()) } else { Ok(()) }
     }
 
-    /// A request is over.
-    pub(crate) fn over(&self, id: u64, owner: Option<&Owner>) {
+    /// A request is over, and so many bytes of its answer are held no longer.
+    pub(crate) fn over(&self, id: u64, owner: Option<&Owner>, bytes: u64) {
         let mut open = self.open();
         if let Some(seat) = open.by_age.get_mut(&id) {
             seat.requests -= 1;
         }
         let Some(owner) = owner else { return };
-        if let Some(requests) = open.requests.get_mut(owner) {
-            *requests -= 1;
-            if *requests == 0 {
-                open.requests.remove(owner);
+        if let Some(of) = open.of.get_mut(owner) {
+            of.requests -= 1;
+            of.untaken -= bytes;
+            if of.requests == 0 {
+                open.of.remove(owner);
             }
         }
     }
@@ -162,6 +191,14 @@ impl Connections {
     fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn too_much_untaken() -> Problem {
+    Problem::too_many_requests(format!(
+        "answers of yours hold {} MiB that their clients have not taken, as much as those of one owner may \
+         hold; take them, and ask again",
+        UNTAKEN >> 20
+    ))
 }
 
 impl Open {
@@ -300,6 +337,30 @@ mod tests {
         drop(ann);
         late.request().is_of(&Owner::new("carol")).unwrap();
         drop(bob);
+    }
+
+    #[test]
+    fn the_answers_of_one_owner_that_nobody_takes_hold_so_much_and_no_more() {
+        let connections = connections(100);
+        let [ann, bob] = ["ann", "bob"].map(Owner::new);
+        let begin = |owner: &Owner| {
+            let visit = connections.enter(HERE).request();
+            visit.is_of(owner).map(|()| visit)
+        };
+        let long = begin(&ann).unwrap();
+        long.has_answer(UNTAKEN + 1, true).unwrap();
+        assert_eq!(begin(&ann).err().unwrap().status, 429, "nothing is done that cannot be answered");
+        begin(&bob).unwrap().has_answer(UNTAKEN, true).unwrap();
+        drop(long);
+        let first = begin(&ann).unwrap();
+        first.has_answer(UNTAKEN - 10, true).unwrap();
+        let (read, written) = (begin(&ann).unwrap(), begin(&ann).unwrap());
+        assert_eq!(read.has_answer(11, true).unwrap_err().status, 429);
+        written.has_answer(11, false).unwrap();
+        drop((first, written));
+        read.has_answer(11, true).unwrap();
+        drop(read);
+        assert!(connections.open().of.is_empty());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::{
     pin::Pin,
     sync::{Arc, OnceLock},
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use axum::{
@@ -22,17 +22,29 @@ pub(crate) struct Visit {
     connection: u64,
     connections: Arc<Connections>,
     owner: OnceLock<Owner>,
+    /// How many bytes of its answer are held for its owner.
+    held: OnceLock<u64>,
 }
 
 impl Visit {
     pub(crate) fn new(connection: u64, connections: &Arc<Connections>) -> Arc<Self> {
-        Arc::new(Self { connection, connections: Arc::clone(connections), owner: OnceLock::new() })
+        let connections = Arc::clone(connections);
+        Arc::new(Self { connection, connections, owner: OnceLock::new(), held: OnceLock::new() })
     }
 
     /// It is this owner's, who must not have too many.
     pub(crate) fn is_of(&self, owner: &Owner) -> Result<(), Problem> {
         self.connections.is_of(self.connection, owner)?;
         self.owner.get_or_init(|| owner.clone());
+        Ok(())
+    }
+
+    /// It has an answer of so many bytes, of which its owner must not leave too many untaken.
+    pub(crate) fn has_answer(&self, bytes: u64, only_read: bool) -> Result<(), Problem> {
+        if let Some(owner) = self.owner.get() {
+            self.connections.has_answer(owner, bytes, only_read)?;
+            self.held.get_or_init(|| bytes);
+        }
         Ok(())
     }
 
@@ -44,7 +56,8 @@ impl Visit {
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        self.connections.over(self.connection, self.owner.get());
+        let held = self.held.get().copied().unwrap_or_default();
+        self.connections.over(self.connection, self.owner.get(), held);
     }
 }
 
@@ -57,15 +70,25 @@ pub(crate) async fn stranger(request: Request, next: Next) -> Result<Response, P
     Ok(next.run(request).await)
 }
 
+/// How many bytes of an answer are handed over at once. Whoever sends them takes no more before they are
+/// sent, so that a request whose answer waits is under way.
+const PIECE: usize = 64 << 10;
+
 /// The body of an answer, and its request, which is under way until then.
 pub(crate) struct Answering {
     body: Body,
+    /// What is left of what the body gave last.
+    left: Bytes,
     _visit: Arc<Visit>,
 }
 
 impl Answering {
     pub(crate) fn new(body: Body, visit: Arc<Visit>) -> Self {
-        Self { body, _visit: visit }
+        Self { body, left: Bytes::new(), _visit: visit }
+    }
+
+    fn piece(&mut self) -> Frame<Bytes> {
+        Frame::data(self.left.split_to(self.left.len().min(PIECE)))
     }
 }
 
@@ -77,14 +100,66 @@ impl hyper::body::Body for Answering {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        if !self.left.is_empty() {
+            return Poll::Ready(Some(Ok(self.piece())));
+        }
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context)?);
+        Poll::Ready(frame.map(|frame| match frame.into_data() {
+            Ok(data) => {
+                self.left = data;
+                Ok(self.piece())
+            }
+            Err(other) => Ok(other),
+        }))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.left.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let (rest, left) = (self.body.size_hint(), self.left.len() as u64);
+        let mut whole = SizeHint::new();
+        whole.set_lower(rest.lower() + left);
+        if let Some(upper) = rest.upper() {
+            whole.set_upper(upper + left);
+        }
+        whole
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        net::{IpAddr, Ipv4Addr},
+        task::Waker,
+    };
+
+    use hyper::body::Body as _;
+
+    use super::*;
+    use crate::connections::Limits;
+
+    /// Otherwise the connection takes all of it, and the request is over before the client reads anything.
+    #[test]
+    fn an_answer_is_handed_over_in_pieces_and_its_request_lasts_until_the_last() {
+        let connections = Connections::new(Limits::new(None));
+        let visit = connections.enter(IpAddr::V4(Ipv4Addr::LOCALHOST)).request();
+        let lasts = Arc::downgrade(&visit);
+        let mut answering = Answering::new(Body::from("x".repeat(2 * PIECE + 1)), visit);
+        let mut pieces = Vec::new();
+        while !answering.is_end_stream() {
+            assert!(lasts.upgrade().is_some());
+            let left = answering.size_hint().exact().unwrap();
+            let mut context = Context::from_waker(Waker::noop());
+            let Poll::Ready(Some(Ok(frame))) = Pin::new(&mut answering).poll_frame(&mut context) else {
+                panic!("all of it is there")
+            };
+            pieces.push((left, frame.into_data().unwrap().len()));
+        }
+        let (whole, piece) = (2 * PIECE as u64 + 1, PIECE as u64);
+        assert_eq!(pieces, [(whole, PIECE), (whole - piece, PIECE), (1, 1)]);
+        drop(answering);
+        assert!(lasts.upgrade().is_none());
     }
 }

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::{
+    body::HttpBody as _,
     extract::{Request, State},
     http::{HeaderMap, header::AUTHORIZATION},
     middleware::Next,
@@ -104,14 +105,21 @@ pub(crate) async fn bearer(
     next: Next,
 ) -> Result<Response, Problem> {
     let identity = bearer.identify(request.headers())?;
-    if let Some(visit) = request.extensions().get::<Arc<Visit>>() {
+    let visit = request.extensions().get::<Arc<Visit>>().cloned();
+    if let Some(visit) = &visit {
         match bearer {
             Bearer::Local => visit.is_of_stranger()?,
             Bearer::Token(_) => visit.is_of(&identity.owner)?,
         }
     }
     request.extensions_mut().insert(identity);
-    Ok(next.run(request).await)
+    let only_read = request.method().is_safe();
+    let response = next.run(request).await;
+    // A stream is of no known length, and bounded by itself.
+    if let (Some(visit), Some(bytes)) = (visit, response.body().size_hint().exact()) {
+        visit.has_answer(bytes, only_read)?;
+    }
+    Ok(response)
 }
 
 fn token(headers: &HeaderMap) -> Result<&str, Problem> {
@@ -141,5 +149,71 @@ fn why(kind: &ErrorKind) -> &'static str {
         }
         ErrorKind::InvalidSignature => "its signature does not match",
         _ => "it is malformed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        net::{IpAddr, Ipv4Addr},
+        pin::Pin,
+        task::{Context, Poll},
+    };
+
+    use axum::{
+        Router,
+        body::{Body, Bytes},
+        middleware::from_fn_with_state,
+        routing::get,
+    };
+    use hyper::body::{Frame, SizeHint};
+    use tower::ServiceExt;
+
+    use super::*;
+    use crate::{
+        Jwt,
+        auth::mint,
+        connections::{Connections, Limits, UNTAKEN},
+    };
+
+    /// An answer of half of what may be held, without the bytes.
+    struct Half;
+
+    impl axum::body::HttpBody for Half {
+        type Data = Bytes;
+        type Error = axum::Error;
+
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+            Poll::Pending
+        }
+
+        fn size_hint(&self) -> SizeHint {
+            SizeHint::with_exact(UNTAKEN / 2)
+        }
+    }
+
+    #[tokio::test]
+    async fn answers_that_an_owner_does_not_take_are_bounded() {
+        let key = "a secret of the tests, longer than it is strong".into();
+        let jwt = Jwt { algorithm: Algorithm::Hs256, key, audience: None, issuer: None, operator: None };
+        let settings = crate::Settings { auth: Auth::Jwt(jwt), ..crate::Settings::default() };
+        let routes = Router::new()
+            .route("/", get(async || Body::new(Half)))
+            .layer(from_fn_with_state(Bearer::new(&settings.auth).unwrap(), bearer));
+        let connections = Connections::new(Limits::new(None));
+        let ask = async |owner: &str| {
+            let token = mint(&settings, &Owner::new(owner), Duration::from_secs(60)).unwrap();
+            let visit = connections.enter(IpAddr::V4(Ipv4Addr::LOCALHOST)).request();
+            let request = Request::get("/").header(AUTHORIZATION, format!("Bearer {token}"));
+            let request = request.extension(Arc::clone(&visit)).body(Body::empty()).unwrap();
+            (visit, routes.clone().oneshot(request).await.unwrap().status().as_u16())
+        };
+        let (first, second) = (ask("ann").await, ask("ann").await);
+        assert_eq!([first.1, second.1, ask("ann").await.1, ask("bob").await.1], [200, 200, 429, 200]);
+        drop(first);
+        assert_eq!(ask("ann").await.1, 200);
     }
 }
