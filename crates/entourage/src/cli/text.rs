@@ -143,14 +143,17 @@ struct Filter(String);
 
 impl Write for Filter {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let mut chars = text.chars().peekable();
+        let (mut chars, mut before) = (text.chars().peekable(), None);
         while let Some(char) = chars.next() {
             match char {
                 // The line ends of Windows are line ends.
                 '\r' if chars.peek() == Some(&'\n') => {}
-                char if acts(char) => write!(self.0, "{}", char.escape_unicode())?,
+                char if acts(char) || hides_between(before, char) => {
+                    write!(self.0, "{}", char.escape_unicode())?;
+                }
                 char => self.0.push(char),
             }
+            before = Some(char);
         }
         Ok(())
     }
@@ -166,7 +169,8 @@ pub(super) fn acts(char: char) -> bool {
 }
 
 /// Whether a character shows nothing, or passes for the end of a line: a person would give leave for words
-/// that they do not see. Those that join or choose the form of the sign before them stay.
+/// that they do not see, or that each font shows in its own way. Those that choose the form of the sign
+/// before them stay.
 fn hides(char: char) -> bool {
     matches!(
         char,
@@ -184,20 +188,41 @@ fn hides(char: char) -> bool {
             | '\u{206a}'..='\u{206f}'
             | '\u{2800}'
             | '\u{3164}'
+            | '\u{e000}'..='\u{f8ff}'
+            | '\u{fdd0}'..='\u{fdef}'
             | '\u{fe00}'..='\u{fe0d}'
             | '\u{feff}'
             | '\u{ffa0}'
             | '\u{fff0}'..='\u{fffb}'
+            | '\u{13430}'..='\u{1343f}'
+            | '\u{1bca0}'..='\u{1bca3}'
             | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
+            | '\u{e0000}'..='\u{10ffff}'
+    ) || u32::from(char) & 0xfffe == 0xfffe // no character in any plane
+}
+
+/// Whether a character that joins signs, or keeps them apart, stands where there is nothing to join: such
+/// words look like others. The scripts that are written in joined letters need both, emoji the first.
+fn hides_between(before: Option<char>, char: char) -> bool {
+    let joined = |char| {
+        matches!(char, '\u{600}'..='\u{109f}' | '\u{1780}'..='\u{18af}' | '\u{1900}'..='\u{1cff}'
+            | '\u{a840}'..='\u{abff}' | '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}'
+            | '\u{10a00}'..='\u{11fff}' | '\u{1e900}'..='\u{1e95f}')
+    };
+    let pictured = |char| matches!(char, '\u{fe0f}' | '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}');
+    match char {
+        '\u{200c}' => !before.is_some_and(joined),
+        '\u{200d}' => !before.is_some_and(|before| joined(before) || pictured(before)),
+        _ => false,
+    }
 }
 
 /// JSON in which the same characters are written as JSON's escapes: the same value.
 pub(super) fn json(written: &str) -> String {
     let mut safe = String::with_capacity(written.len());
+    let mut before = None;
     for char in written.chars() {
-        if acts(char) {
+        if acts(char) || hides_between(before, char) {
             for unit in char.encode_utf16(&mut [0; 2]) {
                 // A string takes everything.
                 let _ = write!(safe, "\\u{unit:04x}");
@@ -205,6 +230,7 @@ pub(super) fn json(written: &str) -> String {
         } else {
             safe.push(char);
         }
+        before = Some(char);
     }
     safe
 }

@@ -87,15 +87,23 @@ fn what_hides_is_shown_as_a_code() {
         ('\u{180e}', r"\u{180e}", r"\u180e"),
         ('\u{2028}', r"\u{2028}", r"\u2028"),
         ('\u{2029}', r"\u{2029}", r"\u2029"),
+        ('\u{200c}', r"\u{200c}", r"\u200c"),
+        ('\u{200d}', r"\u{200d}", r"\u200d"),
+        ('\u{e000}', r"\u{e000}", r"\ue000"),
+        ('\u{fffe}', r"\u{fffe}", r"\ufffe"),
+        ('\u{13430}', r"\u{13430}", r"\ud80d\udc30"),
     ] {
         assert_eq!(Text::from(format!("a{hidden}b")).as_str(), format!("a{shown}b"));
         assert_eq!(block(&format!("{hidden}b\n"), 40), [format!("  │ {shown}b")]);
         assert_eq!(Text::from(words::short(&format!("a{hidden}b"))).as_str(), format!("a{shown}b"));
         assert_eq!(json(&format!("\"a{hidden}\"")), format!("\"a{json_shown}\""));
     }
-    for whole in ["👩\u{200d}👧", "❤\u{fe0f}", "می\u{200c}خواهم"] {
+    for whole in ["👩\u{200d}👧", "❤\u{fe0f}\u{200d}🔥", "می\u{200c}خواهم", "क्\u{200d}ष"]
+    {
         assert_eq!(Text::from(whole).as_str(), whole);
+        assert_eq!(json(whole), whole);
     }
+    assert_eq!(Text::from("👩\u{200c}👧 می\u{200d}\u{200d}").as_str(), "👩\\u{200c}👧 می\u{200d}\\u{200d}");
 }
 
 /// Paint is the one source of escape sequences, and takes only what was filtered.
