@@ -2,10 +2,13 @@
 
 use std::path::{Component, Path};
 
-/// What a copy's name has behind that of the file.
-const COPIES: [&str; 9] = ["~", ".bak", ".backup", ".old", ".orig", ".save", ".swp", ".tmp", ".copy"];
+/// What a copy's name has behind that of the file, besides a number.
+const COPIES: [&str; 15] = [
+    "~", "-", ".bak", ".backup", ".old", ".orig", ".save", ".swp", ".tmp", ".copy", ".gz", ".bz2", ".xz",
+    ".zst", ".zip",
+];
 /// How the names of such files end.
-const ENDINGS: [&str; 21] = [
+const ENDINGS: [&str; 24] = [
     ".pem",
     ".key",
     ".p12",
@@ -19,6 +22,9 @@ const ENDINGS: [&str; 21] = [
     ".gpg",
     ".ovpn",
     ".env",
+    ".env.txt",
+    ".secret",
+    ".secrets",
     ".pgpass",
     ".netrc",
     ".htpasswd",
@@ -41,12 +47,44 @@ const STEMS: [&str; 8] = [
     "_ecdsa",
     "_ed25519",
 ];
+/// What they are called, in files of data: behind a name of their own, and with any of `DATA` behind it.
+/// Programs and documents only speak of such things.
+const WORDS: [&str; 13] = [
+    "secret",
+    "secrets",
+    "apikey",
+    "apikeys",
+    "api_key",
+    "api_keys",
+    "accesskeys",
+    "access_key",
+    "access_keys",
+    "access_token",
+    "auth_token",
+    "oauth_token",
+    "private_key",
+];
+const DATA: [&str; 12] =
+    ["asc", "cfg", "conf", "csv", "ini", "json", "properties", "toml", "txt", "xml", "yaml", "yml"];
 /// How they begin.
 const BEGINNINGS: [&str; 8] =
     ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "credentials", "secrets.", "secret.", "env."];
 /// Their whole names.
-const NAMES: [&str; 8] =
-    ["secrets", "shadow", "kubeconfig", "htpasswd", "wallet.dat", "master.key", "token", "tokens"];
+const NAMES: [&str; 13] = [
+    "secrets",
+    "shadow",
+    "kubeconfig",
+    "htpasswd",
+    "wallet.dat",
+    "master.key",
+    "token",
+    "tokens",
+    "auth.json",
+    "cookies.sqlite",
+    "cookies.txt",
+    "pgpass.conf",
+    "private.asc",
+];
 
 /// Whether a path has a part that is hidden, or that usually holds what is nobody else's business.
 pub(super) fn is_secret(path: &Path) -> bool {
@@ -57,7 +95,9 @@ pub(super) fn is_secret(path: &Path) -> bool {
 }
 
 fn is_secret_name(name: &str) -> bool {
-    if let Some(original) = COPIES.iter().find_map(|copy| name.strip_suffix(copy)) {
+    let numbered = name.rsplit_once('.').filter(|(_, number)| number.bytes().all(|b| b.is_ascii_digit()));
+    let copied = || COPIES.iter().find_map(|copy| name.strip_suffix(copy));
+    if let Some(original) = numbered.map(|(original, _)| original).or_else(copied) {
         return name.starts_with('.') || is_secret_name(original);
     }
     let is_key_pair = name.starts_with("id_") && !name.contains('.');
@@ -65,10 +105,19 @@ fn is_secret_name(name: &str) -> bool {
     name.starts_with('.')
         || is_key_pair
         || STEMS.iter().any(|ending| stem.ends_with(ending))
+        || is_data_of_secrets(name)
         || NAMES.contains(&name)
         || PASSWORDS.contains(&stem)
         || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
         || ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+fn is_data_of_secrets(name: &str) -> bool {
+    let Some((stem, kind)) = name.split_once('.') else { return false };
+    let stem = stem.replace('-', "_");
+    let is_called =
+        |word: &&str| stem.strip_suffix(*word).is_some_and(|own| own.is_empty() || own.ends_with('_'));
+    DATA.contains(&kind) && WORDS.iter().any(is_called)
 }
 
 #[cfg(test)]
@@ -108,6 +157,22 @@ mod tests {
             "config.env.bak",
             "wp-config.php",
             "wp-config.php.old",
+            "server.pem.1",
+            "server.pem-",
+            "server.pem.gz",
+            "shadow-",
+            "app.secret",
+            "my-secrets.yaml",
+            "api_keys.txt",
+            "aws_access_keys.csv",
+            "accessKeys.csv",
+            "oauth_token.json",
+            "private-key.asc",
+            "private.asc",
+            "auth.json",
+            "pgpass.conf",
+            "prod.env.txt",
+            "cookies.txt",
         ] {
             assert!(is_secret(Path::new(secret)), "{secret}");
         }
@@ -127,6 +192,18 @@ mod tests {
             "reset-password.md",
             "config.php",
             "a.b/c",
+            "token.rs",
+            "manage_secrets.py",
+            "about-secrets.md",
+            "design-tokens.json",
+            "translations/secretary.json",
+            "release.tar.gz.asc",
+            "notes.tar.gz",
+            "report.2024",
+            "chapter-1.2",
+            "auth.ts",
+            "cookies.md",
+            "src/env/mod.rs",
         ] {
             assert!(!is_secret(Path::new(plain)), "{plain}");
         }
