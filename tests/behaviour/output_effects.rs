@@ -8,7 +8,7 @@ use entourage_engine::{
     responses::{Follow, StreamEvent},
 };
 use entourage_llm::{Script, ScriptedModel};
-use entourage_testkit::{Effects, TestTool, World};
+use entourage_testkit::{Effects, Story, TestTool, World};
 use entourage_tests::{first_tools, one_kind, plain};
 use entourage_tools::{Done, Effect, Outcome, Toolbox};
 use entourage_types::{Answer, Checks, ItemBody, Output, OutputEffect, Program, Reply, Status, TaskId};
@@ -226,4 +226,21 @@ async fn a_model_that_sends_nothing_is_told_once_and_then_the_person_is() {
         assert_eq!(found, shown);
         assert_eq!(world.audit().await, []);
     }
+}
+
+/// However often it dies meanwhile, the model is told once, and the person at the end.
+#[tokio::test]
+async fn that_nothing_was_sent_is_told_once_also_through_deaths() {
+    let story = Story::new(|request| match request.messages.len() {
+        1 => Script::text("Red."),
+        3 => Script::text("It is red."),
+        n => Script::text(format!("unexpected length {n}")),
+    })
+    .tools(|_| first_tools())
+    .kinds(one_kind(|kind| kind.reply = Reply::SendMessage))
+    .in_memory();
+    let told = story.tell(1, &[]).await;
+    let codes = told.transcripts[0].iter().filter(|line| line.starts_with("notice")).count();
+    assert_eq!((told.transcripts[0].len(), codes), (5, 2), "{told:?}");
+    story.survives([1], 1).await;
 }

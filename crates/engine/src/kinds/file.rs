@@ -259,6 +259,8 @@ mod tests {
     fn what_is_no_yaml_is_told_in_plain_words() {
         let told = only("---\nname: k\ntools: [nope\n---\nHello.\n");
         assert_eq!(told.to_string(), "k.md:3: error: unclosed bracket '['");
+        let told = only("---\nname: k\nchecks: { output: polite }\n---\nHello.\n");
+        assert_eq!(told.to_string(), "k.md:3: error: expected a list, such as `[one, two]`");
     }
 
     #[test]

@@ -80,7 +80,9 @@ fn plain(error: &serde_saphyr::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or(&text);
     let line = line.strip_prefix("error: ").unwrap_or(line);
-    line.split_once(": ").filter(|(head, _)| head.contains("line ")).map_or(line, |(_, tail)| tail).to_owned()
+    let line =
+        line.split_once(": ").filter(|(head, _)| head.contains("line ")).map_or(line, |(_, tail)| tail);
+    line.replace("expected sequence start", "expected a list, such as `[one, two]`")
 }
 
 /// The line of a key of the front matter; the first where it is not there.

@@ -63,8 +63,11 @@ pub(super) fn import(globals: &Globals, settings: &Settings, from: &Path) -> Res
     Ok(if count == files.len() { Exit::Done } else { Exit::Failed })
 }
 
-/// The files that may be kinds, and what else is there, with why it is left out.
-fn found(from: &Path) -> Result<(Vec<PathBuf>, Vec<(PathBuf, &'static str)>)> {
+/// What is no file of a kind, each with the reason.
+type Others = Vec<(PathBuf, &'static str)>;
+
+/// The files that may be kinds, and what else is there.
+fn found(from: &Path) -> Result<(Vec<PathBuf>, Others)> {
     let unreadable = |error: std::io::Error| Failure::usage(format!("{}: {error}", from.display()));
     let entries = fs::read_dir(from).map_err(unreadable)?;
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
