@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Write},
     process::Stdio,
 };
 
@@ -63,24 +63,55 @@ fn a_sign_that_a_crash_left_leads_nobody_astray() {
     assert!(place.entourage(&["tree"]).good().stdout.contains("Before"));
 }
 
+/// Has clients expect heartbeats so often that a server which has nothing to say is silent for them soon.
+/// Returns how they say so.
+fn soon_silent(place: &Place) -> String {
+    let sign = place.data().join("server.json");
+    let mut running: Value = serde_json::from_slice(&fs::read(&sign).expect("read")).expect("JSON");
+    running["heartbeat"] = json!({ "secs": 0, "nanos": 60_000_000 });
+    fs::write(&sign, running.to_string()).expect("written");
+    format!("note: the server at {} has been silent for ", running["url"].as_str().expect("a URL"))
+}
+
+/// What is said to a server that does not answer is waited for, and said so; it is sent once.
+#[test]
+fn what_is_said_to_a_silent_server_is_waited_for_and_sent_once() {
+    let place = Place::new();
+    let server = Server::start(&place);
+    let silent = soon_silent(&place);
+    let mut chat = place.process(&["chat"]);
+    chat.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut chat = chat.spawn().expect("it starts");
+    let _patience = Patience::with(&chat);
+    let mut typed = chat.stdin.take().expect("piped");
+    let mut answers = BufReader::new(chat.stdout.take().expect("piped")).lines().map_while(Result::ok);
+    let mut notes = BufReader::new(chat.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    writeln!(typed, "Hello").expect("it reads");
+    assert!(answers.any(|line| line == "Asked: Hello"));
+    assert!(notes.any(|line| line.ends_with(" tokens")), "it rests");
+    server.signal(Signal::STOP);
+    writeln!(typed, "Again").expect("it reads");
+    assert!(notes.any(|line| line.starts_with(&silent) && line.ends_with("; waiting for its answer")));
+    server.signal(Signal::CONT);
+    drop(typed);
+    assert!(answers.any(|line| line == "Asked: Again"));
+    assert!(chat.wait().expect("it ends").success());
+    let tail = place.entourage(&["tail"]).good().stdout;
+    assert_eq!(tail.matches("assistant reads from user: Again").count(), 1, "{tail}");
+}
+
 /// A server that says nothing is told of for as long as it lasts, and nothing is missed once it goes on.
 #[test]
 fn a_silent_server_is_told_of_and_asked_again() {
     let place = Place::new();
     let server = Server::start(&place);
     place.entourage(&["run", "Before", "--quiet"]).good();
-    let sign = place.data().join("server.json");
-    let mut running: Value = serde_json::from_slice(&fs::read(&sign).expect("read")).expect("JSON");
-    running["heartbeat"] = json!({ "secs": 0, "nanos": 60_000_000 });
-    fs::write(&sign, running.to_string()).expect("written");
-
+    let silent = soon_silent(&place);
     let mut tail = place.process(&["tail", "@last", "--follow", "--json"]);
     let mut tail = tail.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let _patience = Patience::with(&tail);
     let events = BufReader::new(tail.stdout.take().expect("piped")).lines();
     let mut said = BufReader::new(tail.stderr.take().expect("piped")).lines().map_while(Result::ok);
-    let silent =
-        format!("note: the server at {} has been silent for ", running["url"].as_str().expect("a URL"));
     // It sends nothing for longer than expected, and answers when it is asked again.
     assert!(said.any(|line| line.starts_with(&silent)));
     server.signal(Signal::STOP);

@@ -56,11 +56,11 @@ impl Remote {
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
-        read(self.ask(Method::GET, path, None).await?).await
+        self.running.waits_for(async { read(self.ask(Method::GET, path, None).await?).await }).await
     }
 
     async fn post<T: DeserializeOwned>(&self, path: &str, body: Value) -> Result<T> {
-        read(self.ask(Method::POST, path, Some(body)).await?).await
+        self.running.waits_for(async { read(self.ask(Method::POST, path, Some(body)).await?).await }).await
     }
 
     /// The server's kinds, with those at work as them.

@@ -5,14 +5,16 @@ use std::{
     io::{self, Write},
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     path::{Path, PathBuf},
+    pin::pin,
     time::Duration,
 };
 
 use entourage_types::AgentId;
 use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, timeout};
 
 use super::{Result, remote};
-use crate::cli::failure::Failure;
+use crate::cli::{failure::Failure, out, words};
 
 /// The file in the data directory by which it is found.
 const FILE: &str = "server.json";
@@ -96,6 +98,24 @@ impl Running {
     /// After which silence a stream counts as dead.
     pub(super) fn longest_silence(&self) -> Duration {
         self.heartbeat * MISSED
+    }
+
+    /// What comes of a request. Where that takes too long, it is said and waited for: what was sent may have
+    /// been taken, so it is not sent again.
+    pub(super) async fn waits_for<T>(&self, answer: impl Future<Output = T>) -> T {
+        let (mut answer, began) = (pin!(answer), Instant::now());
+        loop {
+            match timeout(self.longest_silence(), &mut answer).await {
+                Ok(answer) => return answer,
+                Err(_) => self.tell_of_silence(began.elapsed(), "waiting for its answer"),
+            }
+        }
+    }
+
+    /// Says for how long nothing has come of it, and what is done about that.
+    pub(super) fn tell_of_silence(&self, silence: Duration, next: &str) {
+        let (name, silence) = (self.name(), words::duration(silence));
+        out::note(out::stderr().yellow(format!("note: {name} has been silent for {silence}; {next}")));
     }
 
     /// What it is, for people.

@@ -14,7 +14,7 @@ use super::{
     Follow, Remote, Result,
     sse::{Message, Parser},
 };
-use crate::cli::{failure::Failure, out, words};
+use crate::cli::{failure::Failure, out};
 
 /// How often in a row a broken stream is taken up again before the server counts as gone.
 const ATTEMPTS: u32 = 6;
@@ -72,9 +72,7 @@ impl Stream {
     /// Not even a heartbeat came for too long: the server is stopped, or the connection is dead. It is asked
     /// again, for as long as it takes.
     fn tell_of_silence(&mut self) {
-        let (name, silence) = (self.remote.running.name(), words::duration(self.heard.elapsed()));
-        let told = format!("note: {name} has been silent for {silence}; asking again, nothing is lost");
-        out::note(out::stderr().yellow(told));
+        self.remote.running.tell_of_silence(self.heard.elapsed(), "asking again, nothing is lost");
         (self.is_silent, self.attempts) = (true, 0);
         self.due = Instant::now() + self.remote.running.longest_silence();
         self.again();
