@@ -7,7 +7,7 @@ use std::{
 };
 
 use entourage_engine::{
-    Courier, House, Kinds, Outbox, Pruned, Retention, SystemClock, Tracer,
+    Courier, House, Kinds, Outbox, Pruned, Retention, Tracer,
     dispatch::{self, Advance, Dispatcher, Embedded},
     kinds::Finding,
 };
@@ -330,7 +330,8 @@ fn outbox(settings: &Settings) -> Result<(Outbox, Arc<dyn Courier>)> {
     if !settings.webhooks.is_empty() {
         entourage_llm::install_tls();
     }
-    let (outbox, courier) = entourage_server::outbox(&settings.webhooks, Arc::new(SystemClock))?;
+    let (outbox, courier) =
+        entourage_server::outbox(&settings.webhooks, Arc::new(entourage_engine::SystemClock))?;
     Ok((outbox, Arc::new(courier)))
 }
 
