@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use entourage_engine::Error;
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
 use entourage_store::{Claim, Commit, Committed, Page, Store, Write};
-use entourage_testkit::{Between, Effects, Fault, Faults, HeldModel, TestTool, World};
+use entourage_testkit::{Between, Effects, Fault, Faults, HeldModel, TestTool, World, within};
 use entourage_tests::{first_tools, one_kind, plain, well_formed};
 use entourage_tools::{Effect, Toolbox};
 use entourage_types::{
@@ -412,15 +412,113 @@ async fn delete_with(workers: usize, faults: Faults) -> u64 {
     faults.commits()
 }
 
+/// Does something in a world whose process may die meanwhile; it happens then in the next one.
+async fn whatever_dies(world: World, happens: impl AsyncFn(&World)) -> World {
+    let over = tokio::select! {
+        biased;
+        () = world.died() => false,
+        () = happens(&world) => true,
+    };
+    if over {
+        return world;
+    }
+    let world = world.reborn(Faults::none()).await;
+    happens(&world).await;
+    world
+}
+
+/// Does this to the agent once: whoever gets no answer looks whether it was done before doing it again.
+async fn insists(world: World, agent: AgentId, action: Action, text: Option<&str>) -> World {
+    let told = person(&world).intervene(agent, action, text).await;
+    let Err(error) = told else { return world };
+    assert!(world.faults().dead(), "{error:?}");
+    let world = world.reborn(Faults::none()).await;
+    if !actions(&world, agent).await.iter().any(|(done, _)| *done == action) {
+        person(&world).intervene(agent, action, text).await.unwrap();
+    }
+    world
+}
+
+/// An agent that asks is given another instruction, or paused, answered and resumed, with these faults; returns
+/// how many commits there were.
+async fn intervene_with(modifies: bool, faults: Faults) -> u64 {
+    let model = ScriptedModel::deciding(|request| {
+        Some(Ok(match request.messages.last() {
+            Some(Message::User(text)) if text.starts_with("Paint") => {
+                Script::call("ask_user", json!({"question": "Which colour?"}))
+            }
+            Some(Message::User(text) | Message::Output { text, .. }) => Script::text(format!("<{text}>")),
+            _ => Script::text("unexpected"),
+        }))
+    });
+    let builder = World::builder(model).tools(first_tools()).kinds(one_kind(|_| {})).in_memory();
+    let world = builder.start_with(faults.clone()).await;
+    let root = world.ask("Paint it.").await;
+    let mut world = whatever_dies(world, async |world| {
+        world.question(root.id).await;
+        world.asleep(&root).await;
+    })
+    .await;
+    let question = world.question(root.id).await;
+    let applied = InterventionStatus::Applied;
+    let ends = async |world: &World| {
+        assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    };
+    let (done, heard) = if modifies {
+        world = insists(world, root.id, Action::Modify, Some("Dance.")).await;
+        world = whatever_dies(world, ends).await;
+        assert_eq!(world.client().question(question.id).await.unwrap().status, QuestionStatus::Expired);
+        (vec![(Action::Modify, applied)], ["message: Dance.", "turn: <Dance.>[]"])
+    } else {
+        world = insists(world, root.id, Action::Pause, None).await;
+        world = whatever_dies(world, async |world| paused(world, &root).await).await;
+        let told = person(&world).answer(question.id, Answer::Text("red".into())).await;
+        if told.is_err() {
+            assert!(world.faults().dead(), "{told:?}");
+            world = world.reborn(Faults::none()).await;
+            let now = world.client().question(question.id).await.unwrap().status;
+            if now == QuestionStatus::Open {
+                person(&world).answer(question.id, Answer::Text("red".into())).await.unwrap();
+            }
+        }
+        world = insists(world, root.id, Action::Resume, None).await;
+        world = whatever_dies(world, ends).await;
+        (vec![(Action::Pause, applied), (Action::Resume, applied)], ["output: red", "turn: <red>[]"])
+    };
+    // A process may die after all was done.
+    let world = world.reborn(Faults::none()).await;
+    ends(&world).await;
+    let lines = lines(&world, root.id).await;
+    assert_eq!(lines[lines.len() - 2..], heard);
+    assert_eq!(actions(&world, root.id).await, done);
+    assert_eq!(world.audit().await, []);
+    faults.commits()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_modification_and_a_pause_survive_a_death_at_every_commit() {
+    for modifies in [true, false] {
+        let commits = intervene_with(modifies, Faults::at_any(u64::MAX, Fault::DieBefore)).await;
+        assert!(commits > 5, "{commits}");
+        for at in 1..=commits {
+            for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
+                let told = intervene_with(modifies, Faults::at_any(at, fault));
+                within(&format!("{modifies} {at} {fault:?}"), told).await;
+            }
+        }
+    }
+}
+
 /// Shows: S3-R018, INV-05.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deletion_survives_a_death_at_every_commit() {
-    let commits = delete_with(1, Faults::none()).await;
-    assert!(commits > 6, "{commits}");
+    // The person's own commits count: they hold no agent.
+    let commits = delete_with(1, Faults::at_any(u64::MAX, Fault::DieBefore)).await;
+    assert!(commits > 7, "{commits}");
     for workers in 1..=2 {
         for at in 1..=commits {
             for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
-                delete_with(workers, Faults::at(at, fault)).await;
+                delete_with(workers, Faults::at_any(at, fault)).await;
             }
         }
     }

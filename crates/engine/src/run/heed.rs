@@ -31,7 +31,11 @@ impl Run<'_> {
             match action {
                 Action::Delete => return Err(Interrupt::Stopping),
                 Action::Pause => self.paused = true,
-                Action::Resume => self.paused = false,
+                Action::Resume => {
+                    self.has_heeded(&post, id).await?;
+                    self.end_pause().await?;
+                    continue;
+                }
                 Action::Retry => self.begin_again().await?,
                 // Its words are read as a message, by `receive`.
                 Action::Modify => {
@@ -73,6 +77,25 @@ impl Run<'_> {
         self.riding.push(read);
         self.riding.extend(applied);
         Ok(())
+    }
+
+    /// The agent is paused no longer, from the very commit in which that was read: a crash between the two
+    /// would leave it paused, and told that it is not.
+    async fn end_pause(&mut self) -> Result<()> {
+        self.paused = false;
+        if self.agent.waiting_on != Some(WaitingOn::Resume) {
+            return Ok(());
+        }
+        let at = self.house.now();
+        let status = match self.has_work() {
+            true => Status::Running,
+            false => self.last_run().await?.map_or(Status::Idle, |run| run.status),
+        };
+        let mut writes = vec![self.agent_row(status, None, at)];
+        if self.opened {
+            writes.push(self.run_row(status, None));
+        }
+        self.commit(writes).await
     }
 
     /// The record of an intervention that the agent has come to.
@@ -121,12 +144,7 @@ impl Run<'_> {
 
     /// Goes back to where the agent stood: no run is opened for it.
     pub(crate) async fn rest(&mut self) -> Result<(), StoreError> {
-        let at = self.house.now();
-        let mut commit = self.fenced(at);
-        if self.agent.waiting_on == Some(WaitingOn::Resume) {
-            let status = self.last_run().await?.map_or(Status::Idle, |run| run.status);
-            commit.push(self.agent_row(status, None, at));
-        }
+        let mut commit = self.fenced(self.house.now());
         // An answer that nobody waits for any more.
         for post in std::mem::take(&mut self.inbox) {
             commit.push(self.read(&post));
