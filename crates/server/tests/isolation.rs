@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use entourage_store::{Commit, Write};
 use entourage_types::{Grant, GrantId, GrantStatus, Scope};
 use reqwest::Method;
@@ -134,6 +135,86 @@ async fn no_list_shows_what_is_another_owners() {
         }
     }
     assert!(walked >= 7, "the walk has lost its way: {walked}");
+}
+
+/// All ids of an answer, however deep.
+fn ids(value: &Value) -> Vec<&str> {
+    match value {
+        Value::Array(entries) => entries.iter().flat_map(ids).collect(),
+        Value::Object(fields) => fields.values().flat_map(ids).collect(),
+        Value::String(text) if text.len() > 32 && text.as_bytes()[3] == b'_' => vec![text],
+        _ => Vec::new(),
+    }
+}
+
+/// A cursor of another owner's list, on each list.
+#[tokio::test]
+async fn another_owners_cursor_leads_to_nothing_of_hers() {
+    let alice = Site::with(settings()).await.bearing(&token_of("alice"));
+    let bob = alice.bearing(&token_of("bob"));
+    let (his, hers) = (things(&bob).await, things(&alice).await);
+    let is_list = |operation: &str, path: &str| {
+        let is_shared = ["/v1/kinds", "/v1/jobs"].contains(&path) || path.starts_with("/v1/agencies");
+        operation.starts_with("list") && !is_shared
+    };
+    let (mut walked, mut given) = (0, 0);
+    for (_, path, operation, schema) in operations() {
+        if !is_list(&operation, &path) {
+            continue;
+        }
+        let of = |things: &BTreeMap<&str, String>| match &schema {
+            Some(schema) => path.replace("{id}", &things[&**schema]),
+            None => path.clone(),
+        };
+        let all = alice.get(&of(&hers)).await.expect(200);
+        let mut cursors: Vec<String> = ids(&all["data"])
+            .into_iter()
+            .take(2)
+            .chain(["3"])
+            .map(|place| URL_SAFE_NO_PAD.encode(format!("1:{place}")))
+            .collect();
+        // Not every list has parts.
+        let first = alice.get(&format!("{}?limit=1", of(&hers))).await;
+        let first: Value = serde_json::from_str(&first.text).unwrap();
+        if let Some(cursor) = first["next_cursor"].as_str() {
+            cursors.push(cursor.to_owned());
+            given += 1;
+        }
+        for cursor in cursors {
+            let answer = bob.get(&format!("{}?cursor={cursor}", of(&his))).await;
+            if answer.status == 400 {
+                let wrong = serde_json::from_str::<Value>(&answer.text).unwrap();
+                let is_named = ["invalid-cursor", "invalid-query"]
+                    .iter()
+                    .any(|word| wrong["type"] == format!("urn:entourage:problem:{word}"));
+                assert!(is_named, "{path}: {wrong}");
+            } else {
+                let shown = answer.expect(200);
+                for id in ids(&shown) {
+                    assert!(!all.to_string().contains(id), "{path} shows {id} behind {cursor}");
+                }
+            }
+            walked += 1;
+        }
+    }
+    assert!(walked > 30 && given >= 3, "the walk has lost its way: {walked}, {given}");
+}
+
+#[tokio::test]
+async fn a_number_of_another_owners_event_opens_no_stream_of_hers() {
+    let alice = Site::with(settings()).await.bearing(&token_of("alice"));
+    let bob = alice.bearing(&token_of("bob"));
+    let (his, hers) = (bob.done("hello").await, alice.done("hello").await);
+    for number in ["0", "1", "4"] {
+        let follow = |id: &str| {
+            let request = bob.request(Method::GET, &format!("/v1/agents/{id}/events"));
+            request.header("Last-Event-ID", number)
+        };
+        send(follow(&hers)).await.problem(404, "not-found");
+        let seen = crate::stream::Stream::open(follow(&his)).await;
+        let seen = seen.until(|frame| frame.is_status_of(&his, "succeeded")).await;
+        assert!(seen.iter().all(|frame| frame.data["agent"] == *his), "{seen:?}");
+    }
 }
 
 #[tokio::test]

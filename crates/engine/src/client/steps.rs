@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use entourage_store::{ItemQuery, Page};
+use entourage_store::{Error as StoreError, ItemQuery, Page};
 use entourage_types::{CallId, Item, ItemBody, RunId, Step, StepState, Time};
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ impl Client {
     /// A page of these steps; it goes on behind the step of this key.
     ///
     /// # Errors
-    /// [`crate::Error::NotFound`]; [`crate::Error::Invalid`] where no step has the key.
+    /// [`crate::Error::NotFound`]; [`StoreError::NoRow`] where no step has the key.
     pub async fn steps_page(&self, id: RunId, page: Page) -> Result<Vec<Step>> {
         let mut steps = self.steps(id).await?;
         if page.newest_first {
@@ -47,7 +47,7 @@ impl Client {
         }
         if let Some(after) = &page.after {
             let Some(at) = steps.iter().position(|step| step.key == *after) else {
-                return Err(crate::Error::Invalid("the cursor is of no step of this run".into()));
+                return Err(StoreError::NoRow { after: after.clone() }.into());
             };
             steps.drain(..=at);
         }
