@@ -134,12 +134,14 @@ fn add(connection: &Connection, owner: &Owner, kind: &str, of: &Spent, change: [
     if change == [0; 8] {
         return Ok(());
     }
+    // A sum that is no integer any more stays the largest that is: else no commit would succeed again.
     let mut statement = connection.prepare_cached(
         "INSERT INTO usage_of_owners (owner, day, model, kind, calls, unpriced, input, output, cached, \
          cache_written, reasoning, cost) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
          ON CONFLICT (owner, day, model, kind) DO UPDATE SET calls = calls + ?5, unpriced = unpriced + ?6, \
-         input = input + ?7, output = output + ?8, cached = cached + ?9, \
-         cache_written = cache_written + ?10, reasoning = reasoning + ?11, cost = cost + ?12",
+         input = min(input + ?7, ?13), output = min(output + ?8, ?13), cached = min(cached + ?9, ?13), \
+         cache_written = min(cache_written + ?10, ?13), reasoning = min(reasoning + ?11, ?13), \
+         cost = min(cost + ?12, ?13)",
     )?;
     let [calls, unpriced, input, output, cached, cache_written, reasoning, cost] = change;
     statement.execute(params![
@@ -155,6 +157,7 @@ fn add(connection: &Connection, owner: &Owner, kind: &str, of: &Spent, change: [
         cache_written,
         reasoning,
         cost,
+        i64::MAX,
     ])?;
     Ok(())
 }

@@ -110,6 +110,30 @@ async fn what_a_removed_run_used_stays_counted_for_its_owner() {
     assert_eq!(seen, "2026-11-21 3 3210 6");
 }
 
+/// Counts that no provider means, as earlier versions took them: they are added up as far as a count goes.
+#[tokio::test]
+async fn counts_that_are_too_large_to_add_up_are_the_largest_there_is() {
+    const LARGE: u64 = 9_000_000_000_000_000_000;
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("house.db");
+    let store = SqliteStore::open(&path, Settings::default()).unwrap();
+    let root = Agent::root(Owner::local(), "helper", "", AT);
+    store.commit(Commit::new(AT).write(Write::NewAgent(root.clone()))).await.unwrap();
+    let agent = store.claim(root.id, 0).await.unwrap().unwrap().agent;
+    for calls in 1..=3 {
+        store.commit(Commit::fenced(&agent, AT).write(Write::Run(used(&agent, LARGE)))).await.unwrap();
+        let most = if calls == 1 { LARGE } else { i64::MAX.cast_unsigned() };
+        let told = sums(&store, &[]).await.remove(0).tally;
+        assert_eq!((told.usage.input, told.cost.nanos(), told.usage.output), (most, most, 5 * calls));
+    }
+    let of_agent = sums(&store, &[UsageBy::Agent]).await.remove(0).tally;
+    assert_eq!((of_agent.usage.input, of_agent.calls), (u64::MAX, 3));
+    let keeper = Connection::open(&path).unwrap();
+    let view = "SELECT calls || ' ' || input_tokens FROM usage_list";
+    let seen: String = keeper.query_row(view, [], |row| row.get(0)).unwrap();
+    assert_eq!(seen, format!("3 {}", i64::MAX));
+}
+
 #[tokio::test]
 async fn sums_are_filled_from_the_runs_that_are_there_and_those_that_are_not() {
     let directory = TempDir::new().unwrap();
