@@ -1,12 +1,22 @@
 //! Starting and stopping: nobody is cut off, and nobody holds the end up.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
+use async_trait::async_trait;
 use entourage_server::Settings;
-use serde_json::json;
+use entourage_store::{Between, Commit, Committed, Store, Through};
+use entourage_store_sqlite::SqliteStore;
+use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
+    sync::Semaphore,
 };
 
 use crate::site::Site;
@@ -47,20 +57,23 @@ async fn open_streams_end_and_the_server_stops_at_once() {
     tokio::time::timeout(Duration::from_secs(5), site.served).await.expect("an end").unwrap().unwrap();
 }
 
+/// Waits until no connection is taken any more.
+async fn refuses(site: &Site) {
+    for _ in 0..1000 {
+        if TcpStream::connect(site.address).await.is_err() {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("new connections are taken after the end");
+}
+
 #[tokio::test]
 async fn a_request_under_way_is_answered_before_the_server_stops() {
     let site = Site::open().await;
     let (mut socket, last) = unfinished(&site).await;
     site.stop.cancel();
-    let mut refused = false;
-    for _ in 0..1000 {
-        refused = TcpStream::connect(site.address).await.is_err();
-        if refused {
-            break;
-        }
-        tokio::task::yield_now().await;
-    }
-    assert!(refused, "new connections are taken after the end");
+    refuses(&site).await;
     socket.write_all(&[last]).await.unwrap();
     let mut answer = String::new();
     socket.read_to_string(&mut answer).await.unwrap();
@@ -75,4 +88,79 @@ async fn whoever_does_not_end_in_time_is_cut_off() {
     site.stop.cancel();
     tokio::time::timeout(PATIENCE, site.served).await.expect("an end").unwrap().unwrap();
     drop(socket);
+}
+
+/// Holds commits from when it is told to until it lets them go.
+#[derive(Clone)]
+struct Holds {
+    begins: Arc<AtomicBool>,
+    have_come: Arc<Semaphore>,
+    let_go: Arc<Semaphore>,
+}
+
+#[async_trait]
+impl Between for Holds {
+    async fn commit(
+        &self,
+        store: &Arc<dyn Store>,
+        commit: Commit,
+    ) -> Result<Committed, entourage_store::Error> {
+        if self.begins.load(Ordering::SeqCst) {
+            self.have_come.add_permits(1);
+            self.let_go.acquire().await.unwrap().forget();
+        }
+        store.commit(commit).await
+    }
+}
+
+/// Requests that are in the middle of their work when the whole house stops are done and answered as any other,
+/// deletions of agents too. Their connections take no further request.
+#[tokio::test]
+async fn requests_in_the_middle_of_their_commits_are_done_though_the_house_stops() {
+    let none = || Arc::new(Semaphore::new(0));
+    let holds = Holds { begins: Arc::default(), have_come: none(), let_go: none() };
+    let store = Through::new(Arc::new(SqliteStore::in_memory().unwrap()), holds.clone());
+    let site = Site::at_rest(Arc::new(store), Settings::default()).await;
+    let [told, paused, deleted] = [site.make("one").await, site.make("two").await, site.make("three").await];
+    holds.begins.store(true, Ordering::SeqCst);
+    let requests = [
+        ("/v1/agents".to_owned(), json!({"title": "late"}), 201),
+        (format!("/v1/agents/{told}/messages"), json!({"message": "and more"}), 202),
+        (format!("/v1/agents/{paused}/interventions"), json!({"action": "pause"}), 202),
+        (format!("/v1/agents/{deleted}/interventions"), json!({"action": "delete"}), 202),
+    ];
+    let mut sockets = Vec::new();
+    for (path, body, status) in &requests {
+        let (host, body) = (site.address, body.to_string());
+        let length = body.len();
+        let next = format!("GET /v1/agents HTTP/1.1\r\nhost: {host}\r\n\r\n");
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n\
+             content-length: {length}\r\n\r\n{body}{next}"
+        );
+        let mut socket = TcpStream::connect(site.address).await.unwrap();
+        socket.write_all(request.as_bytes()).await.unwrap();
+        sockets.push((socket, path, status));
+    }
+    let all = u32::try_from(requests.len()).unwrap();
+    tokio::time::timeout(PATIENCE, holds.have_come.acquire_many(all))
+        .await
+        .expect("they come")
+        .unwrap()
+        .forget();
+    site.house.stopping().cancel();
+    site.stop.cancel();
+    refuses(&site).await;
+    holds.let_go.add_permits(1_000);
+    for (mut socket, path, status) in sockets {
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{path}: {answer}");
+        assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{path}: {answer}");
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        serde_json::from_str::<Value>(body).expect("the whole of it");
+    }
+    let gone = site.client().agent(deleted.parse().unwrap()).await.unwrap();
+    assert_eq!(gone.status, entourage_types::Status::Cancelled);
+    tokio::time::timeout(PATIENCE, site.served).await.expect("an end").unwrap().unwrap();
 }

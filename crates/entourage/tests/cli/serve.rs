@@ -2,8 +2,10 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
     process::Stdio,
+    time::{Duration, Instant},
 };
 
 use rustix::process::Signal;
@@ -169,4 +171,43 @@ fn the_address_itself_leads_on_and_a_servers_error_is_told_once() {
     let error = missing.error(2);
     assert_eq!(error.matches("agt_00000000000070008000000000000000").count(), 1, "{error}");
     assert_eq!(error.matches("no agent").count() + error.matches("not found").count(), 1, "{error}");
+}
+
+/// A request that is under way at SIGTERM is answered as any other, and its connection takes no further one.
+#[test]
+fn a_request_under_way_is_answered_though_the_server_is_told_to_end() {
+    const PATIENCE: Duration = Duration::from_secs(30);
+    let place = Place::new();
+    let server = Server::start(&place);
+    let address = server.address().to_owned();
+    let mut socket = TcpStream::connect(&address).expect("it listens");
+    socket.set_read_timeout(Some(PATIENCE)).expect("taken");
+    let body = r#"{"title":"late"}"#;
+    let (begun, last) = body.split_at(body.len() - 1);
+    let head = format!(
+        "POST /v1/agents HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\nexpect: 100-continue\r\n\r\n",
+        body.len()
+    );
+    socket.write_all(head.as_bytes()).expect("taken");
+    // The server asks for the body once a handler waits for it: now the request is under way.
+    let mut asked = [0; 25];
+    socket.read_exact(&mut asked).expect("it goes on");
+    assert_eq!(&asked, b"HTTP/1.1 100 Continue\r\n\r\n");
+    socket.write_all(begun.as_bytes()).expect("taken");
+
+    server.signal(Signal::TERM);
+    let told = Instant::now();
+    while TcpStream::connect(&address).is_ok() {
+        assert!(told.elapsed() < PATIENCE, "new connections are taken after the end");
+        std::thread::yield_now();
+    }
+    let next = format!("{last}GET /v1/agents HTTP/1.1\r\nhost: {address}\r\n\r\n");
+    socket.write_all(next.as_bytes()).expect("taken");
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).expect("answered, and closed");
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{answer}");
+    assert_eq!(server.ended(), 0);
+    assert_eq!(place.entourage(&["agents", "--json"]).good().json()[0]["title"], "late");
 }

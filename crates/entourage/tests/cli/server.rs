@@ -41,7 +41,7 @@ impl Server {
         self.child.id()
     }
 
-    fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         self.greeting["url"].as_str().and_then(|url| url.strip_prefix("http://")).expect("an address")
     }
 
@@ -73,8 +73,13 @@ impl Server {
         kill_process(pid, signal).expect("sent");
     }
 
-    pub(crate) fn stop(mut self) -> i32 {
+    pub(crate) fn stop(self) -> i32 {
         self.signal(Signal::TERM);
+        self.ended()
+    }
+
+    /// The code with which it ended by itself.
+    pub(crate) fn ended(mut self) -> i32 {
         self.child.wait().expect("it ends").code().expect("by itself")
     }
 }
