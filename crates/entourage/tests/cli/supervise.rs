@@ -7,7 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::place::Place;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::place::{Patience, Place};
 
 /// A server that reads nothing, is deaf to signals that ask, and has started one with a session of its
 /// own; it says who they are.
@@ -33,9 +35,9 @@ fn runs(pid: &str) -> bool {
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }
 
-/// The house starts every server of its settings under a supervisor: nobody else is left to end them.
-#[test]
-fn what_an_mcp_server_started_is_gone_once_the_house_was_killed() {
+/// Starts the house with these words, which starts the stubborn server of its settings; ends the house with this
+/// signal, and waits until all that the server is and has started is gone.
+fn leaves_nothing_behind(words: &[&str], signal: Signal) {
     let place = Place::new();
     let pids = place.path().join("pids");
     let script = format!("exec >\"$0\"; {STUBBORN}");
@@ -44,8 +46,10 @@ fn what_an_mcp_server_started_is_gone_once_the_house_was_killed() {
         "data/entourage.toml",
         &format!("[[tools.mcp]]\nname = \"stubborn\"\ncommand = \"sh\"\nargs = {arguments}\n"),
     );
-    let mut serve = place.process(&["serve", "--bind", "127.0.0.1:0"]);
-    let mut house = serve.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
+    let mut command = place.process(words);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut house = command.spawn().expect("starts");
+    let _patience = Patience::with(&house);
     let begun = Instant::now();
     let below: Vec<String> = loop {
         let told = fs::read_to_string(&pids).unwrap_or_default();
@@ -56,17 +60,33 @@ fn what_an_mcp_server_started_is_gone_once_the_house_was_killed() {
         std::thread::yield_now();
     };
     assert!(below.iter().all(|pid| runs(pid)), "{below:?}");
-    // SIGKILL: the house does nothing more.
-    house.kill().expect("killed");
+    kill_process(Pid::from_child(&house), signal).expect("sent");
     house.wait().expect("it was there");
     let killed = Instant::now();
     while below.iter().any(|pid| runs(pid)) {
         if killed.elapsed() > SOON {
             let _ = std::process::Command::new("kill").arg("-9").args(&below).status();
-            panic!("they stay: {below:?}");
+            panic!("they stay after {signal:?}: {below:?}");
         }
         std::thread::yield_now();
     }
+}
+
+/// The house starts every server of its settings under a supervisor: after SIGKILL nobody else is left to end
+/// them.
+#[test]
+fn what_an_mcp_server_started_is_gone_once_the_house_was_killed() {
+    leaves_nothing_behind(&["serve", "--bind", "127.0.0.1:0"], Signal::KILL);
+}
+
+#[test]
+fn what_an_mcp_server_started_is_gone_once_the_house_was_told_to_end() {
+    leaves_nothing_behind(&["serve", "--bind", "127.0.0.1:0"], Signal::TERM);
+}
+
+#[test]
+fn what_an_mcp_server_started_is_gone_once_a_run_was_told_to_end() {
+    leaves_nothing_behind(&["run", "Hello"], Signal::TERM);
 }
 
 fn all_gone(mut supervisor: Child, below: &[String]) {
