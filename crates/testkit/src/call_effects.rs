@@ -13,8 +13,12 @@ use crate::Fact;
 pub struct CallEffects {
     /// Their class.
     pub effect: Effect,
+    /// How many calls had their effect, or may have had it.
+    pub calls: usize,
     /// How often they had their effect.
     pub times: usize,
+    /// How often the one of them had it that had it most often.
+    pub most: usize,
     /// How often a person was asked whether an interrupted one had it.
     pub doubts: usize,
     /// How often that person had it made again.
@@ -22,16 +26,26 @@ pub struct CallEffects {
 }
 
 impl CallEffects {
-    /// Whether this may come of calls that have their effect `expected` times when nothing is
-    /// interrupted. A call that is not to be made is made at no moment; an unsafe one happens as often as
-    /// it was let happen, less those that were in doubt and may not have.
-    pub(crate) fn may_come_of(&self, expected: usize) -> bool {
+    /// None of such calls.
+    fn none(effect: Effect) -> Self {
+        Self { effect, calls: 0, times: 0, most: 0, doubts: 0, retries: 0 }
+    }
+
+    /// Whether this may come of calls that do this undisturbed, where the agent was taken up so often at the
+    /// most. Each time each call may be made once more where that does no harm, under the same id; an unsafe one
+    /// happens as often as it was let happen, less those that were in doubt and may not have.
+    fn may_come_of(&self, undisturbed: &Self, taken_up: usize) -> bool {
         match self.effect {
             Effect::Pure => true,
-            Effect::Idempotent => self.times >= expected && (expected > 0 || self.times == 0),
+            Effect::Idempotent => {
+                self.calls == undisturbed.calls
+                    && self.times >= undisturbed.times
+                    && self.most <= undisturbed.most * taken_up
+            }
             Effect::Unsafe => {
-                let made = expected + self.retries;
-                (made.saturating_sub(self.doubts)..=made).contains(&self.times)
+                let made = undisturbed.times + self.retries;
+                self.calls == undisturbed.calls
+                    && (made.saturating_sub(self.doubts)..=made).contains(&self.times)
             }
         }
     }
@@ -54,46 +68,47 @@ pub(crate) fn call_effects<'a>(
     for fact in facts {
         let Fact::Effect { call, effect, .. } = fact else { continue };
         if *effect != Effect::Pure {
-            let new = CallEffects { effect: *effect, times: 0, doubts: 0, retries: 0 };
-            counted.entry(*call).or_insert(new).times += 1;
+            counted.entry(*call).or_insert(CallEffects::none(*effect)).times += 1;
         }
     }
     for question in questions.iter().filter(|question| question.about == About::Doubt) {
         // Only unsafe calls are ever in doubt; one that never had its effect counts as well.
-        let new = CallEffects { effect: Effect::Unsafe, times: 0, doubts: 0, retries: 0 };
-        let counted = counted.entry(question.call).or_insert(new);
+        let counted = counted.entry(question.call).or_insert(CallEffects::none(Effect::Unsafe));
         counted.doubts += 1;
         counted.retries += usize::from(question.answer.as_deref() == Some("retry"));
     }
     let mut by_name: BTreeMap<String, CallEffects> = BTreeMap::new();
     for (call, counted) in counted {
         let name = names.get(&call).map_or("a call that is in no transcript", String::as_str);
-        by_name
-            .entry(name.to_owned())
-            .and_modify(|sum| {
-                sum.times += counted.times;
-                sum.doubts += counted.doubts;
-                sum.retries += counted.retries;
-            })
-            .or_insert(counted);
+        let sum = by_name.entry(name.to_owned()).or_insert(CallEffects::none(counted.effect));
+        sum.calls += 1;
+        sum.times += counted.times;
+        sum.most = sum.most.max(counted.times);
+        sum.doubts += counted.doubts;
+        sum.retries += counted.retries;
     }
     by_name
 }
 
-/// Whether the calls did what they do undisturbed, as far as a fault leaves that certain.
+/// Whether the calls did what they do undisturbed, as far as that is certain where their agent was taken up so
+/// often at the most.
 ///
 /// # Errors
 /// The call that did something else.
 pub(crate) fn same_effects(
     expected: &BTreeMap<String, CallEffects>,
     found: &BTreeMap<String, CallEffects>,
+    taken_up: usize,
 ) -> Result<(), String> {
-    let none = |like: &CallEffects| CallEffects { times: 0, doubts: 0, retries: 0, ..*like };
     for (call, like) in expected.iter().chain(found) {
-        let times = expected.get(call).map_or(0, |did| did.times);
-        let did = found.get(call).copied().unwrap_or_else(|| none(like));
-        if !did.may_come_of(times) {
-            return Err(format!("{call} had its effect {times} times undisturbed, and now: {did:?}"));
+        let of = |told: &BTreeMap<String, CallEffects>| {
+            told.get(call).copied().unwrap_or(CallEffects::none(like.effect))
+        };
+        let (undisturbed, did) = (of(expected), of(found));
+        if !did.may_come_of(&undisturbed, taken_up) {
+            return Err(format!(
+                "{call} did {undisturbed:?} undisturbed, and taken up {taken_up} times {did:?}"
+            ));
         }
     }
     Ok(())
@@ -105,8 +120,15 @@ mod tests {
 
     #[test]
     fn an_unsafe_call_happens_as_often_as_it_was_let_happen() {
-        let did = |times, doubts, retries| CallEffects { effect: Effect::Unsafe, times, doubts, retries };
-        for (did, expected, fits) in [
+        let did = |times, doubts, retries| CallEffects {
+            calls: usize::from(times + doubts > 0),
+            times,
+            most: times,
+            doubts,
+            retries,
+            ..CallEffects::none(Effect::Unsafe)
+        };
+        for (found, expected, fits) in [
             (did(1, 0, 0), 1, true),
             (did(0, 0, 0), 1, false),
             (did(2, 0, 0), 1, false),
@@ -119,11 +141,28 @@ mod tests {
             (did(1, 0, 0), 0, false),
             (did(0, 0, 0), 0, true),
         ] {
-            assert_eq!(did.may_come_of(expected), fits, "{did:?}, {expected} times undisturbed");
+            let undisturbed = did(expected, 0, 0);
+            assert_eq!(found.may_come_of(&undisturbed, 1), fits, "{found:?}, {expected} times undisturbed");
         }
-        let put = |times| CallEffects { effect: Effect::Idempotent, times, doubts: 0, retries: 0 };
-        for (times, expected, fits) in [(2, 1, true), (0, 1, false), (0, 0, true), (1, 0, false)] {
-            assert_eq!(put(times).may_come_of(expected), fits, "{times} times, {expected} undisturbed");
+    }
+
+    #[test]
+    fn an_idempotent_call_happens_once_each_time_and_under_no_other_id() {
+        let put =
+            |calls, times, most| CallEffects { calls, times, most, ..CallEffects::none(Effect::Idempotent) };
+        for (found, undisturbed, taken_up, fits) in [
+            (put(1, 2, 2), put(1, 1, 1), 2, true),
+            (put(1, 3, 3), put(1, 1, 1), 2, false),
+            (put(1, 3, 3), put(1, 1, 1), 3, true),
+            (put(2, 4, 2), put(2, 2, 1), 2, true),
+            (put(2, 4, 3), put(2, 2, 1), 2, false),
+            (put(0, 0, 0), put(1, 1, 1), 2, false),
+            (put(0, 0, 0), put(0, 0, 0), 2, true),
+            (put(1, 1, 1), put(0, 0, 0), 2, false),
+            // The same again, as another call.
+            (put(2, 2, 1), put(1, 1, 1), 2, false),
+        ] {
+            assert_eq!(found.may_come_of(&undisturbed, taken_up), fits, "{found:?} of {undisturbed:?}");
         }
     }
 }
