@@ -66,8 +66,11 @@ async fn until_connected(house: House, settings: McpSettings) {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::{collections::BTreeMap, fs, sync::Arc, time::Instant};
 
+    use entourage_engine::Kinds;
+    use entourage_llm::ScriptedModel;
+    use entourage_store::MemoryStore;
     use entourage_tools::McpTransport;
 
     use super::*;
@@ -86,5 +89,42 @@ mod tests {
         assert_eq!(started.collect::<Vec<_>>(), [("a", "one"), ("b", "one")]);
         let [taken] = &taken[..] else { panic!("{taken:?}") };
         assert_eq!(taken.to_string(), "MCP server `a`: the name is taken by another server; give it its own");
+    }
+
+    /// No time goes by: the pause before the next attempt would last for ever.
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_is_away_is_tried_at_once_where_the_kinds_are_read_anew() {
+        const LATE: &str = r#"
+            test -e "$0/ready" || { : > "$0/tried"; exit 1; }
+            while read -r line; do
+                id=${line#*\"id\":} id=${id%%,*}
+                case $line in
+                *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"late","version":"1"}}' ;;
+                *'"tools/list"'*) result='{"tools":[]}' ;;
+                *) continue ;;
+                esac
+                printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+            done
+        "#;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let house = House::builder(Arc::new(MemoryStore::default()), Arc::new(ScriptedModel::new([])))
+            .kinds_from(Arc::new(|| Ok((Kinds::builtin(), Vec::new()))))
+            .build();
+        let args = vec!["-c".to_owned(), LATE.to_owned(), path.display().to_string()];
+        let transport = McpTransport::Command { command: "sh".into(), args, env: BTreeMap::new(), cwd: None };
+        let connected = tokio::spawn(until_connected(house.clone(), McpSettings::new("late", transport)));
+        let begun = Instant::now();
+        let soon = async |is_so: &dyn Fn() -> bool| {
+            while !is_so() {
+                assert!(begun.elapsed() < Duration::from_secs(30), "it is not tried");
+                // Somebody is always at work, so that the clock stands still.
+                tokio::task::yield_now().await;
+            }
+        };
+        soon(&|| path.join("tried").exists()).await;
+        fs::write(path.join("ready"), "").unwrap();
+        house.reload().await.unwrap();
+        soon(&|| connected.is_finished()).await;
     }
 }

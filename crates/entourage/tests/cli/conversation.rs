@@ -215,8 +215,11 @@ fn help_lists_every_command() {
 #[test]
 fn a_piped_conversation_answers_what_it_is_asked() {
     let place = Place::new();
-    let said = Ended::of(place.command(&["chat"]).write_stdin("Please ask me first\n1\n")).good();
-    assert!(!said.stdout.trim().is_empty(), "{said:?}");
+    let question = json!({ "question": "Which colour?", "options": ["Green", "Red"] });
+    let model = Model::calling_once("ask_user", &question);
+    let mut command = place.command(&["chat"]);
+    let said = Ended::of(model.asked_by(command.write_stdin("Paint it\n2\n"))).good();
+    assert_eq!(said.stdout, "It said: Red\n", "{said:?}");
     let listed = place.entourage(&["agents", "--status", "succeeded", "--json"]).good().json();
     assert_eq!(listed.len(), 1, "{listed:?}");
 }

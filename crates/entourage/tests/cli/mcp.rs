@@ -1,6 +1,10 @@
 //! MCP servers that do not answer: they hold up nobody who does not use them.
 
-use super::{place::Place, server::Server};
+use std::fs;
+
+use serde_json::json;
+
+use super::{model::Model, place::Place, server::Server};
 
 /// A server that never answers keeps neither the house from listening nor an agent without its tools from
 /// working.
@@ -15,4 +19,41 @@ fn a_silent_mcp_server_holds_up_only_those_who_use_it() {
     place.entourage(&["run", "Hello", "--kind", "clerk"]).good();
     let _server = Server::start(&place);
     place.entourage(&["run", "Hello", "--kind", "clerk"]).good();
+}
+
+/// A server of one tool, which does not start until there is a file.
+const LATE: &str = r#"
+test -e ready || exit 1
+while read -r line; do
+    id=${line#*\"id\":} id=${id%%,*}
+    case $line in
+    *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"late","version":"1"}}' ;;
+    *'"tools/list"'*) result='{"tools":[{"name":"greet","inputSchema":{"type":"object","properties":{}}}]}' ;;
+    *'"tools/call"'*) result='{"content":[{"type":"text","text":"better late"}]}' ;;
+    *) continue ;;
+    esac
+    printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+/// A server that was down when the house began is tried again by itself; agents then call its tools.
+#[test]
+fn an_mcp_server_that_was_down_is_tried_again_and_brings_its_tools() {
+    let (place, model) = (Place::new(), Model::calling_once("late__greet", &json!({})));
+    let arguments = json!(["-c", LATE]);
+    place.write(
+        "data/entourage.toml",
+        &format!("[[tools.mcp]]\nname = \"late\"\ncommand = \"sh\"\nargs = {arguments}\n"),
+    );
+    place.write("data/kinds/clerk.md", "---\nname: clerk\ntools: [late__greet]\n---\nDo it.\n");
+    let mut command = place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]);
+    model.ask(&mut command);
+    let mut server = Server::of(command);
+    server.logged("going on without its tools until it is connected");
+    let without = place.entourage(&["run", "Greet me", "--kind", "clerk"]).good();
+    assert!(without.stdout.contains("the MCP server `late` cannot be reached now"), "{without:?}");
+    fs::write(place.path().join("ready"), "").expect("written");
+    server.logged("the MCP server is connected now");
+    let with = place.entourage(&["run", "Greet me", "--kind", "clerk"]).good();
+    assert!(with.stdout.contains("It said: better late"), "{with:?}");
 }

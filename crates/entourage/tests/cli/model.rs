@@ -4,7 +4,9 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     process::Command,
+    sync::mpsc,
     thread,
+    time::Duration,
 };
 
 use serde_json::{Value, json};
@@ -12,6 +14,16 @@ use serde_json::{Value, json};
 /// A server that speaks the wire of OpenAI's chat completions.
 pub(crate) struct Model {
     listener: TcpListener,
+}
+
+/// The next connection; where none comes the test fails, instead of waiting for ever.
+#[track_caller]
+pub(crate) fn accepted(listener: &TcpListener) -> TcpStream {
+    let (says, comes) = mpsc::channel();
+    let theirs = listener.try_clone().expect("cloned");
+    thread::spawn(move || says.send(theirs.accept()));
+    let (stream, _) = comes.recv_timeout(Duration::from_secs(60)).expect("somebody asks").expect("taken");
+    stream
 }
 
 /// A request that waits for its answer.
@@ -43,12 +55,29 @@ impl Model {
         Self::new().answering(move |asked| asked.call(tool, &arguments).end())
     }
 
+    /// One that calls this tool, and then says what came of it.
+    pub(crate) fn calling_once(tool: &'static str, arguments: &Value) -> Self {
+        let arguments = arguments.clone();
+        Self::new().answering(move |asked| {
+            let messages = asked.body["messages"].as_array().cloned().unwrap_or_default();
+            match messages.iter().rev().find(|message| message["role"] == "tool") {
+                Some(output) => {
+                    let said = output["content"].as_str().unwrap_or_default();
+                    asked.text(&format!("It said: {said}")).end();
+                }
+                None => asked.call(tool, &arguments).end(),
+            }
+        })
+    }
+
     /// Answers every request in a thread of its own.
     fn answering(self, mut answer: impl FnMut(Asked) + Send + 'static) -> Self {
-        let theirs = Self { listener: self.listener.try_clone().expect("cloned") };
+        let theirs = self.listener.try_clone().expect("cloned");
         thread::spawn(move || {
-            loop {
-                answer(theirs.next());
+            for stream in theirs.incoming().flatten() {
+                if let Some(asked) = Asked::read(stream) {
+                    answer(asked);
+                }
             }
         });
         self
@@ -57,8 +86,7 @@ impl Model {
     /// The next request for an answer.
     pub(crate) fn next(&self) -> Asked {
         loop {
-            let (stream, _) = self.listener.accept().expect("somebody asks");
-            if let Some(asked) = Asked::read(stream) {
+            if let Some(asked) = Asked::read(accepted(&self.listener)) {
                 return asked;
             }
         }
