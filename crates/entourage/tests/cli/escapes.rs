@@ -3,6 +3,7 @@
 use super::{
     model::Model,
     place::{Ended, Place, id},
+    provider::{KEY, Provider},
     terminal::Terminal,
 };
 
@@ -70,6 +71,63 @@ fn no_command_writes_what_a_terminal_acts_on() {
     for ended in written {
         only_shows(&ended.stdout);
         only_shows(&ended.stderr);
+    }
+}
+
+/// The same of what people say beside the work, of agencies and of what the house does by itself.
+#[test]
+fn no_command_beside_the_work_writes_what_a_terminal_acts_on() {
+    let (place, model) = place();
+    Ended::of(model.asked_by(&mut place.command(&["run", &format!("Look at {HOSTILE}")]))).good();
+    let kind = format!("---\nname: loud\ndescription: \"{}\"\n---\nBe loud.\n", r"\x1B[2J\u202E");
+    place.write("data/kinds/loud.md", &kind);
+    let agency =
+        kind.replace("name: loud", "name: duo").replace("\n---\nBe", "\nentry_points: loud\n---\nBe");
+    place.write("data/kinds/duo.agency.md", &agency);
+    let listed = place.entourage(&["agency"]).good();
+    assert!(listed.stdout.contains(r"\u{1b}[2J\u{202e}"), "{listed:?}");
+    for arguments in [
+        &["agency", "list", "--json"][..],
+        &["agency", "graph", "\x1b[2J"],
+        &["comment", "@last", HOSTILE],
+        &["comment", "@last", HOSTILE, "--json"],
+        &["steer", "@last", HOSTILE],
+        &["jobs"],
+        &["jobs", "\x1b[2J"],
+        &["webhooks", "retry", "\x1b[2J"],
+    ] {
+        let ended = place.entourage(arguments);
+        only_shows(&ended.stdout);
+        only_shows(&ended.stderr);
+    }
+}
+
+/// The names of models are a provider's words.
+#[test]
+fn a_list_of_models_writes_nothing_that_a_terminal_acts_on() {
+    let (place, provider) = (Place::new(), Provider::start());
+    place.write("data/entourage.toml", &provider.settings("listed", KEY));
+    for arguments in [&["models"][..], &["models", "--json"], &["doctor"]] {
+        let ended = Ended::of(place.command(arguments).env_remove("ENTOURAGE_MODEL")).good();
+        only_shows(&ended.stdout);
+        only_shows(&ended.stderr);
+        assert!(arguments != ["models"] || ended.stdout.contains(r"loud\u{1b}[2J\u{202e}"), "{ended:?}");
+    }
+}
+
+/// A conversation at a terminal shows what was said in it, and what it is about.
+#[test]
+fn a_conversation_that_is_gone_on_with_writes_nothing_that_a_terminal_acts_on() {
+    let (place, model) = place();
+    Ended::of(model.asked_by(&mut place.command(&["run", &format!("Look at {HOSTILE}")]))).good();
+    let mut command = place.process(&["chat", "@last"]);
+    model.ask(&mut command);
+    let mut terminal = Terminal::whole(command, 200);
+    let mut written = terminal.all_until("> ");
+    terminal.types("Again");
+    written += &terminal.all_until("is here");
+    for hostile in ["\x1b]52", "\x1b]8", "\x1b[1A\x1b[2K\u{e0041}", "\u{9b}", "\u{202e}", "\u{2028}"] {
+        assert!(!written.contains(hostile), "{hostile:?}: {written:?}");
     }
 }
 

@@ -93,3 +93,26 @@ fn models_lists_what_providers_offer_and_tries_one() {
     let nameless = said(&place, &settings, &["models", "test", "listed"]);
     assert!(nameless.error(2).contains("provider::name"), "{nameless:?}");
 }
+
+/// What the size of the window is taken for, and who says so.
+#[test]
+fn the_doctor_says_how_large_the_window_is_and_who_says_so() {
+    let (place, provider) = (Place::new(), Provider::start());
+    let listed = provider.settings("listed", KEY);
+    let compatible = provider.settings("another", KEY).replace("openai", "compatible");
+    let profile = "[models.profiles.\"openai::listed\"]\ncontext_window = 32000\n";
+    for (settings, window) in [
+        (listed.clone(), "window: none assumed, its size is unknown"),
+        (format!("{listed}{profile}"), "window: 32000 tokens, the settings say so"),
+        (compatible, "window: 16384 tokens, its server says so"),
+        (provider.settings("gpt-4o", KEY), "window: 128000 tokens, the table of models says so"),
+    ] {
+        let ended = said(&place, &settings, &["doctor"]);
+        let seen = |line: &str| line.trim().starts_with("window: ").then(|| line.trim().to_owned());
+        assert_eq!(ended.stdout.lines().filter_map(seen).collect::<Vec<_>>(), [window], "{ended:?}");
+        let json = said(&place, &settings, &["doctor", "--json"]).json();
+        let model = json.iter().find(|finding| finding["what"] == "model").expect("a finding");
+        let seen = model["seen"].as_array().expect("what was seen");
+        assert!(seen.iter().any(|seen| seen == window), "{model}");
+    }
+}

@@ -53,7 +53,7 @@ fn answer(mut stream: TcpStream) -> Option<()> {
     let (status, text) = if !lower.contains(&format!("bearer {KEY}")) {
         ("401 Unauthorized", r#"{"error":{"message":"Incorrect API key provided"}}"#.to_owned())
     } else if head.starts_with("GET /v1/models ") {
-        ("200 OK", r#"{"data":[{"id":"listed"},{"id":"another"}]}"#.to_owned())
+        ("200 OK", r#"{"data":[{"id":"listed"},{"id":"another","max_model_len":16384},{"id":"loud\u001b[2J\u202e"}]}"#.to_owned())
     } else if knows("listed") || knows("unlisted") {
         let chunk = r#"{"choices":[{"index":0,"delta":{"content":"yes"},"finish_reason":"stop"}]}"#;
         let usage = r#"{"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":1,"total_tokens":12}}"#;
