@@ -1,6 +1,11 @@
 //! The database in a person's hands: its version, copies of it, and what it lets go of.
 
-use super::place::{Place, id};
+use std::{fs::File, os::unix::fs::FileExt};
+
+use super::{
+    place::{Place, id},
+    server::Server,
+};
 
 /// A place where a program of the first version worked some time ago.
 fn old() -> Place {
@@ -68,4 +73,37 @@ fn prune_forgets_what_it_is_told_to_and_tail_says_what_is_gone() {
     place.write("data/entourage.toml", "[retention]\ntrees = \"1s\"\n");
     let pruned = place.entourage(&["prune"]).good();
     assert!(pruned.stdout.contains("forgot 3 trees"), "those that wait or were killed stay: {pruned:?}");
+}
+
+/// A place with some work in it, whose database has one page overwritten: that of the transcripts' table.
+fn damaged() -> Place {
+    let place = Place::new();
+    place.entourage(&["run", "Before"]).good();
+    let path = place.data().join("entourage.db");
+    let database = rusqlite::Connection::open(&path).expect("a database");
+    let number = |what: &str| database.query_row(what, [], |row| row.get::<_, u32>(0)).expect("a number");
+    let size = number("PRAGMA page_size");
+    let page = number("SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = 'items'");
+    database.close().expect("closed");
+    let file = File::options().write(true).open(&path).expect("there");
+    let bytes = vec![0xA5; usize::try_from(size).expect("small")];
+    file.write_all_at(&bytes, u64::from(page - 1) * u64::from(size)).expect("written");
+    place
+}
+
+#[test]
+fn a_run_on_a_damaged_database_ends_and_says_what_to_do() {
+    let place = damaged();
+    let ended = place.entourage(&["run", "After"]);
+    let error = ended.error(1);
+    assert!(error.contains("damaged") && error.contains("entourage backup"), "{error}");
+}
+
+#[test]
+fn a_server_on_a_damaged_database_is_not_ready() {
+    let place = damaged();
+    let server = Server::start(&place);
+    let ended = place.entourage(&["run", "After"]);
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert_eq!((server.get("/healthz", None), server.get("/readyz", None)), (204, 503));
 }

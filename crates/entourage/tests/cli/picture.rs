@@ -38,6 +38,24 @@ fn the_newest_words_are_shown_at_every_width() {
     }
 }
 
+/// A window that is made narrower and wider while words come shows each line once.
+#[test]
+fn a_resize_leaves_no_line_twice() {
+    let (place, model) = (Place::new(), Model::new());
+    let mut terminal = run(&place, &model, 80);
+    let mut asked = model.next().text(&"many words ".repeat(40)).text("word0 ");
+    terminal.stands("word0");
+    for (number, columns) in (1..).zip([60, 40, 80]) {
+        terminal.resizes(columns);
+        asked = asked.text(&format!("word{number} "));
+        let picture = terminal.stands(&format!("word{number}"));
+        assert_eq!(picture.matches("assistant writes").count(), 1, "{picture}");
+        fits(&picture, columns.into());
+    }
+    asked.text("the end").end();
+    terminal.stands("the end");
+}
+
 /// Wide signs are counted as the two columns that they take.
 #[test]
 fn wide_signs_do_not_pass_the_edge() {

@@ -9,6 +9,8 @@ use std::{
 };
 
 use rustix::{
+    io::ioctl_fionbio,
+    process::{Pid, Signal, WaitOptions, kill_process, waitpid},
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
     termios::{Winsize, tcsetwinsize},
 };
@@ -91,6 +93,33 @@ impl Terminal {
                 return picture;
             }
             self.read(words);
+        }
+    }
+
+    /// Makes it so wide as a person does with a window: what stands on it is broken into rows anew. The
+    /// command stands still meanwhile, so that nothing it draws is of one width and comes at the other.
+    pub(crate) fn resizes(&mut self, columns: u16) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::STOP).expect("sent");
+        waitpid(Some(pid), WaitOptions::UNTRACED).expect("it stops");
+        ioctl_fionbio(&self.master, true).expect("set");
+        let mut bytes = [0; 4096];
+        while let Ok(count @ 1..) = self.master.read(&mut bytes) {
+            self.shown.extend_from_slice(&bytes[..count]);
+            self.screen.process(&bytes[..count]);
+        }
+        ioctl_fionbio(&self.master, false).expect("set");
+        let screen = self.screen.screen();
+        let width = screen.size().1;
+        let last = screen.rows(0, width).collect::<Vec<_>>().iter().rposition(|row| !row.is_empty());
+        let below = usize::from(screen.cursor_position().0) - last.unwrap_or_default();
+        let text = screen.contents().replace('\n', "\r\n") + &"\r\n".repeat(below);
+        self.screen = vt100::Parser::new(ROWS, columns, 1000);
+        self.screen.process(text.as_bytes());
+        let size = Winsize { ws_row: ROWS, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&self.master, size).expect("a size");
+        for signal in [Signal::WINCH, Signal::CONT] {
+            kill_process(pid, signal).expect("sent");
         }
     }
 
