@@ -13,7 +13,7 @@ use std::{
 use async_trait::async_trait;
 use entourage_engine::{AgentDelta, Client, Piece, Signal};
 use entourage_llm::{Delta, Deltas, Error, Model, Reply, Request, Result};
-use entourage_testkit::{World, within};
+use entourage_testkit::{Faults, World, within};
 use entourage_tests::{first_tools, one_kind};
 use entourage_types::{AgentId, EventBody, ItemBody, Usage};
 use futures::FutureExt;
@@ -206,4 +206,35 @@ async fn whoever_comes_later_hears_the_beginning() {
     let caught_up = async { while !matches!(watch.next().await.unwrap(), Signal::CaughtUp(_)) {} };
     within("it has caught up", caught_up).await;
     assert!(watch.next().now_or_never().is_none(), "nothing is under way");
+}
+
+/// What a process that died had said of an answer is void: what the next one says of it is a later attempt.
+#[tokio::test]
+async fn the_next_process_says_an_answer_from_its_beginning_as_a_later_attempt() {
+    let model = Pausing::default();
+    let world = World::builder(model.clone()).tools(first_tools()).kinds(one_kind(|_| {})).start().await;
+    let root = world.ask("Begin.").await.id;
+    let (mut heard, mut attempts) = (Heard::default(), Vec::new());
+    attempts.push(beginning_of(&world, root, &mut heard).await);
+    let world = world.reborn(Faults::none()).await;
+    attempts.push(beginning_of(&world, root, &mut heard).await);
+    assert!(attempts[0] < attempts[1], "{attempts:?}");
+    assert_eq!((heard.text.as_str(), heard.broken), ("The größte beginning", false));
+}
+
+/// The attempt of which a client hears the beginning from the house that works now.
+async fn beginning_of(world: &World, root: AgentId, heard: &mut Heard) -> u64 {
+    let follower = world.house().client(entourage_types::Owner::local());
+    let mut watch = follower.watch(root, 0).await.unwrap();
+    within("a piece comes", async {
+        loop {
+            if let Signal::Delta(delta) = watch.next().await.unwrap() {
+                heard.take(&delta);
+                if heard.text.ends_with("beginning") {
+                    return delta.attempt;
+                }
+            }
+        }
+    })
+    .await
 }

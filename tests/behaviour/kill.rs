@@ -4,11 +4,13 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use axum::{Json, Router, extract::State, http::header, response::IntoResponse, routing::post};
 use entourage_store::{AgentQuery, ItemQuery, RunQuery, Store};
 use entourage_store_sqlite::{Settings, SqliteStore};
+use entourage_testkit::within;
 use entourage_tests::{plain, well_formed};
 use entourage_types::{Scope, Status};
 use serde_json::{Value, json};
@@ -130,7 +132,14 @@ fn start(directory: &Path, url: &str, arguments: &[&str]) -> Child {
 }
 
 async fn output(child: Child) -> Output {
-    tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap()
+    let pid = child.id().to_string();
+    let ended = tokio::task::spawn_blocking(move || child.wait_with_output());
+    if let Ok(ended) = tokio::time::timeout(Duration::from_secs(60), ended).await {
+        return ended.unwrap().unwrap();
+    }
+    // The test ends no sooner than the thread that waits.
+    Command::new("kill").args(["-9", &pid]).status().unwrap();
+    panic!("it does not end");
 }
 
 /// What the database holds at the end: each agent's transcript.
@@ -192,7 +201,8 @@ async fn killed_at_every_request(answer: Answer, arguments: &[&str], expected_re
         files(directory.path());
         let (url, seen, mut tells) = serve(answer, Some(held)).await;
         let mut child = start(directory.path(), &url, arguments);
-        while tells.recv().await.unwrap() != held {}
+        within("the request that is held comes", async { while tells.recv().await.unwrap() != held {} })
+            .await;
         // SIGKILL: no handler runs, nothing is flushed.
         child.kill().unwrap();
         child.wait().unwrap();

@@ -6,7 +6,8 @@ use std::{
     io::{BufRead, BufReader},
     path::Path,
     process::{Child, Command, Stdio},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, mpsc},
+    thread,
     time::Duration,
 };
 
@@ -98,8 +99,13 @@ impl Life {
         command.env_clear().arg("--data").arg(data).args(["serve", "--bind", "127.0.0.1:0", "--json"]);
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let (says, said) = mpsc::channel();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        thread::spawn(move || {
+            let mut line = String::new();
+            let _ = says.send(stdout.read_line(&mut line).map(|_| line));
+        });
+        let line = said.recv_timeout(Duration::from_secs(60)).expect("a greeting").unwrap();
         let greeting: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no greeting: {line}"));
         Self { url: greeting["url"].as_str().unwrap().to_owned(), child }
     }

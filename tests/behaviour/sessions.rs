@@ -67,7 +67,9 @@ async fn an_idle_session_is_closed_and_the_next_begins_clean_with_its_summary() 
     world.ended(agent.id).await;
     world.clock().advance(HALF_AN_HOUR - Duration::from_secs(1));
     say(&world, agent.id, "More.", 3).await;
+    world.ended(agent.id).await;
     world.clock().advance(HALF_AN_HOUR - Duration::from_secs(1));
+    world.house().advance(agent.id).await.unwrap();
     assert_eq!(
         world.client().sessions(agent.id, Page::default()).await.unwrap(),
         [],

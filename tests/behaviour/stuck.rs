@@ -56,6 +56,13 @@ async fn transcript(world: &World, agent: &Agent) -> Vec<String> {
     plain(&items)
 }
 
+/// Lets everybody who was woken go as far as they can, on the one thread of the test.
+async fn everybody_has_turns() {
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
+}
+
 /// Lets time pass until the agent has ended.
 async fn ended_in_time(world: &World, root: &Agent) -> Agent {
     let passing = async {
@@ -78,6 +85,7 @@ async fn a_model_that_falls_silent_is_asked_again() {
     let root = world.ask("Are you there?").await;
     model.begun().await;
     world.clock().advance(Duration::from_secs(29));
+    everybody_has_turns().await;
     assert_eq!(model.cut_off(), 0);
     world.clock().advance(Duration::from_secs(1));
     let again = async {
@@ -98,7 +106,7 @@ async fn a_tool_that_never_comes_back_is_cut_off_and_the_agent_goes_on() {
     let model = ScriptedModel::new([Script::call("never", json!({})), Script::text("Without it.")]);
     let world = World::builder(model).tools(Toolbox::new().with(tool)).kinds(one_kind(|_| {})).start().await;
     let root = world.ask("Try.").await;
-    begun.recv().await;
+    within("it is called", begun.recv()).await;
     world.clock().advance(Duration::from_secs(120));
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     assert!(transcript(&world, &root).await[2].contains("no result after 120 s"));
@@ -110,7 +118,7 @@ async fn an_unsafe_tool_that_never_comes_back_is_asked_about() {
     let model = ScriptedModel::new([Script::call("never", json!({})), Script::text("As you say.")]);
     let world = World::builder(model).tools(Toolbox::new().with(tool)).kinds(one_kind(|_| {})).start().await;
     let root = world.ask("Try.").await;
-    begun.recv().await;
+    within("it is called", begun.recv()).await;
     world.clock().advance(Duration::from_secs(120));
     let question = world.question(root.id).await;
     assert!(question.text.contains("may or may not have taken effect"), "{}", question.text);
@@ -146,10 +154,12 @@ async fn nothing_runs_past_thirty_minutes() {
     let patient = |kind: &mut Kind| {
         kind.limits = Limits { tool_seconds: 100_000, max_seconds: 100_000, ..Limits::default() };
     };
-    let world = World::builder(model).tools(Toolbox::new().with(tool)).kinds(one_kind(patient)).start().await;
+    let builder = World::builder(model).tools(Toolbox::new().with(tool)).kinds(one_kind(patient));
+    let world = builder.in_memory().start().await;
     let root = world.ask("Try.").await;
-    begun.recv().await;
+    within("it is called", begun.recv()).await;
     world.clock().advance(Duration::from_secs(1799));
+    everybody_has_turns().await;
     assert_eq!(world.client().agent(root.id).await.unwrap().status, Status::Running);
     world.clock().advance(Duration::from_secs(1));
     assert_eq!(world.ended(root.id).await.status, Status::Failed);
@@ -296,17 +306,7 @@ async fn a_fork_bomb_is_stopped_by_its_limits_while_others_are_served() {
     })
     .await;
     // The tree stops growing, every run ends, and nobody stands deeper than allowed.
-    let tree = within("the tree comes to rest", async {
-        loop {
-            let tree = world.client().tree(root.id).await.unwrap();
-            let due = world.store().due(entourage_types::Time::from_micros(i64::MAX), None, 1).await.unwrap();
-            if due.is_empty() && tree.iter().all(|agent| agent.status.is_terminal()) {
-                break tree;
-            }
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    let tree = at_rest(&world, &root).await;
     assert!(tree.len() <= 60, "{} agents", tree.len());
     assert!(tree.iter().all(|agent| agent.depth <= 4));
     let mut refusals = Vec::new();
@@ -316,6 +316,42 @@ async fn a_fork_bomb_is_stopped_by_its_limits_while_others_are_served() {
     }
     assert!(refusals.iter().any(|line| line.contains("the limit is 60")), "{refusals:?}");
     assert!(world.damages().await.is_empty());
+}
+
+/// Where a kind says nothing of its own, a tree has two hundred agents and not one more.
+#[tokio::test]
+async fn a_tree_has_two_hundred_agents_at_the_most() {
+    let model = ScriptedModel::deciding(|request: &Request| {
+        let spawn = |script: Script, n: u32| {
+            script.and_call("spawn_agent", json!({"kind": "bomb", "task": format!("Multiply {n}.")}))
+        };
+        Some(Ok(match request.messages.len() {
+            1 => (0..4).fold(Script::text(""), spawn),
+            _ => Script::text("Multiplied."),
+        }))
+    });
+    let kinds = entourage_engine::Kinds::none().with(bomb(Limits::default()));
+    let builder = World::builder(model).tools(first_tools()).kinds(kinds).places(4);
+    let world = builder.in_memory().start().await;
+    let root = world.ask("Go.").await;
+    at_rest(&world, &root).await;
+    // Down to the deepest level it would be more than a thousand.
+    assert_eq!(world.client().tree(root.id).await.unwrap().len(), 200);
+}
+
+/// The tree, once every run of it has ended and nothing is due.
+async fn at_rest(world: &World, root: &Agent) -> Vec<Agent> {
+    within("the tree comes to rest", async {
+        loop {
+            let tree = world.client().tree(root.id).await.unwrap();
+            let due = world.store().due(entourage_types::Time::from_micros(i64::MAX), None, 1).await.unwrap();
+            if due.is_empty() && tree.iter().all(|agent| agent.status.is_terminal()) {
+                return tree;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
 }
 
 #[tokio::test]

@@ -125,13 +125,14 @@ async fn deliveries(world: &World) -> Vec<Delivery> {
     found.iter().map(|entity| Delivery::from_entity(entity).unwrap()).collect()
 }
 
-/// Waits until all deliveries there are have come to this.
+/// Waits until there are deliveries, and all of them have come to this.
 async fn all_are(world: &World, status: DeliveryStatus) {
     let mut news = world.witness().news();
     let settled = async {
         loop {
             news.mark_unchanged();
-            if deliveries(world).await.iter().all(|delivery| delivery.status == status) {
+            let all = deliveries(world).await;
+            if !all.is_empty() && all.iter().all(|delivery| delivery.status == status) {
                 return;
             }
             news.changed().await.unwrap();

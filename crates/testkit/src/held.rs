@@ -10,6 +10,8 @@ use entourage_llm::{Deltas, Model, Reply, Request, Result};
 use entourage_types::{Cost, Usage};
 use tokio::sync::Semaphore;
 
+use crate::within;
+
 /// A model whose calls wait to be let go.
 #[derive(Clone)]
 pub struct HeldModel {
@@ -43,9 +45,12 @@ impl HeldModel {
     }
 
     /// Returns once another call has begun.
+    ///
+    /// # Panics
+    /// When none begins while a test may wait.
     pub async fn begun(&self) {
         // It is never closed.
-        if let Ok(permit) = self.counts.begun.acquire().await {
+        if let Ok(permit) = within("another call of the model begins", self.counts.begun.acquire()).await {
             permit.forget();
         }
     }

@@ -10,7 +10,7 @@ use entourage::{
 };
 use entourage_engine::Signal;
 use entourage_llm::{Message, Script, ScriptedModel};
-use entourage_testkit::{FakeClock, HeldModel};
+use entourage_testkit::{FakeClock, HeldModel, within};
 use futures::StreamExt;
 use serde::Deserialize;
 use serde_json::json;
@@ -92,15 +92,16 @@ async fn a_message_to_an_agent_is_no_call_of_a_tool() {
     b_model.begun().await;
     let root = agency.client().chat("c").await.unwrap();
     let mut news = agency.client().watch(root, 0).await.unwrap();
-    let mut waits_on = None;
-    while waits_on.is_none() {
-        if let Signal::Event(event) = news.next().await.unwrap()
-            && let EventBody::AgentStatus { status: Status::Waiting, waiting_on, .. } = &event.body
-        {
-            waits_on = *waiting_on;
+    let waits = within("A waits", async {
+        loop {
+            if let Signal::Event(event) = news.next().await.unwrap()
+                && let EventBody::AgentStatus { status: Status::Waiting, waiting_on, .. } = &event.body
+            {
+                return *waiting_on;
+            }
         }
-    }
-    assert_eq!(waits_on, Some(WaitingOn::Agent));
+    });
+    assert_eq!(waits.await, Some(WaitingOn::Agent));
     clock.advance(std::time::Duration::from_secs(10));
     b_model.let_go(1);
     let result = stream.result().await.unwrap();

@@ -7,6 +7,7 @@ use std::{
 };
 
 use super::{
+    model::accepted,
     place::{Ended, Place, id},
     terminal::Terminal,
 };
@@ -135,7 +136,7 @@ fn a_call_in_doubt_is_made_again_or_given_up() {
         let mut command = place.process(&[&["run"], arguments].concat());
         command.env("ENTOURAGE_TOOLS__FETCH__ALLOW", address.to_string()).stdin(Stdio::null());
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
-        let (mut stream, _) = site.accept().expect("it asks");
+        let mut stream = accepted(&site);
         let mut line = String::new();
         BufReader::new(&stream).read_line(&mut line).expect("a request");
         child.kill().expect("killed");

@@ -101,7 +101,7 @@ fn shown(page: &Path) -> Option<Ended> {
         return None;
     }
     let place = checkout();
-    let mut script = "set -e\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n".to_owned();
+    let mut script = "set -eo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n".to_owned();
     for block in &blocks {
         script.push_str(&format!(": {}\n", block.place));
         if block.language == "sh" {
@@ -112,6 +112,8 @@ fn shown(page: &Path) -> Option<Ended> {
             script.push_str(&format!("cat > {kind} <<'END OF KIND'\n{}END OF KIND\n", block.text));
         }
     }
+    // What runs in the background has not ended by itself.
+    script.push_str("for job in $(jobs -p); do kill -0 \"$job\"; done\n");
     // Nobody else may have this port; the usual one may be somebody's.
     let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
     let script = script.replace("4180", &free.port().to_string());
@@ -137,7 +139,7 @@ fn the_commands_that_pages_show_work_in_their_order() {
                     ["succeeded", " 0 mistakes", "Asked: Read README.md.", "Durable LLM agents"].as_slice()
                 }
                 "docs/upgrade.md" => &["monday.db holds a copy", "Remember the milk."],
-                _ => &[],
+                _ => panic!("{name} shows commands, and no words are expected of them: {ended:?}"),
             };
             for words in wanted {
                 let told = format!("{}{}", ended.stdout, ended.stderr);

@@ -8,7 +8,10 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::place::{Place, id};
+use super::{
+    model::accepted,
+    place::{Patience, Place, id},
+};
 
 /// A model that takes a request and never answers.
 struct Silent {
@@ -31,9 +34,8 @@ impl Silent {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let child = command.spawn().expect("it starts");
-        let (connection, _) = self.listener.accept().expect("it asks");
         // Held open for as long as the test runs.
-        std::mem::forget(connection);
+        std::mem::forget(accepted(&self.listener));
         child
     }
 }
@@ -54,6 +56,7 @@ fn an_interrupted_run_says_how_to_go_on_and_does() {
     for stop in [Signal::INT, Signal::TERM] {
         let (place, model) = (Place::new(), Silent::new());
         let mut child = model.run(&place);
+        let _patience = Patience::with(&child);
         signal(&child, stop);
         let status = child.wait().expect("it ends");
         let stderr = read(child.stderr.take());
