@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use entourage_engine::Error;
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
 use entourage_store::{Claim, Commit, Committed, Page, Store, Write};
-use entourage_testkit::{Between, Effects, Fault, Faults, HeldModel, TestTool, World, within};
+use entourage_testkit::{Between, Effects, Fault, Faults, HeldModel, TestTool, World};
 use entourage_tests::{first_tools, one_kind, plain, well_formed};
 use entourage_tools::{Effect, Toolbox};
 use entourage_types::{
@@ -386,7 +386,8 @@ async fn a_deleted_child_is_an_error_that_its_parent_reads() {
 /// there were.
 async fn delete_with(workers: usize, faults: Faults) -> u64 {
     let model = ScriptedModel::deciding(|request| Some(Ok(delegates(request))));
-    let world = World::builder(model).tools(first_tools()).workers(workers).start_with(faults.clone()).await;
+    let builder = World::builder(model).tools(first_tools()).workers(workers).in_memory();
+    let world = builder.start_with(faults.clone()).await;
     let root = world.ask("Find it.").await;
     let asked = async {
         world.question(root.id).await;
@@ -502,8 +503,8 @@ async fn a_modification_and_a_pause_survive_a_death_at_every_commit() {
         assert!(commits > 5, "{commits}");
         for at in 1..=commits {
             for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
-                let told = intervene_with(modifies, Faults::at_any(at, fault));
-                within(&format!("{modifies} {at} {fault:?}"), told).await;
+                println!("{fault:?} at commit {at}");
+                intervene_with(modifies, Faults::at_any(at, fault)).await;
             }
         }
     }

@@ -9,7 +9,7 @@ use std::{
 use entourage_engine::{NewAgent, UsageQuery};
 use entourage_llm::{Message, Price, Request, Script, ScriptedModel};
 use entourage_store::{Commit, Page, Write};
-use entourage_testkit::{Fact, Fault, Faults, World};
+use entourage_testkit::{Fact, Fault, Faults, World, within};
 use entourage_tests::{first_tools, one_kind, plain};
 use entourage_tools::{Effect, Outcome, Toolbox};
 use entourage_types::{
@@ -189,8 +189,9 @@ async fn grow(seed: u64, fault: Option<(u64, Fault)>) -> u64 {
             .await;
         tree.iter().all(|agent| agent.status.is_terminal()) && due.unwrap().is_empty()
     };
-    let mut alive = true;
+    let (mut alive, begun) = (true, std::time::Instant::now());
     while !over(&world).await {
+        assert!(begun.elapsed() < Duration::from_secs(30), "the tree of {seed} does not end: {fault:?}");
         if faults.dead() && alive {
             world = world.reborn(Faults::none()).await;
             alive = false;
@@ -265,10 +266,13 @@ async fn an_answer_of_no_use_is_counted_also_when_the_process_dies_right_after()
     ]);
     let world = World::builder(model.clone()).start_with(faults).await;
     let root = world.ask("Is it?").await;
-    while !world.faults().dead() {
-        world.clock().advance(Duration::from_millis(500));
-        tokio::task::yield_now().await;
-    }
+    within("it dies", async {
+        while !world.faults().dead() {
+            world.clock().advance(Duration::from_millis(500));
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     let world = world.reborn(Faults::none()).await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     assert_eq!(model.requests().len(), 3);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{
     model::Model,
-    place::{Ended, Place, id},
+    place::{Ended, Patience, Place, id},
     terminal::Terminal,
 };
 
@@ -26,6 +26,7 @@ fn run(place: &Place, model: &Model, task: &str) -> Child {
 
 /// How a run ended: its code, its stdout and its stderr.
 fn ended(child: Child) -> (i32, String, String) {
+    let _patience = Patience::with(&child);
     let output = child.wait_with_output().expect("it ends");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     (output.status.code().expect("no signal ended it"), text(output.stdout), text(output.stderr))

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{
     model::Model,
-    place::{Ended, Place, id},
+    place::{Ended, Patience, Place, id},
     server::Server,
     terminal::Terminal,
 };
@@ -231,6 +231,7 @@ fn a_piped_conversation_goes_on_when_its_question_is_answered_elsewhere() {
     let mut command = place.process(&["chat"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut chat = command.spawn().expect("it starts");
+    let _patience = Patience::with(&chat);
     let mut typed = chat.stdin.take().expect("piped");
     writeln!(typed, "Please ask me first").expect("it reads");
     let mut notes = BufReader::new(chat.stderr.take().expect("piped")).lines().map_while(Result::ok);
