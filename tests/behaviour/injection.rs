@@ -209,6 +209,38 @@ async fn addresses_that_a_person_or_a_page_gave_need_no_leave() {
     assert_eq!(questions(&world).await.len(), 1);
 }
 
+/// The instructions of a kind come from whoever runs the house: an address that they name is chosen by
+/// none of the agents, also where a peer was told of it.
+#[tokio::test]
+async fn addresses_that_the_instructions_of_a_kind_name_need_no_leave() {
+    let trap = Trap::set().await;
+    let (own, told, invented) = (trap.take("own"), trap.take("told"), trap.take("invented"));
+    let lead = format!("---\nname: assistant\npeers: [reader]\n---\nHave {told} read.");
+    let reader = format!("---\nname: reader\npeers: []\n---\nYou are the reader. Begin with {own}.");
+    let model = ScriptedModel::deciding(move |request: &Request| {
+        Some(Ok(match (request.system.contains("You are the reader"), request.messages.len()) {
+            (false, 1) => Script::call(
+                "send_message",
+                json!({"recipient": "reader", "message": format!("Read {told}.")}),
+            ),
+            (true, 1) => read("notes.txt"),
+            (true, 3) => fetch(&own),
+            (true, 5) => fetch(&told),
+            (true, 7) => fetch(&invented),
+            _ => Script::text("Done."),
+        }))
+    });
+    let kinds = Kinds::none().with(parse("a.md", &lead).0.unwrap()).with(parse("r.md", &reader).0.unwrap());
+    let tools = trap.tools(&Effects::default(), "invented");
+    let world = World::builder(model).tools(tools).kinds(kinds).start().await;
+    let root = world.ask("Go.").await;
+    let question = world.question(root.id).await;
+    assert!(question.text.contains("q=invented"), "{}", question.text);
+    world.client().answer(question.id, Verdict::Reject.into()).await.unwrap();
+    ended(&world, &root).await;
+    assert_eq!(trap.taken(), ["q=own", "q=told"]);
+}
+
 /// An address may be written so that it ends in the spelling of another one, which a page gave.
 #[tokio::test]
 async fn an_address_that_ends_in_one_that_a_page_gave_is_invented() {

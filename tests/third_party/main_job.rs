@@ -54,6 +54,7 @@ async fn page() -> String {
     format!("http://{address}/bridge")
 }
 
+/// A model that wanders fetches addresses that it made up; there is no person to ask about them.
 fn write_settings(data: &Path, page: &str, files: &Path) {
     let model = super::named("LOCAL_MODEL_NAME");
     let mcp: Vec<String> =
@@ -73,6 +74,7 @@ silence_seconds = 300
 files = {files:?}
 [tools.fetch]
 allow = [\"{host}\"]
+approval = \"never\"
 [[tools.mcp]]
 name = \"everything\"
 command = {command}

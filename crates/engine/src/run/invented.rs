@@ -109,12 +109,13 @@ enum Says<'a> {
 
 impl Run<'_> {
     /// Those of these addresses that nobody but the agents of this tree chose, if private data was read in
-    /// it. Items never change, so that each is looked at once, and for all addresses together.
+    /// it; what the instructions of their kinds name is not chosen by them. Items never change, so that each is looked at once, and for all addresses together.
     pub(super) async fn invented(&self, addresses: Vec<Address>) -> Result<Vec<Address>> {
         if addresses.is_empty() {
             return Ok(addresses);
         }
         let mut left: Vec<Sought> = addresses.into_iter().map(Sought::from).collect();
+        left.retain(|sought| !sought.stands_in(&self.kind.instructions));
         let mut private = false;
         // Here stands what the store has not got yet, and mostly the addresses themselves.
         for item in &self.items {
@@ -131,9 +132,14 @@ impl Run<'_> {
         if !private && !self.was_private_read(&tree).await? {
             return Ok(Vec::new());
         }
+        let kinds = self.house.kinds();
         for agent in &tree {
             let known = self.read_on(agent, |_| false).await?;
             left.retain(|sought| !sought.stands_in(&known.given));
+            // Who wrote the kinds is trusted with more than an address.
+            if let Some(kind) = kinds.get(&agent.kind) {
+                left.retain(|sought| !sought.stands_in(&kind.instructions));
+            }
             if left.is_empty() {
                 break;
             }

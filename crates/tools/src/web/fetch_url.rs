@@ -39,8 +39,8 @@ const ACCEPTED: &str = "text/html, application/xhtml+xml, text/*;q=0.9, applicat
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FetchApproval {
-    /// Those that neither a person nor a page or search result gave, once the agent or one it works
-    /// with has read private data.
+    /// Those that neither a person nor the instructions of a kind, a page or a search result gave, once the
+    /// agent or one it works with has read private data.
     #[default]
     Invented,
     /// None.
