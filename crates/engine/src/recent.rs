@@ -13,6 +13,9 @@ use serde_json::Value;
 
 /// How much is held, in bytes, roughly.
 const ROOM: usize = 16 << 20;
+/// Sessions of fewer items are not held: they are read back in microseconds, and there may be thousands of
+/// them that nobody goes on with.
+const WORTH_HOLDING: usize = 16;
 /// What an item or a call weighs beside its text.
 const ITEM: usize = 256;
 /// What a value of JSON weighs beside its text.
@@ -76,7 +79,7 @@ impl Recent {
     /// Holds an agent's session, all of which has been committed.
     pub(crate) fn put(&self, agent: &Agent, items: Vec<Item>) {
         let weight_of_these = weight(&items);
-        if items.is_empty() || weight_of_these > self.room {
+        if items.len() < WORTH_HOLDING || weight_of_these > self.room {
             return;
         }
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -150,18 +153,27 @@ mod tests {
     #[test]
     fn the_longest_unused_goes_when_the_room_is_full() {
         let [one, two, three] = [agent(), agent(), agent()];
-        let recent = Recent::new(weight(&items(&one, 0, 0, 10)) * 2);
-        recent.put(&one, items(&one, 0, 0, 10));
-        recent.put(&two, items(&two, 0, 0, 10));
+        let recent = Recent::new(weight(&items(&one, 0, 0, 20)) * 2);
+        recent.put(&one, items(&one, 0, 0, 20));
+        recent.put(&two, items(&two, 0, 0, 20));
         let held = recent.take(one.id);
-        assert_eq!(held.end(), 10);
+        assert_eq!(held.end(), 20);
         recent.put(&one, held.items);
-        recent.put(&three, items(&three, 0, 0, 10));
+        recent.put(&three, items(&three, 0, 0, 20));
         assert_eq!(recent.take(two.id), Held::default(), "it was unused for longest");
-        assert_eq!((recent.take(one.id).end(), recent.take(three.id).end()), (10, 10));
+        assert_eq!((recent.take(one.id).end(), recent.take(three.id).end()), (20, 20));
         assert_eq!(recent.held.lock().unwrap().1, 0);
         recent.put(&one, items(&one, 0, 0, 100));
         assert_eq!(recent.take(one.id), Held::default(), "what does not fit is not held");
+    }
+
+    #[test]
+    fn what_is_read_back_at_once_takes_no_room() {
+        let (agent, recent) = (agent(), Recent::default());
+        for (count, held) in [(WORTH_HOLDING - 1, 0), (WORTH_HOLDING, WORTH_HOLDING)] {
+            recent.put(&agent, items(&agent, 0, 0, count as u64));
+            assert_eq!(recent.take(agent.id).items.len(), held);
+        }
     }
 
     /// The details of an output, which no model reads, are as large as a server of tools makes them.
@@ -179,9 +191,9 @@ mod tests {
         };
         let turn = Turn { text: String::new(), calls: vec![call], used: None };
         for body in [ItemBody::Turn(turn), ItemBody::Output(output)] {
-            let recent = Recent::new(1_000);
-            let [item] = items(&agent, 0, 0, 1).try_into().unwrap();
-            recent.put(&agent, vec![Item { body, ..item }]);
+            let recent = Recent::new(20 * 1_000);
+            let all = items(&agent, 0, 0, 20).into_iter().map(|item| Item { body: body.clone(), ..item });
+            recent.put(&agent, all.collect());
             assert_eq!(recent.take(agent.id), Held::default(), "it does not fit");
         }
     }
@@ -200,7 +212,7 @@ mod tests {
     #[test]
     fn what_is_held_is_of_the_agent_that_was_made_then() {
         let (agent, recent) = (agent(), Recent::default());
-        recent.put(&agent, items(&agent, 0, 0, 3));
+        recent.put(&agent, items(&agent, 0, 0, 20));
         let held = recent.take(agent.id);
         let anew = Agent { created: Time::from_micros(2), ..agent.clone() };
         assert!(held.is_of(&agent) && !held.is_of(&anew));

@@ -301,7 +301,7 @@ impl Run<'_> {
     }
 
     /// What open calls wait on: a person first, since only a person can be asked to hurry.
-    fn waits_on(&self, calls: &[ToolCall]) -> WaitingOn {
+    pub(super) fn waits_on(&self, calls: &[ToolCall]) -> WaitingOn {
         let open = |field: &str| {
             let steps = calls.iter().filter_map(|call| self.steps.get(&key(call)));
             steps.filter(|step| step.state == StepState::Open).any(|step| !step.value[field].is_null())

@@ -3,7 +3,7 @@
 
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
-    EntityKind, ItemBody, Level, Notice, Output, OutputEffect, Post, PostBody, PostId, Question,
+    Agent, EntityKind, ItemBody, Level, Notice, Output, OutputEffect, Post, PostBody, PostId, Question,
     QuestionStatus, Record, Scope, Status, StepState, StopReason, Task, TaskResult, Time, ToolCall,
     WaitingOn, Wakeup, WakeupId,
 };
@@ -36,20 +36,41 @@ impl Run<'_> {
     }
 
     async fn sleep(&mut self, on: WaitingOn) -> Result<()> {
+        // The commit that has it wait may have said so.
+        let is_asleep = self.agent.waiting_on == Some(on) && self.served.is_empty();
+        if is_asleep && self.riding.is_empty() && self.expecting.is_empty() {
+            return Ok(());
+        }
         let at = self.house.now();
         let mut commit = self.fenced(at);
-        self.count_work();
-        // One that is paused before it read anything has no run yet.
-        if self.opened {
-            commit.push(self.run_row(Status::Waiting, Some(on)));
-        }
-        commit.push(self.agent_row(Status::Waiting, Some(on), at));
-        commit.writes.extend(self.served.drain(..).map(Write::Woken));
+        commit.writes.extend(self.asleep(on, at));
         self.house.inner.store.commit(commit).await.map(|_| ())
     }
 
-    fn count_work(&mut self) {
-        self.record.worked_ms = u64::try_from(self.worked().as_millis()).unwrap_or(u64::MAX);
+    /// What is written of one that sleeps from here on: its rows, and that its wake-ups are served.
+    pub(super) fn asleep(&self, on: WaitingOn, at: Time) -> Vec<Write> {
+        let (status, waiting_on) = (Status::Waiting, Some(on));
+        let mut writes = Vec::with_capacity(2 + self.served.len());
+        // One that is paused before it read anything has no run yet.
+        if self.opened {
+            let mut run = self.record.clone();
+            (run.status, run.waiting_on, run.worked_ms) = (status, waiting_on, self.worked_ms());
+            writes.push(Write::Run(run));
+        }
+        writes.push(Write::Agent(Agent { status, waiting_on, updated: at, ..self.agent.clone() }));
+        writes.extend(self.served.iter().copied().map(Write::Woken));
+        writes
+    }
+
+    /// It has been written that the agent sleeps.
+    pub(super) fn fell_asleep(&mut self, on: WaitingOn, at: Time) {
+        self.agent_row(Status::Waiting, Some(on), at);
+        self.run_row(Status::Waiting, Some(on));
+        self.served.clear();
+    }
+
+    fn worked_ms(&self) -> u64 {
+        u64::try_from(self.worked().as_millis()).unwrap_or(u64::MAX)
     }
 
     async fn end(
@@ -76,7 +97,7 @@ impl Run<'_> {
             writes.push(self.item(ItemBody::Notice(notice), at));
             self.record.error = Some(cause);
         }
-        self.count_work();
+        self.record.worked_ms = self.worked_ms();
         self.record.stop_reason = Some(reason);
         self.record.ended = Some(at);
         for id in self.record.tasks.clone() {
@@ -116,7 +137,7 @@ impl Run<'_> {
         let has_run = self.opened || self.agent.items > before;
         if has_run {
             writes.append(&mut self.riding);
-            self.count_work();
+            self.record.worked_ms = self.worked_ms();
             self.record.stop_reason = Some(StopReason::Cancelled);
             self.record.ended = Some(at);
             writes.push(self.run_row(Status::Cancelled, None));

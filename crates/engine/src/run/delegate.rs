@@ -4,13 +4,14 @@
 use entourage_store::{AgentQuery, Error as StoreError, Expect, Page, Write};
 use entourage_tools::{Delegate, Target};
 use entourage_types::{
-    Agent, Author, Post, PostBody, PostId, Scope, Status, StepState, Task, TaskId, ToolCall, WakeupId,
+    Agent, Author, Post, PostBody, PostId, Scope, Status, StepState, Task, TaskId, ToolCall, WaitingOn,
+    WakeupId,
 };
 use serde_json::json;
 
 use super::{
     Interrupt, Result, Run,
-    call_tools::{handed_over, output},
+    call_tools::{handed_over, key, output},
     circle,
 };
 use crate::{client::title_of, keeper::NotLoaded, thread};
@@ -98,6 +99,16 @@ impl Run<'_> {
             true => {}
         }
         commit.push(Write::Step(self.call_step(call, StepState::Open, value, at)));
+        // Who waits for a new agent, and has nothing else to do, sleeps from here on.
+        let sleeps = (is_new && work.wait && self.only_waits_beside(calls, index)).then(|| {
+            match self.waits_on(calls) {
+                WaitingOn::User => WaitingOn::User,
+                _ => WaitingOn::Agent,
+            }
+        });
+        if let Some(on) = sleeps {
+            commit.writes.extend(self.asleep(on, at));
+        }
         match self.apply(commit).await {
             Err(Interrupt::Store(full @ StoreError::TreeFull { .. })) => {
                 self.riding = riding;
@@ -107,8 +118,23 @@ impl Run<'_> {
                 let given = handed_over(call, task.id, &worker);
                 self.finish(calls, index, given, vec![]).await
             }
-            done => done,
+            Ok(()) => {
+                if let Some(on) = sleeps {
+                    self.fell_asleep(on, at);
+                }
+                Ok(())
+            }
+            failed => failed,
         }
+    }
+
+    /// Whether all other calls of the turn are done, or wait as well.
+    fn only_waits_beside(&self, calls: &[ToolCall], index: usize) -> bool {
+        let waits = |call: &ToolCall| {
+            let step = self.steps.get(&key(call));
+            step.is_some_and(|step| step.state != StepState::Started) || self.answered.contains(&call.id)
+        };
+        calls.iter().enumerate().all(|(at, call)| at == index || waits(call))
     }
 
     /// Who shall work: the agent of a thread, or a new one. The inner error is a refusal for the model
