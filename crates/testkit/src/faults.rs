@@ -7,7 +7,7 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use entourage_store::{Commit, Committed, Error, Result, Store, Write};
+use entourage_store::{Claim, Commit, Committed, Error, Result, Store, Write};
 use entourage_types::AgentId;
 use tokio::sync::Notify;
 
@@ -40,7 +40,7 @@ struct Inner {
     lost: Mutex<Option<AgentId>>,
     taken: Notify,
     plan: Option<(u64, Fault)>,
-    /// Commits that have begun and neither returned nor been given up.
+    /// Claims and commits that have begun and neither returned nor been given up.
     under_way: AtomicU64,
     idle: Notify,
     /// Whether commits without a fence count too.
@@ -106,7 +106,7 @@ impl Faults {
         self.inner.died.notify_waiters();
     }
 
-    /// Returns once no commit is under way: what a process began has happened, or never will.
+    /// Returns once no claim or commit is under way: what a process began has happened, or never will.
     pub async fn settled(&self) {
         loop {
             let idle = self.inner.idle.notified();
@@ -152,8 +152,16 @@ impl Between for Faults {
         if self.dead() { Err(Error::Closed) } else { Ok(()) }
     }
 
+    async fn claim(&self, store: &Arc<dyn Store>, agent: AgentId, from: u64) -> Result<Option<Claim>> {
+        let _under_way = UnderWay::new(self);
+        // Looked at once more: who waits until nothing is under way may have seen nothing of this.
+        self.pass().await?;
+        store.claim(agent, from).await
+    }
+
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
         let under_way = UnderWay::new(self);
+        self.pass().await?;
         if commit.fence.is_none() && !self.inner.any {
             return store.commit(commit).await;
         }
