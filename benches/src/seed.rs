@@ -141,11 +141,25 @@ pub(crate) fn multiplied(database: &Path, agent: &str, times: usize) -> Result<(
             })
             .collect();
         // Copy by copy, so that rows are written where the last ones were.
+        let copied = match table.as_str() {
+            // A key is of the row of the tree, which was copied before: it is the older table.
+            "events" => format!(
+                "INSERT INTO events (n, {}) SELECT copied.n << 32 | events.n & 4294967295, {} \
+                 FROM copies CROSS JOIN events \
+                 JOIN agents AS copied ON copied.id = substr(?1, 1, 4) || printf('%012x', ?2 - copy) || substr(?1, 17) \
+                 WHERE events.agent = ?1",
+                columns.join(", "),
+                values.join(", ").replace("substr(agent", "substr(events.agent"),
+            ),
+            _ => format!(
+                "INSERT INTO {table} ({}) SELECT {} FROM copies CROSS JOIN {table} WHERE {whose} = ?1",
+                columns.join(", "),
+                values.join(", "),
+            ),
+        };
         let sql = format!(
             "WITH RECURSIVE copies(copy) AS (SELECT ?3 UNION ALL SELECT copy - 1 FROM copies WHERE copy > 1) \
-             INSERT INTO {table} ({}) SELECT {} FROM copies CROSS JOIN {table} WHERE {whose} = ?1",
-            columns.join(", "),
-            values.join(", "),
+             {copied}",
         );
         let owner = if whose == "run" { &run } else { agent };
         let millis = i64::from_str_radix(&agent[4..16], 16)?;

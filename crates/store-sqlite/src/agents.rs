@@ -113,8 +113,14 @@ pub(crate) fn expect_room(connection: &Connection, root: AgentId, limit: u32) ->
     if found < limit { Ok(()) } else { Err(Error::TreeFull { root, found, limit }.into()) }
 }
 
-/// Writes a new agent.
-pub(crate) fn insert(connection: &Connection, agent: &Agent) -> Result<()> {
+/// The number of an agent's row; none when there is no such agent.
+pub(crate) fn row(connection: &Connection, id: AgentId) -> Result<Option<i64>> {
+    let mut statement = connection.prepare_cached("SELECT n FROM agents WHERE id = ?1")?;
+    Ok(statement.query_row([id.to_string()], |row| row.get(0)).optional()?)
+}
+
+/// Writes a new agent, and says in which row.
+pub(crate) fn insert(connection: &Connection, agent: &Agent) -> Result<i64> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO agents (id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, \
          session, created, updated) \
@@ -136,7 +142,7 @@ pub(crate) fn insert(connection: &Connection, agent: &Agent) -> Result<()> {
         agent.created.micros(),
         agent.updated.micros(),
     ])?;
-    Ok(())
+    Ok(connection.last_insert_rowid())
 }
 
 /// Writes what an activation may change of its agent, and the epoch it works under.

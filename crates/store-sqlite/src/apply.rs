@@ -21,8 +21,8 @@ pub(crate) fn commit(
     for write in &commit.writes {
         match (write, writer) {
             (Write::NewAgent(agent), _) => {
-                agents::insert(connection, agent)?;
-                known.agent_is_new(agent);
+                let row = agents::insert(connection, agent)?;
+                known.agent_is_new(agent, row);
             }
             (Write::Agent(row), Some(agent)) => {
                 let row = Agent { epoch: agent.epoch, ..row.clone() };
@@ -39,9 +39,10 @@ pub(crate) fn commit(
                 });
             }
             (Write::Run(run), Some(agent)) => {
-                let before = known.spent(connection, run.id)?;
-                runs::write(connection, run, before.is_some())?;
-                usage::keep(connection, &run.owner, &agent.kind, &before.unwrap_or_default(), &run.spent)?;
+                let before = known.run(connection, run.id)?;
+                runs::write(connection, run, before.as_ref().map(|before| before.status))?;
+                let spent = before.map(|before| before.spent).unwrap_or_default();
+                usage::keep(connection, &run.owner, &agent.kind, &spent, &run.spent)?;
                 known.run_stands(run);
             }
             (Write::Step(step), _) => runs::upsert_step(connection, step)?,

@@ -2,11 +2,18 @@
 
 use std::{borrow::Cow, collections::HashMap, num::NonZeroUsize};
 
-use entourage_types::{Agent, AgentId, Run, RunId, Spent};
+use entourage_store::Error;
+use entourage_types::{Agent, AgentId, Run, RunId};
 use lru::LruCache;
 use rusqlite::Connection;
 
-use crate::{agents, events, fault::Result, inbox, runs};
+use crate::{
+    agents,
+    events::{self, Tree},
+    fault::Result,
+    inbox,
+    runs::{self, Before},
+};
 
 /// How many agents, and how many trees: more than are at work at once, some megabytes at most.
 const KEPT: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4095);
@@ -14,10 +21,10 @@ const KEPT: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4095);
 /// Rows as they stand inside the transaction under way.
 pub(crate) struct Known {
     agents: LruCache<AgentId, Agent>,
-    /// The number of the last event of each tree.
-    told: LruCache<AgentId, u64>,
-    /// Whose a run is that was written lately, and what it used by then.
-    runs: LruCache<RunId, (AgentId, Vec<Spent>)>,
+    /// Where the events of each tree stand, and the number of the last.
+    told: LruCache<AgentId, (Tree, u64)>,
+    /// Whose a run is that was written lately, and how it stood by then.
+    runs: LruCache<RunId, (AgentId, Before<'static>)>,
     /// Agents whose inbox is empty.
     read_out: LruCache<AgentId, ()>,
     /// Epochs that were raised by a claim and stand in no row yet: the first commit under an epoch
@@ -47,10 +54,10 @@ impl Known {
         Ok(Some(agent))
     }
 
-    /// An agent was made; its tree too, when it is the root.
-    pub(crate) fn agent_is_new(&mut self, agent: &Agent) {
+    /// An agent was made, in this row; its tree too, when it is the root.
+    pub(crate) fn agent_is_new(&mut self, agent: &Agent, row: i64) {
         if agent.root == agent.id {
-            self.told.put(agent.root, 0);
+            self.told.put(agent.root, (Tree::of_row(row), 0));
         }
         self.agents.put(agent.id, agent.clone());
     }
@@ -94,29 +101,43 @@ impl Known {
         self.raised.remove(&id);
     }
 
-    /// The number of the next event of a tree, which it now has.
-    pub(crate) fn next_event(&mut self, connection: &Connection, root: AgentId) -> Result<u64> {
-        let last = match self.told.get(&root) {
-            Some(last) => *last,
-            None => events::last(connection, root)?,
+    /// The tree of this root, and the number of its next event, which it now has.
+    ///
+    /// # Errors
+    /// [`entourage_store::Error::NoAgent`]; [`entourage_store::Error::Corrupt`] where a tree has no number left.
+    pub(crate) fn next_event(&mut self, connection: &Connection, root: AgentId) -> Result<(Tree, u64)> {
+        let (tree, last) = match self.told.get(&root) {
+            Some(told) => *told,
+            None => {
+                let tree = Tree::of(connection, root)?.ok_or(Error::NoAgent { agent: root })?;
+                (tree, events::last(connection, tree)?)
+            }
         };
-        self.told.put(root, last + 1);
-        Ok(last + 1)
+        if last >= u64::from(u32::MAX) {
+            return Err(Error::Corrupt(format!("the tree of agent {root} has {last} events")).into());
+        }
+        self.told.put(root, (tree, last + 1));
+        Ok((tree, last + 1))
     }
 
-    /// What a run used as its row has it; none where there is no such run.
-    pub(crate) fn spent(&mut self, connection: &Connection, run: RunId) -> Result<Option<Cow<'_, [Spent]>>> {
+    /// How a run stands in its row; none where there is no such run.
+    pub(crate) fn run(&mut self, connection: &Connection, run: RunId) -> Result<Option<Before<'_>>> {
         match self.runs.get(&run) {
-            Some((_, spent)) => Ok(Some(Cow::Borrowed(spent))),
-            None => Ok(runs::spent(connection, run)?.map(Cow::Owned)),
+            Some((_, Before { status, spent })) => {
+                Ok(Some(Before { status: *status, spent: Cow::Borrowed(spent) }))
+            }
+            None => runs::before(connection, run),
         }
     }
 
     /// A run's row as it was just written.
     pub(crate) fn run_stands(&mut self, run: &Run) {
         match self.runs.get_mut(&run.id) {
-            Some((_, spent)) if *spent == run.spent => {}
-            _ => drop(self.runs.put(run.id, (run.agent, run.spent.clone()))),
+            Some((_, before)) if *before.spent == run.spent => before.status = run.status,
+            _ => {
+                let stands = Before { status: run.status, spent: Cow::Owned(run.spent.clone()) };
+                self.runs.put(run.id, (run.agent, stands));
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 //! that one sync of the disk makes them all durable. Reads never wait for the writer: short ones are
 //! done on the caller's thread, long ones on a few threads that serve the owners in turn. One process at a time may have the database open; a person
 //! may look at it with `sqlite3` at any time, where `agent_list`, `run_list`, `transcript`,
-//! `task_list`, `question_list`, `note_list` and `usage_list` are there to be read.
+//! `task_list`, `question_list`, `note_list`, `event_list` and `usage_list` are there to be read.
 
 mod agents;
 mod apply;

@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0009_output_effects.sql"),
     include_str!("../migrations/0010_sums.sql"),
     include_str!("../migrations/0011_ended.sql"),
+    include_str!("../migrations/0012_events_in_order.sql"),
 ];
 
 /// What marks a database as one of this program: `Ento`.

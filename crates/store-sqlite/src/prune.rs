@@ -4,10 +4,7 @@ use entourage_store::Error;
 use entourage_types::{AgentId, EntityKind, Time};
 use rusqlite::{Connection, params};
 
-use crate::{
-    fault::Result,
-    rows::{int, word},
-};
+use crate::{events::Tree, fault::Result, rows::word};
 
 /// Refuses unless everybody in the tree is at rest and has been since that moment.
 pub(crate) fn expect_rest(connection: &Connection, root: AgentId, since: Time) -> Result<()> {
@@ -40,11 +37,11 @@ pub(crate) fn childless(connection: &Connection, agent: AgentId, pruned: &[Agent
 
 /// Forgets the events of a tree below a number, all but the last.
 pub(crate) fn events(connection: &Connection, root: AgentId, below: u64) -> Result<()> {
+    let Some(tree) = Tree::of(connection, root)? else { return Ok(()) };
     let mut statement = connection.prepare_cached(
-        "DELETE FROM events WHERE root = ?1 \
-         AND seq < min(?2, (SELECT max(seq) FROM events WHERE root = ?1))",
+        "DELETE FROM events WHERE n > ?1 AND n < min(?2, (SELECT max(n) FROM events WHERE n <= ?3))",
     )?;
-    statement.execute(params![root.to_string(), int(below)])?;
+    statement.execute([tree.key(0), tree.key(below), tree.key(u64::MAX)])?;
     Ok(())
 }
 
@@ -65,11 +62,15 @@ pub(crate) fn agent(connection: &Connection, agent: AgentId) -> Result<()> {
         "DELETE FROM runs WHERE agent = ?1",
         "DELETE FROM inbox WHERE agent = ?1",
         "DELETE FROM wakeups WHERE agent = ?1",
-        "DELETE FROM events WHERE root = ?1",
-        "DELETE FROM agents WHERE id = ?1",
     ] {
         connection.prepare_cached(of_agent)?.execute([&id])?;
     }
+    if let Some(tree) = Tree::of(connection, agent)? {
+        let mut of_tree = connection.prepare_cached("DELETE FROM events WHERE n > ?1 AND n <= ?2")?;
+        of_tree.execute([tree.key(0), tree.key(u64::MAX)])?;
+    }
+    // Last: the number of its row may be that of the next agent.
+    connection.prepare_cached("DELETE FROM agents WHERE id = ?1")?.execute([&id])?;
     // Their index goes by kind first.
     for kind in EntityKind::WORDS {
         let mut of_tree = connection.prepare_cached("DELETE FROM entities WHERE kind = ?1 AND root = ?2")?;

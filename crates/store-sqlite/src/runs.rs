@@ -1,7 +1,9 @@
 //! Runs and their steps.
 
+use std::borrow::Cow;
+
 use entourage_store::{Error, RunCount, RunQuery};
-use entourage_types::{AgentId, Cost, Owner, Run, RunId, Scope, Spent, Step, Usage};
+use entourage_types::{AgentId, Cost, Owner, Run, RunId, Scope, Spent, Status, Step, Usage};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use crate::{
@@ -98,21 +100,35 @@ pub(crate) fn is_of(connection: &Connection, run: RunId, agent: AgentId) -> Resu
     Ok(statement.exists([run.to_string(), agent.to_string()])?)
 }
 
-/// What a run says that it used; none where there is no such run.
-pub(crate) fn spent(connection: &Connection, run: RunId) -> Result<Option<Vec<Spent>>> {
-    let mut statement = connection.prepare_cached("SELECT spent FROM runs WHERE id = ?1")?;
-    Ok(statement.query_row([run.to_string()], |row| json(row, 0)).optional()?)
+/// What decides how a change of a run is written.
+pub(crate) struct Before<'a> {
+    /// Its status so far.
+    pub(crate) status: Status,
+    /// What it used so far.
+    pub(crate) spent: Cow<'a, [Spent]>,
 }
 
-/// Writes a run, which is there already or is new. A run never moves to another agent.
-pub(crate) fn write(connection: &Connection, run: &Run, is_there: bool) -> Result<()> {
-    // Changes come far more often than runs do, and naming no indexed column leaves the indexes alone.
-    let mut changed = connection.prepare_cached(
-        "UPDATE runs SET status = ?3, waiting_on = ?4, stop_reason = ?5, error = ?6, kind_version = ?7, \
-         tasks = ?8, model_calls = ?9, input_tokens = ?10, output_tokens = ?11, cached_tokens = ?12, \
-         cache_written_tokens = ?13, reasoning_tokens = ?14, cost_nanos = ?15, started = ?16, ended = ?17, \
-         worked_ms = ?18, spent = ?19 WHERE id = ?1 AND agent = ?2",
-    )?;
+/// How a run stands; none where there is no such run.
+pub(crate) fn before(connection: &Connection, run: RunId) -> Result<Option<Before<'static>>> {
+    let mut statement = connection.prepare_cached("SELECT status, spent FROM runs WHERE id = ?1")?;
+    let read = |row: &Row<'_>| Ok(Before { status: word(row, 0)?, spent: Cow::Owned(json(row, 1)?) });
+    Ok(statement.query_row([run.to_string()], read).optional()?)
+}
+
+/// Writes a run, which is there already, with this status, or is new. A run never moves to another agent.
+pub(crate) fn write(connection: &Connection, run: &Run, before: Option<Status>) -> Result<()> {
+    macro_rules! update {
+        ($status:literal) => {
+            concat!(
+                "UPDATE runs SET ",
+                $status,
+                "waiting_on = ?4, stop_reason = ?5, error = ?6, kind_version = ?7, tasks = ?8, \
+                 model_calls = ?9, input_tokens = ?10, output_tokens = ?11, cached_tokens = ?12, \
+                 cache_written_tokens = ?13, reasoning_tokens = ?14, cost_nanos = ?15, started = ?16, \
+                 ended = ?17, worked_ms = ?18, spent = ?19 WHERE id = ?1 AND agent = ?2"
+            )
+        };
+    }
     let (id, agent) = (run.id.to_string(), run.agent.to_string());
     let (tasks, spent) = (serde_json::to_string(&run.tasks)?, serde_json::to_string(&run.spent)?);
     let values: [&dyn ToSql; 19] = [
@@ -136,17 +152,19 @@ pub(crate) fn write(connection: &Connection, run: &Run, is_there: bool) -> Resul
         &int(run.worked_ms),
         &spent,
     ];
-    let mut new = connection.prepare_cached(
-        "INSERT INTO runs (id, agent, status, waiting_on, stop_reason, error, kind_version, tasks, \
+    let insert = "INSERT INTO runs (id, agent, status, waiting_on, stop_reason, error, kind_version, tasks, \
          model_calls, input_tokens, output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, \
          cost_nanos, started, ended, worked_ms, spent, owner) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20) \
-         ON CONFLICT (id) DO NOTHING",
-    )?;
+         ON CONFLICT (id) DO NOTHING";
     let owner = run.owner.as_str();
-    let written = match is_there {
-        true => changed.execute(&values[..])?,
-        false => new.execute(&[&values[..], &[&owner]].concat()[..])?,
+    let written = match before {
+        // Most changes leave the status as it is, and naming no indexed column leaves the indexes alone.
+        Some(status) if status == run.status => {
+            connection.prepare_cached(update!(""))?.execute(&values[..])?
+        }
+        Some(_) => connection.prepare_cached(update!("status = ?3, "))?.execute(&values[..])?,
+        None => connection.prepare_cached(insert)?.execute(&[&values[..], &[&owner]].concat()[..])?,
     };
     if written == 0 {
         return Err(Error::Corrupt(format!("run {} is not one of agent {}", run.id, run.agent)).into());

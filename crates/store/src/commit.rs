@@ -43,7 +43,8 @@ pub enum Expect {
     AtRest(AgentId, Time),
 }
 
-/// One change. Rows are written whole; the last write of a row wins.
+/// One change. Rows are written whole; the last write of a row wins. One that its tree's events tell of is
+/// refused with [`crate::Error::NoAgent`] where the root is not there once the commit has happened.
 #[derive(Debug, Clone)]
 pub enum Write {
     /// A new agent. Where its row counts items, those it begins with are in the same commit.

@@ -169,6 +169,10 @@ async fn every_view_reads_as_people_do() {
             vec![format!("answered | helper | how deep? | 1 m | {SHOWN}")],
         ),
         ("SELECT title, content, created FROM note_list", vec![format!("soil | clay | {SHOWN}")]),
+        (
+            "SELECT seq, at, event, item_seq FROM event_list WHERE root = (SELECT id FROM agents) ORDER BY seq LIMIT 2",
+            vec![format!("1 | {SHOWN} | agent_created | -"), format!("2 | {SHOWN} | item | 0")],
+        ),
     ] {
         assert_eq!(rows(&person, sql), expected, "{sql}");
     }

@@ -5,9 +5,11 @@ use entourage_types::{Agent, AgentId, EntityKind, EventBody, Owner, RunId, Scope
 
 use super::{
     Place,
-    sample::{at, claim, new_child, new_root, owner, post, request, run, say, step, stranger, wakeup},
+    sample::{
+        at, claim, new_child, new_root, owner, post, question, request, run, say, step, stranger, wakeup,
+    },
 };
-use crate::{Commit, Error, ItemQuery, Result, RunQuery, Store, Write};
+use crate::{Commit, EntityQuery, Error, ItemQuery, Result, RunQuery, Store, Write};
 
 /// A second agent of the same id is refused.
 pub async fn an_agent_is_made_once(place: impl Place) -> Result<()> {
@@ -195,6 +197,26 @@ pub async fn nothing_is_posted_to_nobody(place: impl Place) -> Result<()> {
     assert_eq!(store.inbox(agent.id).await?, [post]);
     let nobody: Vec<AgentId> = store.due(at(1), None, 10).await?.into_iter().map(|w| w.agent).collect();
     assert_eq!(nobody, [agent.id]);
+    Ok(())
+}
+
+/// What the events of a tree would tell of is refused where its root is gone, or goes in the same commit.
+pub async fn a_tree_that_is_not_there_is_told_nothing(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let (tree, gone) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    store.commit(Commit::new(at(1)).write(Write::PruneAgent(gone.id))).await?;
+    let asked = |agent: &Agent| Write::Question(question(agent));
+    let forgets = Commit::new(at(2)).write(asked(&tree)).write(Write::PruneAgent(tree.id));
+    for (commit, root) in [(Commit::new(at(2)).write(asked(&gone)), &gone), (forgets, &tree)] {
+        let refused = store.commit(commit).await;
+        assert!(matches!(refused, Err(Error::NoAgent { agent }) if agent == root.id), "{refused:?}");
+    }
+    assert_eq!(store.agent(&Scope::House, tree.id).await?, Some(tree.clone()));
+    for (root, told) in [(&tree, 1), (&gone, 0)] {
+        assert_eq!(store.events(&Scope::House, root.id, 0, 10).await?.len(), told);
+    }
+    let asked = store.entities(&Scope::House, EntityQuery::of(EntityKind::Question)).await?;
+    assert_eq!(asked, []);
     Ok(())
 }
 

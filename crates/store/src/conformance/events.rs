@@ -96,6 +96,9 @@ pub async fn trees_are_numbered_apart(place: impl Place) -> Result<()> {
     assert_eq!(told(&one).await?, [(1, true), (2, false), (3, false)]);
     assert_eq!(told(&two).await?, [(1, true), (2, true), (3, true)]);
     assert_eq!(told(&child).await?, []);
+    for after in [u32::MAX - 1, u32::MAX].map(u64::from).into_iter().chain([1 << 32, 1 << 62, u64::MAX]) {
+        assert_eq!(store.events(&Scope::House, one.id, after, 100).await?, [], "after {after}");
+    }
     Ok(())
 }
 

@@ -81,6 +81,7 @@ macro_rules! conformance {
                 a_step_is_of_a_run_of_its_writer,
                 an_outsider_writes_no_transcript,
                 nothing_is_posted_to_nobody,
+                a_tree_that_is_not_there_is_told_nothing,
                 an_entity_never_passes_to_another_owner,
             ];
             fencing: [

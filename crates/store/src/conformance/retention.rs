@@ -23,7 +23,13 @@ pub async fn forgotten_events_keep_their_numbers(place: impl Place) -> Result<()
         let item = say(&mut agent, RunId::new(), text);
         store.commit(Commit::fenced(&agent, at(2)).write(Write::Item(item))).await?;
     }
-    for (below, left) in [(0, vec![1, 2, 3, 4, 5]), (3, vec![3, 4, 5]), (2, vec![3, 4, 5]), (100, vec![5])] {
+    for (below, left) in [
+        (0, vec![1, 2, 3, 4, 5]),
+        (3, vec![3, 4, 5]),
+        (2, vec![3, 4, 5]),
+        (100, vec![5]),
+        (u64::MAX, vec![5]),
+    ] {
         store.commit(Commit::new(at(3)).write(Write::PruneEvents(tree.id, below))).await?;
         assert_eq!(numbers(&store, tree.id).await?, left, "below {below}");
     }
@@ -97,6 +103,10 @@ pub async fn a_forgotten_agent_leaves_nothing(place: impl Place) -> Result<()> {
     assert_eq!(store.entities(&Scope::House, words).await?.len(), 1);
     assert_eq!(store.agents(&Scope::House, AgentQuery::default()).await?.len(), 1);
     assert_eq!(numbers(&store, other.id).await?.len(), 5);
+
+    store.commit(Commit::new(at(5)).write(Write::PruneAgent(other.id))).await?;
+    let next = new_root(&store, owner()).await?;
+    assert_eq!(numbers(&store, next.id).await?, [1], "nothing is left to the next tree");
     Ok(())
 }
 

@@ -110,6 +110,15 @@ impl Rows {
         }
         self.may_write(&commit.writes)?;
         let told = derive::events(&commit, writer.as_ref());
+        let is_left = |root: AgentId| {
+            let is_made = |write: &Write| matches!(write, Write::NewAgent(agent) if agent.id == root);
+            let is_gone = |write: &Write| matches!(write, Write::PruneAgent(agent) if *agent == root);
+            (self.agent(root).is_some() || commit.writes.iter().any(is_made))
+                && !commit.writes.iter().any(is_gone)
+        };
+        if let Some((root, ..)) = told.iter().find(|(root, ..)| !is_left(*root)) {
+            return Err(Error::NoAgent { agent: *root });
+        }
         let mut wakeups = Vec::new();
         for write in commit.writes {
             if let Write::Wake(wakeup) = &write {
