@@ -105,7 +105,11 @@ impl Life {
             let mut line = String::new();
             let _ = says.send(stdout.read_line(&mut line).map(|_| line));
         });
-        let line = said.recv_timeout(Duration::from_secs(60)).expect("a greeting").unwrap();
+        let Ok(line) = said.recv_timeout(Duration::from_secs(60)) else {
+            child.kill().unwrap();
+            panic!("no greeting within a minute");
+        };
+        let line = line.unwrap();
         let greeting: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no greeting: {line}"));
         Self { url: greeting["url"].as_str().unwrap().to_owned(), child }
     }

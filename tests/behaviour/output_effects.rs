@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_engine::{
-    Check, Checked, Role, Speech,
+    Check, Checked, Kinds, Role, Speech,
+    kinds::parse,
     responses::{Follow, StreamEvent},
 };
-use entourage_llm::{Script, ScriptedModel};
+use entourage_llm::{Message, Script, ScriptedModel};
 use entourage_testkit::{Effects, Story, TestTool, World};
 use entourage_tests::{first_tools, one_kind, plain};
 use entourage_tools::{Done, Effect, Outcome, Toolbox};
@@ -226,6 +227,49 @@ async fn a_model_that_sends_nothing_is_told_once_and_then_the_person_is() {
         assert_eq!(found, shown);
         assert_eq!(world.audit().await, []);
     }
+}
+
+/// Where one call is left, which is made without tools, there is nothing to be told.
+#[tokio::test]
+async fn a_model_that_cannot_send_any_more_is_not_told_to() {
+    let model = ScriptedModel::new([Script::text("Red.")]);
+    let kinds = one_kind(|kind| {
+        kind.reply = Reply::SendMessage;
+        kind.limits.max_steps = 2;
+    });
+    let world = World::builder(model.clone()).tools(first_tools()).kinds(kinds).start().await;
+    let root = world.ask("Which?").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    assert_eq!(model.requests().len(), 1);
+    let found = world.client().transcript(root.id).await.unwrap();
+    assert_eq!(found.last().map(|entry| entry.role), Some(Role::Notice));
+}
+
+/// What it sends after it was told so does not end it before what it does next, wherever it dies.
+#[tokio::test]
+async fn one_that_was_told_to_send_goes_on_behind_what_it_sent() {
+    const ASSISTANT: &str = "---\nname: assistant\nconversational: false\nreply: send_message\n\
+                             tools: [send_message]\npeers: [researcher]\n---\nTalk.";
+    let story = Story::new(|request| {
+        if request.system.contains("Researcher") {
+            return Script::text("It is red.");
+        }
+        let turns = request.messages.iter().filter(|message| matches!(message, Message::Assistant { .. }));
+        match turns.count() {
+            0 => Script::text("I will look."),
+            1 => Script::call("send_message", json!({"message": "On it."})),
+            2 => Script::call("send_message", json!({"recipient": "researcher", "message": "Which?"})),
+            3 => Script::call("send_message", json!({"message": "Red."})),
+            _ => Script::text("Done."),
+        }
+    })
+    .tools(|_| first_tools())
+    .kinds(Kinds::builtin().with(parse("assistant.md", ASSISTANT).0.unwrap()))
+    .in_memory();
+    let told = story.tell(1, &[]).await;
+    let heard = told.transcripts[0].iter().position(|line| line == "output: It is red.");
+    assert!(heard.is_some_and(|at| at + 3 < told.transcripts[0].len()), "{told:#?}");
+    story.survives([1, 2], 1).await;
 }
 
 /// However often it dies meanwhile, the model is told once, and the person at the end.

@@ -211,7 +211,9 @@ async fn a_stop_survives_a_death_at_every_commit() {
     assert!(commits > 7, "{commits}");
     for at in 1..=commits {
         for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
-            stop_with(at, fault).await;
+            tokio::time::timeout(std::time::Duration::from_secs(60), stop_with(at, fault))
+                .await
+                .unwrap_or_else(|_| panic!("stuck: {fault:?} at commit {at}"));
         }
     }
 }

@@ -13,8 +13,8 @@ use serde_json::Value;
 
 /// How much is held, in bytes, roughly.
 const ROOM: usize = 16 << 20;
-/// Sessions of fewer items are not held: they are read back in microseconds, and there may be thousands of
-/// them that nobody goes on with.
+/// Sessions of fewer items are not held: a few rows are soon read back, and there may be thousands of such
+/// sessions that nobody goes on with.
 const WORTH_HOLDING: usize = 16;
 /// What an item or a call weighs beside its text.
 const ITEM: usize = 256;

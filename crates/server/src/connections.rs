@@ -125,8 +125,8 @@ impl Connections {
         Entered { id, connections: Arc::clone(self), gives_way }
     }
 
-    /// A request of an owner has come over a connection.
-    pub(crate) fn is_of(&self, id: u64, owner: &Owner) -> Result<(), Problem> {
+    /// Books a request of an owner that has come over a connection, or refuses it.
+    pub(crate) fn begin_request(&self, id: u64, owner: &Owner) -> Result<(), Problem> {
         let mut open = self.open();
         let share = self.limits.share();
         let of = open.of.get(owner);
@@ -137,7 +137,11 @@ impl Connections {
             )));
         }
         if of.is_some_and(|of| of.untaken >= UNTAKEN) {
-            return Err(too_much_untaken());
+            return Err(Problem::too_many_requests(format!(
+                "answers of yours hold {} MiB that their clients have not taken, as much as those of one owner may \
+                 hold; take them, and ask again",
+                UNTAKEN >> 20
+            )));
         }
         if open.is_extra(id) && !open.has_room(self.limits) {
             return Err(Problem::full());
@@ -149,12 +153,17 @@ impl Connections {
         Ok(())
     }
 
-    /// A request of an owner has an answer of so many bytes. Where it only read, the answer can be refused.
-    pub(crate) fn has_answer(&self, owner: &Owner, bytes: u64, only_read: bool) -> Result<(), Problem> {
+    /// Books an answer of so many bytes to a request of an owner. Where it only read, the answer can be refused.
+    pub(crate) fn book_answer(&self, owner: &Owner, bytes: u64, only_read: bool) -> Result<(), Problem> {
         let mut open = self.open();
         let Some(of) = open.of.get_mut(owner) else { return Ok(()) };
         if only_read && of.untaken > 0 && of.untaken + bytes > UNTAKEN {
-            return Err(too_much_untaken());
+            return Err(Problem::too_many_requests(format!(
+                "this answer of {bytes} bytes does not fit beside the {} that clients of yours have not taken; {} MiB is \
+                 as much as one owner's may hold: take those, and ask again",
+                of.untaken,
+                UNTAKEN >> 20
+            )));
         }
         of.untaken += bytes;
         Ok(())
@@ -191,14 +200,6 @@ impl Connections {
     fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn too_much_untaken() -> Problem {
-    Problem::too_many_requests(format!(
-        "answers of yours hold {} MiB that their clients have not taken, as much as those of one owner may \
-         hold; take them, and ask again",
-        UNTAKEN >> 20
-    ))
 }
 
 impl Open {
@@ -288,7 +289,7 @@ mod tests {
             let entered = on.enter(HERE);
             let visit = entered.request();
             if let Some(owner) = owner {
-                visit.is_of(&Owner::new(owner)).unwrap();
+                visit.begin_request(&Owner::new(owner)).unwrap();
             }
             (entered, visit)
         };
@@ -328,14 +329,14 @@ mod tests {
         let connections = connections(8);
         let ann = busy(&connections, 6, Some("ann"));
         let more = connections.enter(HERE).request();
-        assert_eq!(more.is_of(&Owner::new("ann")).unwrap_err().status, 429);
+        assert_eq!(more.begin_request(&Owner::new("ann")).unwrap_err().status, 429);
         drop(more);
         let bob = busy(&connections, 2, Some("bob"));
         // Now every connection has a request under way.
         let late = connections.enter(HERE);
-        assert_eq!(late.request().is_of(&Owner::new("carol")).unwrap_err().status, 503);
+        assert_eq!(late.request().begin_request(&Owner::new("carol")).unwrap_err().status, 503);
         drop(ann);
-        late.request().is_of(&Owner::new("carol")).unwrap();
+        late.request().begin_request(&Owner::new("carol")).unwrap();
         drop(bob);
     }
 
@@ -345,20 +346,20 @@ mod tests {
         let [ann, bob] = ["ann", "bob"].map(Owner::new);
         let begin = |owner: &Owner| {
             let visit = connections.enter(HERE).request();
-            visit.is_of(owner).map(|()| visit)
+            visit.begin_request(owner).map(|()| visit)
         };
         let long = begin(&ann).unwrap();
-        long.has_answer(UNTAKEN + 1, true).unwrap();
+        long.book_answer(UNTAKEN + 1, true).unwrap();
         assert_eq!(begin(&ann).err().unwrap().status, 429, "nothing is done that cannot be answered");
-        begin(&bob).unwrap().has_answer(UNTAKEN, true).unwrap();
+        begin(&bob).unwrap().book_answer(UNTAKEN, true).unwrap();
         drop(long);
         let first = begin(&ann).unwrap();
-        first.has_answer(UNTAKEN - 10, true).unwrap();
+        first.book_answer(UNTAKEN - 10, true).unwrap();
         let (read, written) = (begin(&ann).unwrap(), begin(&ann).unwrap());
-        assert_eq!(read.has_answer(11, true).unwrap_err().status, 429);
-        written.has_answer(11, false).unwrap();
+        assert_eq!(read.book_answer(11, true).unwrap_err().status, 429);
+        written.book_answer(11, false).unwrap();
         drop((first, written));
-        read.has_answer(11, true).unwrap();
+        read.book_answer(11, true).unwrap();
         drop(read);
         assert!(connections.open().of.is_empty());
     }

@@ -130,12 +130,6 @@ impl<T> Page<T> {
         Self { data: told.into_iter().collect(), next_cursor }
     }
 
-    /// The same page without some of its entries.
-    pub(crate) fn only(mut self, wanted: impl Fn(&T) -> bool) -> Self {
-        self.data.retain(wanted);
-        self
-    }
-
     /// The same page of documents of its entries.
     pub(crate) fn map<V>(self, document: impl FnMut(T) -> V) -> Page<V> {
         Page { data: self.data.into_iter().map(document).collect(), next_cursor: self.next_cursor }

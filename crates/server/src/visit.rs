@@ -33,16 +33,16 @@ impl Visit {
     }
 
     /// It is this owner's, who must not have too many.
-    pub(crate) fn is_of(&self, owner: &Owner) -> Result<(), Problem> {
-        self.connections.is_of(self.connection, owner)?;
+    pub(crate) fn begin_request(&self, owner: &Owner) -> Result<(), Problem> {
+        self.connections.begin_request(self.connection, owner)?;
         self.owner.get_or_init(|| owner.clone());
         Ok(())
     }
 
     /// It has an answer of so many bytes, of which its owner must not leave too many untaken.
-    pub(crate) fn has_answer(&self, bytes: u64, only_read: bool) -> Result<(), Problem> {
+    pub(crate) fn book_answer(&self, bytes: u64, only_read: bool) -> Result<(), Problem> {
         if let Some(owner) = self.owner.get() {
-            self.connections.has_answer(owner, bytes, only_read)?;
+            self.connections.book_answer(owner, bytes, only_read)?;
             self.held.get_or_init(|| bytes);
         }
         Ok(())

@@ -56,6 +56,19 @@ async fn what_a_person_stopped_is_shown_as_stopped_and_not_as_failed() {
     let found = async |status: &str| site.get(&format!("/v1/agents?status={status}")).await.expect(200);
     assert_eq!(found("stopped").await["data"][0]["id"], id.as_str());
     assert_eq!(found("failed").await["data"], json!([]));
+
+    // Paused and resumed, it is what it was.
+    let intervene = async |action: &str| {
+        let wanted = json!({ "action": action });
+        site.post(&format!("/v1/agents/{id}/interventions"), &wanted).await.expect(202);
+    };
+    let last = seen.last().and_then(|frame| frame.id).expect("a number");
+    intervene("pause").await;
+    let seen = site.follow(&id, last).await.until(|frame| frame.is_status_of(&id, "waiting")).await;
+    let last = seen.last().and_then(|frame| frame.id).expect("a number");
+    intervene("resume").await;
+    site.follow(&id, last).await.until(|frame| frame.is_status_of(&id, "stopped")).await;
+    assert_eq!(found("stopped").await["data"][0]["stop_reason"], "cancelled");
 }
 
 #[tokio::test]

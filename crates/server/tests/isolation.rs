@@ -177,6 +177,8 @@ async fn another_owners_cursor_leads_to_nothing_of_hers() {
         let first = alice.get(&format!("{}?limit=1", of(&hers))).await;
         let first: Value = serde_json::from_str(&first.text).unwrap();
         if let Some(cursor) = first["next_cursor"].as_str() {
+            let goes_on = alice.get(&format!("{}?limit=1&cursor={cursor}", of(&hers))).await.expect(200);
+            assert!(!ids(&goes_on["data"]).is_empty(), "{path}: hers leads her on");
             cursors.push(cursor.to_owned());
             given += 1;
         }

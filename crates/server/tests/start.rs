@@ -76,7 +76,7 @@ async fn a_request_under_way_is_answered_before_the_server_stops() {
     refuses(&site).await;
     socket.write_all(&[last]).await.unwrap();
     let mut answer = String::new();
-    socket.read_to_string(&mut answer).await.unwrap();
+    tokio::time::timeout(PATIENCE, socket.read_to_string(&mut answer)).await.expect("an answer").unwrap();
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
     tokio::time::timeout(PATIENCE, site.served).await.expect("an end").unwrap().unwrap();
 }
@@ -154,7 +154,8 @@ async fn requests_in_the_middle_of_their_commits_are_done_though_the_house_stops
     holds.let_go.add_permits(1_000);
     for (mut socket, path, status) in sockets {
         let mut answer = String::new();
-        socket.read_to_string(&mut answer).await.unwrap();
+        let answered = socket.read_to_string(&mut answer);
+        tokio::time::timeout(PATIENCE, answered).await.expect("an answer").unwrap();
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{path}: {answer}");
         assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{path}: {answer}");
         let (_, body) = answer.split_once("\r\n\r\n").unwrap();

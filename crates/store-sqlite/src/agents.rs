@@ -1,7 +1,7 @@
 //! Agents.
 
 use entourage_store::{AgentQuery, Error};
-use entourage_types::{Agent, AgentId, Owner, Scope, Status};
+use entourage_types::{Agent, AgentId, Owner, Scope, ShownStatus, Status};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
@@ -12,7 +12,8 @@ use crate::{
 
 /// The length of a transcript stands in its items and nowhere else.
 const COLUMNS: &str = "id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, \
-                       (SELECT coalesce(max(seq) + 1, 0) FROM items WHERE agent = agents.id), created, updated";
+                       (SELECT coalesce(max(seq) + 1, 0) FROM items WHERE agent = agents.id), created, updated, \
+                       stop_reason";
 
 const OPEN: Partial =
     Partial { index: "open_agents", holds: "status IN ('idle', 'queued', 'running', 'waiting')" };
@@ -36,7 +37,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Agent> {
         title: row.get(7)?,
         status: word(row, 8)?,
         waiting_on: word_if_any(row, 9)?,
-        stop_reason: None,
+        stop_reason: word_if_any(row, 15)?,
         epoch: count(row, 10)?,
         session: row.get(11)?,
         items: count(row, 12)?,
@@ -49,7 +50,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Agent> {
 pub(crate) fn get(connection: &Connection, id: AgentId) -> Result<Option<Agent>> {
     let mut statement = connection.prepare_cached(
         "SELECT id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, \
-         (SELECT coalesce(max(seq) + 1, 0) FROM items WHERE agent = ?1), created, updated \
+         (SELECT coalesce(max(seq) + 1, 0) FROM items WHERE agent = ?1), created, updated, stop_reason \
          FROM agents WHERE id = ?1",
     )?;
     Ok(statement.query_row([id.to_string()], read).optional()?)
@@ -68,7 +69,8 @@ pub(crate) fn select(scope: &Scope, query: &AgentQuery) -> Select {
         .only("parent = ?", query.parent)
         .only("kind = ?", query.kind.as_deref())
         .only("key = ?", query.key.as_deref())
-        .only("status = ?", query.status);
+        .only("shown = ?", query.status.filter(|status| status.status().is_terminal()))
+        .only("status = ?", query.status.filter(|status| !status.status().is_terminal()));
     let select = if query.roots { select.and("parent IS NULL") } else { select };
     let select = if query.unread { select.and(UNREAD) } else { select };
     let select = if query.unwoken { select.and(UNWOKEN) } else { select };
@@ -81,7 +83,7 @@ pub(crate) fn select(scope: &Scope, query: &AgentQuery) -> Select {
 /// The index of some agents that serves a query best, if one does.
 fn partial(scope: &Scope, query: &AgentQuery) -> Option<Partial> {
     let by_other = query.root.is_some() || query.parent.is_some() || query.key.is_some() || query.unread;
-    match query.status {
+    match query.status.map(ShownStatus::status) {
         _ if by_other => None,
         Some(Status::Idle | Status::Queued | Status::Running | Status::Waiting) => Some(OPEN),
         Some(Status::Succeeded | Status::Failed | Status::Cancelled) => scope.owner().map(|_| ENDED),
@@ -123,8 +125,8 @@ pub(crate) fn row(connection: &Connection, id: AgentId) -> Result<Option<i64>> {
 pub(crate) fn insert(connection: &Connection, agent: &Agent) -> Result<i64> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO agents (id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, \
-         session, created, updated) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+         session, created, updated, stop_reason) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
     )?;
     statement.execute(params![
         agent.id.to_string(),
@@ -141,6 +143,7 @@ pub(crate) fn insert(connection: &Connection, agent: &Agent) -> Result<i64> {
         agent.session,
         agent.created.micros(),
         agent.updated.micros(),
+        agent.stop_reason.map(|reason| reason.as_str()),
     ])?;
     Ok(connection.last_insert_rowid())
 }
@@ -149,7 +152,7 @@ pub(crate) fn insert(connection: &Connection, agent: &Agent) -> Result<i64> {
 pub(crate) fn update(connection: &Connection, agent: &Agent) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "UPDATE agents SET title = ?2, status = ?3, waiting_on = ?4, session = ?5, updated = ?6, \
-         epoch = ?7 WHERE id = ?1",
+         epoch = ?7, stop_reason = ?8 WHERE id = ?1",
     )?;
     statement.execute(params![
         agent.id.to_string(),
@@ -159,6 +162,7 @@ pub(crate) fn update(connection: &Connection, agent: &Agent) -> Result<()> {
         agent.session,
         agent.updated.micros(),
         int(agent.epoch),
+        agent.stop_reason.map(|reason| reason.as_str()),
     ])?;
     Ok(())
 }

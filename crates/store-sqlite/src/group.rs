@@ -106,7 +106,7 @@ impl Course {
         self.since.lock().unwrap_or_else(PoisonError::into_inner).map(|since| since.elapsed())
     }
 
-    fn is_since(&self, since: Option<Instant>) {
+    fn set_since(&self, since: Option<Instant>) {
         *self.since.lock().unwrap_or_else(PoisonError::into_inner) = since;
     }
 }
@@ -151,9 +151,9 @@ impl Desk {
     /// failure of one is not the others'. Where nothing can be written at all, none is tried again.
     /// Returns the jobs that are not settled, which it has with [`Busy::Return`] alone.
     pub(crate) fn settle(&mut self, group: Vec<Job>, busy: Busy, hints: &Hints) -> Vec<Job> {
-        self.course.is_since(Some(Instant::now()));
+        self.course.set_since(Some(Instant::now()));
         let written = self.together(&group, busy);
-        self.course.is_since(None);
+        self.course.set_since(None);
         match written {
             Ok(outcomes) => {
                 for (job, outcome) in group.into_iter().zip(outcomes) {

@@ -19,6 +19,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0010_sums.sql"),
     include_str!("../migrations/0011_ended.sql"),
     include_str!("../migrations/0012_events_in_order.sql"),
+    include_str!("../migrations/0013_stop_reasons.sql"),
+    include_str!("../migrations/0014_sums_that_fit.sql"),
 ];
 
 /// What marks a database as one of this program: `Ento`.

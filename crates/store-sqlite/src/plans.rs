@@ -2,7 +2,7 @@
 //! other trees, agents or owners to find its own.
 
 use entourage_store::{AgentQuery, EntityQuery, Page, RunQuery, UsageQuery};
-use entourage_types::{AgentId, EntityKind, Owner, RunId, Scope, Status, Time};
+use entourage_types::{AgentId, EntityKind, Owner, RunId, Scope, ShownStatus, Time};
 use rusqlite::Connection;
 
 use crate::{agents, entities, open, runs, select::Select, usage};
@@ -29,10 +29,10 @@ fn agents_are_listed_by_their_indexes() {
     assert_plans(
         vec![
             (all.clone(), "agents_of_owner"),
-            (AgentQuery { status: Some(Status::Running), ..all.clone() }, "open_agents"),
+            (AgentQuery { status: Some(ShownStatus::Running), ..all.clone() }, "open_agents"),
             (AgentQuery { roots: true, ..all.clone() }, "roots_of_owner"),
             (AgentQuery { root: agent, ..all.clone() }, "agents_of_root"),
-            (AgentQuery { root: agent, status: Some(Status::Running), ..all.clone() }, "agents_of_root"),
+            (AgentQuery { root: agent, status: Some(ShownStatus::Running), ..all.clone() }, "agents_of_root"),
             (AgentQuery { root: agent, key, ..all.clone() }, "agents_by_key"),
             (AgentQuery { root: agent, parent: agent, ..all }, "agents_of_parent"),
         ],
@@ -169,8 +169,8 @@ fn first_pages() -> Vec<(String, Select)> {
     for kind in ["assistant", "orchestrator"] {
         agents(&own, AgentQuery { roots: true, kind: Some(kind.into()), ..AgentQuery::default() });
     }
-    use Status::{Cancelled, Failed, Idle, Queued, Running, Succeeded, Waiting};
-    for status in [Idle, Queued, Running, Waiting, Succeeded, Failed, Cancelled].map(Some) {
+    use ShownStatus::{Cancelled, Failed, Idle, Queued, Running, Stopped, Succeeded, Waiting};
+    for status in [Idle, Queued, Running, Waiting, Succeeded, Failed, Stopped, Cancelled].map(Some) {
         for roots in [false, true] {
             agents(&own, AgentQuery { status, roots, ..AgentQuery::default() });
         }

@@ -238,7 +238,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use std::task::{Context, Waker};
+    use std::{
+        task::{Context, Waker},
+        time::Instant,
+    };
 
     use entourage_store::{Store, Write};
     use entourage_types::{Owner, Scope, Time};
@@ -287,7 +290,9 @@ mod tests {
         let agent = Agent::root(Owner::local(), "helper", "", Time::from_micros(0));
         let mut commit = store.commit(Commit::new(agent.created).write(Write::NewAgent(agent)));
         assert!(commit.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        let begun = Instant::now();
         while store.writer.shared.course.under_way().is_none() {
+            assert!(begun.elapsed() < Duration::from_secs(30), "no commit is under way");
             thread::yield_now();
         }
         let refused = store.writer.is_not_held(Duration::ZERO).unwrap_err();

@@ -1,7 +1,7 @@
 //! Events are derived from commits, here and nowhere else, so that no change is told without
 //! having happened and none happens untold.
 
-use entourage_types::{Agent, AgentId, EventBody, Item, Status, Step, StepState, StopReason, Time};
+use entourage_types::{Agent, AgentId, EventBody, Item, Status, Step, StepState, Time};
 
 use crate::{Commit, Write};
 
@@ -29,8 +29,7 @@ pub fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, AgentId,
                 });
                 if !told {
                     let (status, waiting_on) = (agent.status, agent.waiting_on);
-                    let stop_reason = why_it_failed(commit, agent);
-                    let body = EventBody::AgentStatus { status, waiting_on, stop_reason };
+                    let body = EventBody::AgentStatus { status, waiting_on, stop_reason: agent.stop_reason };
                     events.push((agent.root, agent.id, body));
                 }
             }
@@ -107,15 +106,6 @@ fn author<'a>(commit: &'a Commit, writer: Option<&'a Agent>, item: &Item) -> Opt
             _ => None,
         })
     })
-}
-
-/// Why the run failed or was stopped that ends with the commit, and the agent with it.
-fn why_it_failed(commit: &Commit, agent: &Agent) -> Option<StopReason> {
-    let run = commit.writes.iter().find_map(|write| match write {
-        Write::Run(run) if run.agent == agent.id => Some(run),
-        _ => None,
-    });
-    run.filter(|_| agent.status == Status::Failed).and_then(|run| run.stop_reason)
 }
 
 /// What is told of a step: of one to be tried again, also when and why.

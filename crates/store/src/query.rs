@@ -1,6 +1,6 @@
 //! What can be asked of a store. Absent conditions do not restrict.
 
-use entourage_types::{AgentId, EntityKind, RunId, Status};
+use entourage_types::{AgentId, EntityKind, RunId, ShownStatus};
 
 /// How many rows, and after which.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,8 +44,8 @@ pub struct AgentQuery {
     pub kind: Option<String>,
     /// Found by this key.
     pub key: Option<String>,
-    /// In this status.
-    pub status: Option<Status>,
+    /// Shown in this status.
+    pub status: Option<ShownStatus>,
     /// With posts in the inbox.
     pub unread: bool,
     /// Without any wake-up, due or not.

@@ -32,8 +32,7 @@ pub struct Agent {
     /// What it waits on, when it waits.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub waiting_on: Option<WaitingOn>,
-    /// Why its last run failed or was stopped, if it was. Clients of a house fill this in; stores keep it with
-    /// the run.
+    /// Why its last run failed or was stopped, while its status says that it did.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stop_reason: Option<StopReason>,
     /// The fence: raised by each claim; a commit under an older epoch is refused.

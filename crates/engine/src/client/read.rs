@@ -3,7 +3,7 @@
 use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Page, RunQuery};
 use entourage_types::{
     Agent, AgentId, EntityKind, Event, Item, Note, Question, QuestionId, QuestionStatus, Record, Run, RunId,
-    Status, Task, TaskId,
+    ShownStatus, Status, Task, TaskId,
 };
 
 use super::Client;
@@ -16,17 +16,16 @@ impl Client {
     /// [`Error::NotFound`].
     pub async fn agent(&self, id: AgentId) -> Result<Agent> {
         let found = self.house.store().agent(&self.scope, id).await?;
-        let mut agent = found.ok_or_else(|| Error::not_found("agent", id))?;
-        self.say_why(&mut agent).await?;
-        Ok(agent)
+        found.ok_or_else(|| Error::not_found("agent", id))
     }
 
     /// Agents; with `roots`, only those that people made.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn agents(&self, roots: bool, status: Option<Status>, page: Page) -> Result<Vec<Agent>> {
-        self.agents_by(AgentQuery { roots, status, page, ..AgentQuery::default() }).await
+    pub async fn agents(&self, roots: bool, status: Option<ShownStatus>, page: Page) -> Result<Vec<Agent>> {
+        let query = AgentQuery { roots, status, page, ..AgentQuery::default() };
+        Ok(self.house.store().agents(&self.scope, query).await?)
     }
 
     /// Agents of one kind that people made.
@@ -34,8 +33,8 @@ impl Client {
     /// # Errors
     /// When the store fails.
     pub async fn roots_of(&self, kind: &str, page: Page) -> Result<Vec<Agent>> {
-        self.agents_by(AgentQuery { roots: true, kind: Some(kind.to_owned()), page, ..AgentQuery::default() })
-            .await
+        let query = AgentQuery { roots: true, kind: Some(kind.to_owned()), page, ..AgentQuery::default() };
+        Ok(self.house.store().agents(&self.scope, query).await?)
     }
 
     /// All agents of the tree that an agent belongs to, parents before children.
@@ -44,27 +43,8 @@ impl Client {
     /// [`Error::NotFound`].
     pub async fn tree(&self, id: AgentId) -> Result<Vec<Agent>> {
         let root = self.agent(id).await?.root;
-        self.agents_by(AgentQuery { root: Some(root), page: Page::all(), ..AgentQuery::default() }).await
-    }
-
-    /// Agents by query, each with why it failed or was stopped.
-    async fn agents_by(&self, query: AgentQuery) -> Result<Vec<Agent>> {
-        let mut agents = self.house.store().agents(&self.scope, query).await?;
-        for agent in &mut agents {
-            self.say_why(agent).await?;
-        }
-        Ok(agents)
-    }
-
-    /// Says of an agent that failed why its last run did.
-    async fn say_why(&self, agent: &mut Agent) -> Result<()> {
-        if agent.status == Status::Failed {
-            let mut query = RunQuery { agent: Some(agent.id), ..RunQuery::default() };
-            (query.page.limit, query.page.newest_first) = (1, true);
-            let runs = self.house.store().runs(&self.scope, query).await?;
-            agent.stop_reason = runs.first().and_then(|run| run.stop_reason);
-        }
-        Ok(())
+        let query = AgentQuery { root: Some(root), page: Page::all(), ..AgentQuery::default() };
+        Ok(self.house.store().agents(&self.scope, query).await?)
     }
 
     /// Items of an agent's transcript from number `from` on.

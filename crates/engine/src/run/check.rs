@@ -205,11 +205,21 @@ impl Run<'_> {
         self.since_turn().any(is_refusal)
     }
 
+    /// Where the turn stands that the program has just come by, if it was finished when the run was opened.
+    fn finished_turn(&self) -> Option<usize> {
+        self.turns.checked_sub(1).and_then(|turn| self.finished.get(turn)).copied()
+    }
+
+    /// What stands before the turn that the program has just come by: all there is, unless the program runs over
+    /// turns that were finished before.
+    pub(super) fn until_turn(&self) -> &[Item] {
+        self.finished_turn().map_or(&self.items[..], |at| &self.items[..at])
+    }
+
     /// What stands between the turn that the program has just come by and the next one, of a turn that was
     /// finished when the run was opened.
     pub(super) fn since_turn(&self) -> impl Iterator<Item = &Item> {
-        let at = self.turns.checked_sub(1).and_then(|turn| self.finished.get(turn));
-        let after = at.map(|at| &self.items[at + 1..]).unwrap_or_default();
+        let after = self.finished_turn().map(|at| &self.items[at + 1..]).unwrap_or_default();
         after.iter().take_while(|item| !matches!(item.body, ItemBody::Turn(_)))
     }
 

@@ -57,7 +57,13 @@ impl Run<'_> {
             (run.status, run.waiting_on, run.worked_ms) = (status, waiting_on, self.worked_ms());
             writes.push(Write::Run(run));
         }
-        writes.push(Write::Agent(Agent { status, waiting_on, updated: at, ..self.agent.clone() }));
+        writes.push(Write::Agent(Agent {
+            status,
+            waiting_on,
+            stop_reason: None,
+            updated: at,
+            ..self.agent.clone()
+        }));
         writes.extend(self.served.iter().copied().map(Write::Woken));
         writes
     }
@@ -104,7 +110,7 @@ impl Run<'_> {
             self.report(id, status, &result, &mut writes).await?;
         }
         writes.push(self.run_row(status, None));
-        writes.push(self.agent_row(status, None, at));
+        writes.push(self.rested_row(status, Some(reason), at));
         writes.extend(self.served.drain(..).map(Write::Woken));
         if status == Status::Succeeded {
             writes.extend(self.idle_wakeup(at));

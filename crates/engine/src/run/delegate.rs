@@ -128,11 +128,11 @@ impl Run<'_> {
         }
     }
 
-    /// Whether all other calls of the turn are done, or wait as well.
+    /// Whether all other calls of the turn are done, or wait as well, for agents that cannot wait for this one.
     fn only_waits_beside(&self, calls: &[ToolCall], index: usize) -> bool {
         let waits = |call: &ToolCall| {
-            let step = self.steps.get(&key(call));
-            step.is_some_and(|step| step.state != StepState::Started) || self.answered.contains(&call.id)
+            let step = self.steps.get(&key(call)).filter(|step| step.state != StepState::Started);
+            step.is_some() && !self.was_met(call.id) || self.answered.contains(&call.id)
         };
         calls.iter().enumerate().all(|(at, call)| at == index || waits(call))
     }

@@ -32,7 +32,7 @@ impl Run<'_> {
                 Action::Delete => return Err(Interrupt::Stopping),
                 Action::Pause => self.paused = true,
                 Action::Resume => {
-                    self.has_heeded(&post, id).await?;
+                    self.mark_heeded(&post, id).await?;
                     self.end_pause().await?;
                     continue;
                 }
@@ -56,13 +56,13 @@ impl Run<'_> {
                 // Neither comes by post.
                 Action::Comment | Action::Steer => {}
             }
-            self.has_heeded(&post, id).await?;
+            self.mark_heeded(&post, id).await?;
         }
         if !stops.is_empty() {
             // Read with the end of the run and not before: until then a crash must find it.
             self.drop_work(&Dropped::BY_STOP).await?;
             for (post, id) in stops {
-                self.has_heeded(&post, id).await?;
+                self.mark_heeded(&post, id).await?;
             }
             return Err(Interrupt::stopped(StopReason::Cancelled, "stopped before it was done"));
         }
@@ -70,7 +70,7 @@ impl Run<'_> {
     }
 
     /// An intervention is read, with the next commit.
-    async fn has_heeded(&mut self, post: &Post, id: InterventionId) -> Result<()> {
+    async fn mark_heeded(&mut self, post: &Post, id: InterventionId) -> Result<()> {
         self.inbox.retain(|other| other.id != post.id);
         let read = self.read(post);
         let applied = self.applied(id).await?;
@@ -87,15 +87,17 @@ impl Run<'_> {
             return Ok(());
         }
         let at = self.house.now();
-        let status = match self.has_work() {
-            true => Status::Running,
-            false => self.last_run().await?.map_or(Status::Idle, |run| run.status),
-        };
-        let mut writes = vec![self.agent_row(status, None, at)];
-        if self.opened {
-            writes.push(self.run_row(status, None));
+        if self.has_work() {
+            let mut writes = vec![self.agent_row(Status::Running, None, at)];
+            if self.opened {
+                writes.push(self.run_row(Status::Running, None));
+            }
+            return self.commit(writes).await;
         }
-        self.commit(writes).await
+        let last = self.last_run().await?;
+        let (status, why) = last.map_or((Status::Idle, None), |run| (run.status, run.stop_reason));
+        let rested = self.rested_row(status, why, at);
+        self.commit(vec![rested]).await
     }
 
     /// The record of an intervention that the agent has come to.

@@ -1,6 +1,7 @@
 //! Addresses that only an agent chose: what stands in one is told to its host, so that text which an
 //! agent has read can have it tell a stranger what else it has read. Whether private data was read, and
-//! who gave an address, follows from the transcripts of the whole tree: agents tell each other.
+//! who gave an address, follows from the transcripts of the whole tree, since agents tell each other, and
+//! from the instructions of its kinds as they are now.
 
 use std::{
     num::NonZeroUsize,
@@ -109,7 +110,8 @@ enum Says<'a> {
 
 impl Run<'_> {
     /// Those of these addresses that nobody but the agents of this tree chose, if private data was read in
-    /// it; what the instructions of their kinds name is not chosen by them. Items never change, so that each is looked at once, and for all addresses together.
+    /// it; what the instructions of their kinds name is not chosen by them. Items never change, so that each
+    /// is looked at once, and for all addresses together.
     pub(super) async fn invented(&self, addresses: Vec<Address>) -> Result<Vec<Address>> {
         if addresses.is_empty() {
             return Ok(addresses);

@@ -8,7 +8,7 @@ use entourage_types::{Item, ItemBody, Level, Notice, StopReason, ToolCall};
 use super::{Interrupt, Result, Run, stall};
 
 /// A limit that is met, and what is said of it.
-struct Met {
+pub(super) struct Met {
     reason: StopReason,
     said: String,
     /// Whether one more call fits.
@@ -56,7 +56,7 @@ impl Run<'_> {
     }
 
     /// The limit that is met before the next model call, if one is.
-    fn met(&self) -> Option<Met> {
+    pub(super) fn met(&self) -> Option<Met> {
         let limits = &self.kind().limits;
         let most = self.max_steps();
         let made = self.record.model_calls;

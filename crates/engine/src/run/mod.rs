@@ -44,8 +44,8 @@ use std::{
 
 use entourage_store::{Claim, Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
-    Agent, CallId, Item, ItemBody, Kind, Post, PostId, Run as Record, RunId, Status, Step, StepState, Terms,
-    Time, WaitingOn, WakeupId,
+    Agent, CallId, Item, ItemBody, Kind, Post, PostId, Run as Record, RunId, Status, Step, StepState,
+    StopReason, Terms, Time, WaitingOn, WakeupId,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -314,7 +314,15 @@ impl<'h> Run<'h> {
     fn agent_row(&mut self, status: Status, waiting_on: Option<WaitingOn>, at: Time) -> Write {
         self.agent.status = status;
         self.agent.waiting_on = waiting_on;
+        self.agent.stop_reason = None;
         self.agent.updated = at;
+        Write::Agent(self.agent.clone())
+    }
+
+    /// The agent's row at rest, in the status in which its last run ended for this reason.
+    fn rested_row(&mut self, status: Status, why: Option<StopReason>, at: Time) -> Write {
+        self.agent_row(status, None, at);
+        self.agent.stop_reason = why.filter(|_| status == Status::Failed);
         Write::Agent(self.agent.clone())
     }
 

@@ -71,10 +71,10 @@ impl Run<'_> {
             .or_else(|| outputs().find_map(Output::said).map(|text| Told::User(text.to_owned())))
     }
 
-    /// What the run told the user last, by a call.
+    /// What the run told the user last, by a call before the turn that the program has just come by.
     #[must_use]
     pub fn last_said(&self) -> Option<&str> {
-        let of_run = self.items.iter().rev().take_while(|item| item.run == self.record.id);
+        let of_run = self.until_turn().iter().rev().take_while(|item| item.run == self.record.id);
         of_run.filter_map(output_in).find_map(Output::said)
     }
 
@@ -87,7 +87,8 @@ impl Run<'_> {
         if !self.is_unsent() {
             return Ok(true);
         }
-        if self.told_unsent() || self.last_call().is_some() {
+        // Where only one call is left, it is made without tools.
+        if self.told_unsent() || self.last_call().is_some() || self.met().is_some() {
             return Ok(!self.since_turn().any(is_unsent));
         }
         let text = format!(

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use entourage_store::AgentQuery;
-use entourage_types::{Action, Agent, AgentId, Post, PostBody, Status, WaitingOn};
+use entourage_types::{Action, Agent, AgentId, Post, PostBody, ShownStatus, Status, WaitingOn};
 
 use super::{Damage, Job, agent, each_agent, each_open_run, is_unwoken, open_run};
 use crate::{House, Result};
@@ -24,7 +24,7 @@ impl Job for Stranded {
     async fn find(&self, house: &House) -> Result<Vec<Damage>> {
         let unwoken = AgentQuery { unwoken: true, ..AgentQuery::default() };
         let (at_work, unread) = (
-            AgentQuery { status: Some(Status::Running), ..unwoken.clone() },
+            AgentQuery { status: Some(ShownStatus::Running), ..unwoken.clone() },
             AgentQuery { unread: true, ..unwoken },
         );
         let mut idle = Vec::new();
@@ -71,7 +71,7 @@ fn is_for_now(agent: &Agent, post: &Post, posts: &[Post]) -> bool {
 
 async fn at_rest_with_a_run(house: &House) -> Result<Vec<Agent>> {
     let mut busy: HashSet<AgentId> = HashSet::new();
-    for status in [Status::Running, Status::Waiting] {
+    for status in [ShownStatus::Running, ShownStatus::Waiting] {
         let query = AgentQuery { status: Some(status), ..AgentQuery::default() };
         each_agent(house, query, |agent| busy.extend([agent.id])).await?;
     }

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use entourage_store::{AgentQuery, Commit};
 use entourage_types::{
-    About, Agent, AgentId, Answer, CallId, Post, PostBody, PostId, Question, QuestionStatus, Scope, Status,
-    Step, StepState, Task, TaskResult, Time, WaitingOn, WakeupId,
+    About, Agent, AgentId, Answer, CallId, Post, PostBody, PostId, Question, QuestionStatus, Scope,
+    ShownStatus, Status, Step, StepState, Task, TaskResult, Time, WaitingOn, WakeupId,
 };
 
 use super::{Damage, Job, agent, each_agent, each_record, is_unwoken, open_run, record, wake};
@@ -31,7 +31,8 @@ impl Job for Waits {
         each_record(house, QuestionStatus::Open.as_str(), ask).await?;
         let mut assigning: HashSet<AgentId> = HashSet::new();
         each_record(house, Status::Queued.as_str(), |task: Task| assigning.extend([task.from])).await?;
-        let waiting = AgentQuery { status: Some(Status::Waiting), unwoken: true, ..AgentQuery::default() };
+        let waiting =
+            AgentQuery { status: Some(ShownStatus::Waiting), unwoken: true, ..AgentQuery::default() };
         let mut suspects = Vec::new();
         each_agent(house, waiting, |agent| {
             let is_fine = match agent.waiting_on {

@@ -75,8 +75,7 @@ impl Agents {
 
     async fn found(&self, backend: &dyn backend::Backend) -> Result<Vec<Agent>> {
         let most = self.limit as usize;
-        // What failed and what was stopped is found together.
-        let narrow = self.status.is_some() || self.kind.is_some() || self.search.is_some();
+        let narrow = self.kind.is_some() || self.search.is_some();
         let limit = Some(self.limit).filter(|_| !narrow);
         let mut page = Listed { roots: true, status: self.status, limit, after: None };
         let mut found = Vec::new();
@@ -97,8 +96,7 @@ impl Agents {
     fn wants(&self, agent: &Agent) -> bool {
         let title = agent.title.to_lowercase();
         let words = self.search.as_deref().unwrap_or_default().to_lowercase();
-        self.status.is_none_or(|status| status == agent.shown())
-            && self.kind.as_ref().is_none_or(|kind| *kind == agent.kind)
+        self.kind.as_ref().is_none_or(|kind| *kind == agent.kind)
             && words.split_whitespace().all(|word| title.contains(word))
     }
 }

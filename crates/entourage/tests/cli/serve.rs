@@ -70,7 +70,7 @@ fn a_sign_that_a_crash_left_leads_nobody_astray() {
 fn soon_silent(place: &Place) -> String {
     let sign = place.data().join("server.json");
     let mut running: Value = serde_json::from_slice(&fs::read(&sign).expect("read")).expect("JSON");
-    running["heartbeat"] = json!({ "secs": 0, "nanos": 60_000_000 });
+    running["heartbeat"] = json!({ "secs": 0, "nanos": 300_000_000 });
     fs::write(&sign, running.to_string()).expect("written");
     format!("note: the server at {} has been silent for ", running["url"].as_str().expect("a URL"))
 }
@@ -125,14 +125,16 @@ fn a_silent_server_is_told_of_and_asked_again() {
     server.signal(Signal::CONT);
     assert!(said.any(|line| line.ends_with(" answers again")));
     place.entourage(&["comment", "@last", "well done"]).good();
-    let mut numbers = Vec::new();
+    let (mut numbers, mut is_told) = (Vec::new(), false);
     for line in events {
         let event: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
         numbers.push(event["seq"].as_u64().expect("a number"));
-        if event["event"] == "intervention" {
+        is_told = event["event"] == "intervention";
+        if is_told {
             break;
         }
     }
+    assert!(is_told, "it ended before it told of what came last");
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "each event, once");
     tail.kill().and_then(|()| tail.wait()).expect("it ends");
 }

@@ -14,7 +14,8 @@ use crate::place::{Patience, Place};
 /// A server that reads nothing, is deaf to signals that ask, and has started one with a session of its
 /// own; it says who they are.
 const STUBBORN: &str = "trap '' TERM HUP INT; setsid sleep 1000 & echo $$; \
-                        while ! pgrep -s $! >/dev/null; do :; done; echo $!; while :; do sleep 1000; done";
+                        until read -r pid name state parent group session rest </proc/$!/stat && [ $session = $! ]; \
+                        do :; done; echo $!; while :; do sleep 1000; done";
 
 /// How long they may take to be gone.
 const SOON: Duration = Duration::from_secs(20);
@@ -35,9 +36,20 @@ fn runs(pid: &str) -> bool {
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }
 
+/// Ends with the test, whatever comes of it.
+struct Mortal(Child);
+
+impl Drop for Mortal {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Starts the house with these words, which starts the stubborn server of its settings; ends the house with this
-/// signal, and waits until all that the server is and has started is gone.
-fn leaves_nothing_behind(words: &[&str], signal: Signal) {
+/// signal, and waits until all that the server is and has started is gone. Returns with what exit code the house
+/// ended, if it was one.
+fn leaves_nothing_behind(words: &[&str], signal: Signal) -> Option<i32> {
     let place = Place::new();
     let pids = place.path().join("pids");
     let script = format!("exec >\"$0\"; {STUBBORN}");
@@ -48,8 +60,8 @@ fn leaves_nothing_behind(words: &[&str], signal: Signal) {
     );
     let mut command = place.process(words);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut house = command.spawn().expect("starts");
-    let _patience = Patience::with(&house);
+    let mut house = Mortal(command.spawn().expect("starts"));
+    let _patience = Patience::with(&house.0);
     let begun = Instant::now();
     let below: Vec<String> = loop {
         let told = fs::read_to_string(&pids).unwrap_or_default();
@@ -60,33 +72,36 @@ fn leaves_nothing_behind(words: &[&str], signal: Signal) {
         std::thread::yield_now();
     };
     assert!(below.iter().all(|pid| runs(pid)), "{below:?}");
-    kill_process(Pid::from_child(&house), signal).expect("sent");
-    house.wait().expect("it was there");
+    kill_process(Pid::from_child(&house.0), signal).expect("sent");
+    let code = house.0.wait().expect("it was there").code();
     let killed = Instant::now();
     while below.iter().any(|pid| runs(pid)) {
         if killed.elapsed() > SOON {
-            let _ = std::process::Command::new("kill").arg("-9").args(&below).status();
+            for pid in below.iter().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
             panic!("they stay after {signal:?}: {below:?}");
         }
         std::thread::yield_now();
     }
+    code
 }
 
 /// The house starts every server of its settings under a supervisor: after SIGKILL nobody else is left to end
 /// them.
 #[test]
 fn what_an_mcp_server_started_is_gone_once_the_house_was_killed() {
-    leaves_nothing_behind(&["serve", "--bind", "127.0.0.1:0"], Signal::KILL);
+    assert_eq!(leaves_nothing_behind(&["serve", "--bind", "127.0.0.1:0"], Signal::KILL), None);
 }
 
 #[test]
 fn what_an_mcp_server_started_is_gone_once_the_house_was_told_to_end() {
-    leaves_nothing_behind(&["serve", "--bind", "127.0.0.1:0"], Signal::TERM);
+    assert_eq!(leaves_nothing_behind(&["serve", "--bind", "127.0.0.1:0"], Signal::TERM), Some(0));
 }
 
 #[test]
 fn what_an_mcp_server_started_is_gone_once_a_run_was_told_to_end() {
-    leaves_nothing_behind(&["run", "Hello"], Signal::TERM);
+    assert_eq!(leaves_nothing_behind(&["run", "Hello"], Signal::TERM), Some(130));
 }
 
 fn all_gone(mut supervisor: Child, below: &[String]) {
@@ -111,8 +126,7 @@ fn whatever_a_server_started_is_gone_once_its_input_has_ended() {
 fn whatever_a_server_started_is_gone_once_its_supervisor_is_told_to_end() {
     let place = Place::new();
     let (supervisor, below) = started(&place);
-    let told = std::process::Command::new("kill").arg(supervisor.id().to_string()).status();
-    assert!(told.expect("there is such a command").success());
+    kill_process(Pid::from_child(&supervisor), Signal::TERM).expect("sent");
     all_gone(supervisor, &below);
 }
 

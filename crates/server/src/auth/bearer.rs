@@ -109,7 +109,7 @@ pub(crate) async fn bearer(
     if let Some(visit) = &visit {
         match bearer {
             Bearer::Local => visit.is_of_stranger()?,
-            Bearer::Token(_) => visit.is_of(&identity.owner)?,
+            Bearer::Token(_) => visit.begin_request(&identity.owner)?,
         }
     }
     request.extensions_mut().insert(identity);
@@ -117,7 +117,7 @@ pub(crate) async fn bearer(
     let response = next.run(request).await;
     // A stream is of no known length, and bounded by itself.
     if let (Some(visit), Some(bytes)) = (visit, response.body().size_hint().exact()) {
-        visit.has_answer(bytes, only_read)?;
+        visit.book_answer(bytes, only_read)?;
     }
     Ok(response)
 }

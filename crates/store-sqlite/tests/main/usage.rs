@@ -132,6 +132,10 @@ async fn counts_that_are_too_large_to_add_up_are_the_largest_there_is() {
     let view = "SELECT calls || ' ' || input_tokens FROM usage_list";
     let seen: String = keeper.query_row(view, [], |row| row.get(0)).unwrap();
     assert_eq!(seen, format!("3 {}", i64::MAX));
+    // They can be removed, and stay counted.
+    store.commit(Commit::new(AT).write(Write::PruneAgent(root.id))).await.unwrap();
+    let gone = sums(&store, &[UsageBy::Agent]).await.remove(0).tally;
+    assert_eq!((gone.usage.input, gone.calls), (i64::MAX.cast_unsigned(), 3));
 }
 
 #[tokio::test]

@@ -124,6 +124,7 @@ macro_rules! conformance {
             ];
             trees: [
                 agents_are_found_by_their_place,
+                who_was_stopped_is_found_apart_from_who_failed,
                 agents_with_something_to_do_are_found,
                 pages_of_agents_go_both_ways,
                 a_full_tree_refuses,

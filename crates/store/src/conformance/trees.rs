@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use entourage_types::{Agent, AgentId, Scope, Status};
+use entourage_types::{Agent, AgentId, Event, EventBody, Scope, ShownStatus, Status, StopReason};
 
 use super::{
     Place,
@@ -46,11 +46,37 @@ pub async fn agents_are_found_by_their_place(place: impl Place) -> Result<()> {
         (AgentQuery { kind: Some("help".to_owned()), ..all.clone() }, vec![]),
         (AgentQuery { root: Some(one.id), key: Some("a key".to_owned()), ..all.clone() }, vec![&keyed]),
         (AgentQuery { root: Some(two.id), key: Some("a key".to_owned()), ..all.clone() }, vec![]),
-        (AgentQuery { status: Some(Status::Running), ..all.clone() }, vec![&child]),
-        (AgentQuery { status: Some(Status::Idle), root: Some(one.id), ..all }, vec![&one, &keyed, &beside]),
+        (AgentQuery { status: Some(ShownStatus::Running), ..all.clone() }, vec![&child]),
+        (
+            AgentQuery { status: Some(ShownStatus::Idle), root: Some(one.id), ..all },
+            vec![&one, &keyed, &beside],
+        ),
     ] {
         let expected: Vec<AgentId> = expected.into_iter().map(|agent| agent.id).collect();
         assert_eq!(ids(&store, query.clone()).await?, expected, "{query:?}");
+    }
+    Ok(())
+}
+
+/// Why an agent failed is kept with it, and who was stopped is found apart from who failed by itself.
+pub async fn who_was_stopped_is_found_apart_from_who_failed(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let mut ended = Vec::new();
+    for why in [None, Some(StopReason::MaxSteps), Some(StopReason::Cancelled)] {
+        let known = new_root(&store, owner()).await?;
+        let agent = claim(&store, known.id).await?.agent;
+        let row = Agent { status: Status::Failed, stop_reason: why, ..agent.clone() };
+        store.commit(Commit::fenced(&agent, at(2)).write(Write::Agent(row.clone()))).await?;
+        assert_eq!(store.agent(&Scope::House, known.id).await?, Some(row));
+        let told = store.events(&Scope::House, known.root, 1, 10).await?;
+        assert!(
+            matches!(&told[..], [Event { body: EventBody::AgentStatus { stop_reason, .. }, .. }] if *stop_reason == why)
+        );
+        ended.push(known.id);
+    }
+    for (status, expected) in [(ShownStatus::Failed, &ended[..2]), (ShownStatus::Stopped, &ended[2..])] {
+        let query = AgentQuery { status: Some(status), ..AgentQuery::default() };
+        assert_eq!(ids(&store, query).await?, expected);
     }
     Ok(())
 }

@@ -147,7 +147,7 @@ impl Store for MemoryStore {
                 && (query.parent.is_none() || query.parent == agent.parent)
                 && only(query.kind.as_ref(), &agent.kind)
                 && (query.key.is_none() || query.key == agent.key)
-                && only(query.status.as_ref(), &agent.status)
+                && only(query.status.as_ref(), &agent.shown())
                 && !(query.roots && agent.parent.is_some())
                 && (!query.unread || rows.has_posts(agent.id))
                 && !(query.unwoken && rows.is_woken(agent.id))

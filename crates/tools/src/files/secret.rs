@@ -97,9 +97,12 @@ pub(super) fn is_secret(path: &Path) -> bool {
 fn is_secret_name(name: &str) -> bool {
     let numbered = name.rsplit_once('.').filter(|(_, number)| number.bytes().all(|b| b.is_ascii_digit()));
     let copied = || COPIES.iter().find_map(|copy| name.strip_suffix(copy));
-    if let Some(original) = numbered.map(|(original, _)| original).or_else(copied) {
-        return name.starts_with('.') || is_secret_name(original);
-    }
+    numbered.map(|(original, _)| original).or_else(copied).is_some_and(is_secret_name)
+        || is_secret_itself(name)
+}
+
+/// Whether a name says so without being a copy's.
+fn is_secret_itself(name: &str) -> bool {
     let is_key_pair = name.starts_with("id_") && !name.contains('.');
     let stem = name.split('.').next().unwrap_or_default();
     name.starts_with('.')
@@ -173,6 +176,13 @@ mod tests {
             "pgpass.conf",
             "prod.env.txt",
             "cookies.txt",
+            "secret.gz",
+            "secret.zip",
+            "secret.1",
+            "env.gz",
+            "env.1",
+            "env.bak",
+            "env.bak.1",
         ] {
             assert!(is_secret(Path::new(secret)), "{secret}");
         }

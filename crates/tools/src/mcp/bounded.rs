@@ -3,7 +3,7 @@
 //! the answers.
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -56,7 +56,7 @@ impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for Bounded<T> {
             let Some(id) = answered else { return sending.await };
             tokio::select! {
                 sent = sending => {
-                    locked(&requests).unanswered.remove(&id);
+                    locked(&requests).answered(&id);
                     sent
                 }
                 () = given_up.cancelled() => Ok(()),
@@ -99,9 +99,10 @@ fn locked(requests: &Mutex<Requests>) -> MutexGuard<'_, Requests> {
 /// The requests of a server that it has not taken the answers to.
 #[derive(Debug, Default)]
 struct Requests {
-    unanswered: HashSet<RequestId>,
-    /// How many came under the id of one of these, against the protocol: they have no answer of their own.
-    repeated: usize,
+    /// How many came under each id: more than one is against the protocol, and they have one answer.
+    unanswered: HashMap<RequestId, usize>,
+    /// How many that makes.
+    waiting: usize,
 }
 
 impl Requests {
@@ -110,12 +111,18 @@ impl Requests {
         if matches!(id, RequestId::String(id) if id.len() > LONGEST_ID) {
             return Err("it sent a request with an id longer than 256 bytes");
         }
-        let is_new = self.unanswered.insert(id.clone());
-        self.repeated += usize::from(!is_new);
-        if self.unanswered.len() + self.repeated > MOST {
+        let times = self.unanswered.entry(id.clone()).or_default();
+        *times += 1;
+        self.waiting += 1;
+        if self.waiting > MOST {
             return Err("it sent more than 1000 requests and did not take the answers");
         }
-        Ok(is_new)
+        Ok(*times == 1)
+    }
+
+    /// The server has taken the answer to what it sent under this id.
+    fn answered(&mut self, id: &RequestId) {
+        self.waiting -= self.unanswered.remove(id).unwrap_or_default();
     }
 }
 
@@ -209,6 +216,8 @@ mod tests {
         assert_eq!(requests.take(&id), Ok(true));
         assert!((1..MOST).all(|_| requests.take(&id) == Ok(false)));
         assert!(requests.take(&id).is_err_and(|why| why.contains("more than 1000")));
+        requests.answered(&id);
+        assert_eq!(requests.take(&id), Ok(true), "what was taken waits no longer");
         let long = RequestId::String("x".repeat(LONGEST_ID + 1).into());
         assert!(requests.take(&long).is_err_and(|why| why.contains("longer than 256")));
     }

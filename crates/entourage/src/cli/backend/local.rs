@@ -170,7 +170,7 @@ impl Backend for Local {
         let Listed { roots, status, limit, after } = page.clone();
         let limit = limit.unwrap_or(PAGE).clamp(1, PAGE);
         let page = Page { after, limit, newest_first: true, ..Page::default() };
-        let found = self.client.agents(roots, status.map(ShownStatus::status), page).await?;
+        let found = self.client.agents(roots, status, page).await?;
         let is_full = found.len() == limit as usize;
         let next = found.last().filter(|_| is_full).map(|last| last.id.to_string());
         Ok((found, next))
@@ -180,7 +180,8 @@ impl Backend for Local {
         let mut roots = BTreeSet::new();
         for status in UNFINISHED {
             let page = Page { limit: PAGE, newest_first: true, ..Page::default() };
-            let query = AgentQuery { status: Some(status), page, ..AgentQuery::default() };
+            let query =
+                AgentQuery { status: Some(ShownStatus::of(status, None)), page, ..AgentQuery::default() };
             let found = self.house.store().agents(&Scope::from(&owner()), query).await?;
             roots.extend(found.iter().map(|agent| agent.root));
         }

@@ -162,7 +162,7 @@ pub(crate) trait Follow: Send {
 pub(crate) struct Listed {
     /// Only those that people made.
     pub(crate) roots: bool,
-    /// Only those in this status; where the house is near, `failed` and `stopped` are one.
+    /// Only those in this status.
     pub(crate) status: Option<ShownStatus>,
     /// At most this many, and no more than a page holds.
     pub(crate) limit: Option<u32>,
@@ -209,6 +209,7 @@ pub(crate) async fn connect(
     let mut patience = Patience::new(globals);
     loop {
         if let Some(running) = Running::find(&settings.data).await {
+            let running = Running { quiet: globals.quiet, ..running };
             // What the environment says holds for whoever needs it; what is typed must have an effect.
             let typed = globals.model.is_some() && globals.model != std::env::var(MODEL_VARIABLE).ok();
             if purpose == Purpose::Work && typed {

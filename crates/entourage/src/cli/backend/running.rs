@@ -22,6 +22,8 @@ const FILE: &str = "server.json";
 const PATIENCE: Duration = Duration::from_millis(1000);
 /// How many heartbeats in a row a stream may miss.
 const MISSED: u32 = 3;
+/// The longest silence that is waited for without a word, however rare heartbeats are.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A process at work that can be talked to.
 #[derive(Clone, Serialize, Deserialize)]
@@ -39,6 +41,9 @@ pub(crate) struct Running {
     /// How often a silent stream of events says that it is alive.
     #[serde(default = "usual_heartbeat")]
     pub(crate) heartbeat: Duration,
+    /// Whether the command says nothing of how it answers.
+    #[serde(skip)]
+    pub(super) quiet: bool,
 }
 
 fn usual_heartbeat() -> Duration {
@@ -67,7 +72,7 @@ impl Running {
         };
         let address = SocketAddr::new(ip, address.port());
         let (url, pid) = (format!("http://{address}"), std::process::id());
-        Self { url, pid, token: None, works: Works::All, heartbeat: usual_heartbeat() }
+        Self { url, pid, token: None, works: Works::All, heartbeat: usual_heartbeat(), quiet: false }
     }
 
     /// The process at work in a data directory, if there is one and it answers.
@@ -97,7 +102,7 @@ impl Running {
 
     /// After which silence a stream counts as dead.
     pub(super) fn longest_silence(&self) -> Duration {
-        self.heartbeat * MISSED
+        self.heartbeat.saturating_mul(MISSED).min(LONGEST)
     }
 
     /// What comes of a request. Where that takes too long, it is said and waited for: what was sent may have
@@ -115,7 +120,16 @@ impl Running {
     /// Says for how long nothing has come of it, and what is done about that.
     pub(super) fn tell_of_silence(&self, silence: Duration, next: &str) {
         let (name, silence) = (self.name(), words::duration(silence));
-        out::note(out::stderr().yellow(format!("note: {name} has been silent for {silence}; {next}")));
+        if !self.quiet {
+            out::note(out::stderr().yellow(format!("note: {name} has been silent for {silence}; {next}")));
+        }
+    }
+
+    /// Says that something came of it again.
+    pub(super) fn tell_of_answer(&self) {
+        if !self.quiet {
+            out::note(out::stderr().dim(format!("{} answers again", self.name())));
+        }
     }
 
     /// What it is, for people.

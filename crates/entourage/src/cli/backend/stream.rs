@@ -14,7 +14,7 @@ use super::{
     Follow, Remote, Result,
     sse::{Message, Parser},
 };
-use crate::cli::{failure::Failure, out};
+use crate::cli::failure::Failure;
 
 /// How often in a row a broken stream is taken up again before the server counts as gone.
 const ATTEMPTS: u32 = 6;
@@ -84,7 +84,7 @@ impl Stream {
         self.heard = Instant::now();
         self.due = self.heard + self.remote.running.longest_silence();
         if std::mem::take(&mut self.is_silent) {
-            out::note(out::stderr().dim(format!("{} answers again", self.remote.running.name())));
+            self.remote.running.tell_of_answer();
         }
     }
 

@@ -74,7 +74,7 @@ fn found(from: &Path) -> Result<(Vec<PathBuf>, Others)> {
     paths.sort();
     let (mut files, mut others) = (Vec::new(), Vec::new());
     for path in paths {
-        match why_not(&path) {
+        match reason_skipped(&path) {
             None => files.push(path),
             Some(why) => others.push((path, why)),
         }
@@ -83,12 +83,12 @@ fn found(from: &Path) -> Result<(Vec<PathBuf>, Others)> {
 }
 
 /// Why something in the directory is not even read.
-fn why_not(path: &Path) -> Option<&'static str> {
+fn reason_skipped(path: &Path) -> Option<&'static str> {
     match fs::metadata(path) {
-        Ok(is) if is.is_dir() => Some("is a directory, which is imported by its own name"),
-        _ if path.extension().is_none_or(|end| end != "md") => Some("is no *.md"),
+        Ok(is) if is.is_dir() => Some("is a directory; import it by its own name"),
+        _ if path.extension().is_none_or(|end| end != "md") => Some("does not end in .md"),
         // A pipe or a device would never end.
-        Ok(is) if !is.is_file() => Some("is no file"),
+        Ok(is) if !is.is_file() => Some("is not a regular file"),
         Ok(is) if is.len() > MOST_BYTES => Some("is larger than 1 MiB"),
         Ok(_) => None,
         Err(_) => Some("cannot be read"),

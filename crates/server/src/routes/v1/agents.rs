@@ -75,7 +75,7 @@ struct Agents {
     #[serde(default)]
     #[param(required = false)]
     roots: bool,
-    /// Only agents in this status. A page of those that `failed` or were `stopped` may hold fewer than `limit`.
+    /// Only agents in this status.
     #[param(value_type = Option<schema::ShownStatus>)]
     status: Option<ShownStatus>,
     /// How many; 50 unless given.
@@ -93,11 +93,8 @@ struct Agents {
 )]
 async fn list(caller: Caller, Filter(query): Filter<Agents>) -> Answer<AgentPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
-    let stored = query.status.map(ShownStatus::status);
-    let read = |rows| caller.client.agents(query.roots, stored, rows);
-    let page: AgentPage = paging.read(read, |agent| agent.id.to_string()).await?;
-    // The store keeps what failed and what was stopped together.
-    Ok(Json(page.only(|agent| query.status.is_none_or(|status| agent.status == status))))
+    let read = |rows| caller.client.agents(query.roots, query.status, rows);
+    Ok(Json(paging.read(read, |agent| agent.id.to_string()).await?))
 }
 
 /// Get an agent
