@@ -71,7 +71,7 @@ pub(crate) async fn stranger(request: Request, next: Next) -> Result<Response, P
 }
 
 /// How many bytes of an answer are handed over at once. Whoever sends them takes no more before they are
-/// sent, so that a request whose answer waits is under way.
+/// sent, so that a request whose answer waits is under way, but for its last piece.
 const PIECE: usize = 64 << 10;
 
 /// The body of an answer, and its request, which is under way until then.

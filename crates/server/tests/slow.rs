@@ -1,4 +1,4 @@
-//! Readers that read nothing: they cost whoever works neither time nor memory, and get everything
+//! Readers that read nothing: they hold up nobody who works, cost few reads, and get everything
 //! once they do.
 
 use std::sync::{

@@ -2,12 +2,13 @@
 //! replaced is gone with the process.
 
 use std::{
+    io::ErrorKind,
     path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use entourage_store::{Error, Result};
+use entourage_store::Error;
 
 /// How long commits trust that the file is in its place.
 const TRUST: Duration = Duration::from_secs(1);
@@ -19,7 +20,7 @@ type Identity = (u64, u64);
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     path: Arc<Path>,
-    opened: Option<Identity>,
+    opened: Result<Identity, ErrorKind>,
     /// When it was last found there.
     found: Option<Instant>,
 }
@@ -31,11 +32,15 @@ impl Place {
     }
 
     /// Looks whether the file is still there.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         let detail = match identity(&self.path) {
             found if found == self.opened => return Ok(()),
-            Some(_) => "another file is there",
-            None => "no file is there",
+            Ok(_) => "another file is there",
+            Err(ErrorKind::NotFound) => "no file is there",
+            Err(why) => {
+                let cause = "its file cannot be looked at while it is open: let its directory be read again";
+                return Err(Error::Unavailable { cause, detail: why.to_string() });
+            }
         };
         Err(Error::Unavailable {
             cause: "its file was removed, moved or replaced while it is open: put it back, or restart with the \
@@ -45,7 +50,7 @@ impl Place {
     }
 
     /// The same, and trusts for a second what it found: looking costs as much as a small write.
-    pub(crate) fn check_at_times(&mut self) -> Result<()> {
+    pub(crate) fn check_at_times(&mut self) -> Result<(), Error> {
         if self.found.is_some_and(|found| found.elapsed() < TRUST) {
             return Ok(());
         }
@@ -63,14 +68,14 @@ impl Place {
 }
 
 #[cfg(unix)]
-fn identity(path: &Path) -> Option<Identity> {
+fn identity(path: &Path) -> Result<Identity, ErrorKind> {
     use std::os::unix::fs::MetadataExt;
 
-    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+    std::fs::metadata(path).map(|file| (file.dev(), file.ino())).map_err(|error| error.kind())
 }
 
 /// Whether there is any file.
 #[cfg(not(unix))]
-fn identity(path: &Path) -> Option<Identity> {
-    path.exists().then_some((0, 0))
+fn identity(path: &Path) -> Result<Identity, ErrorKind> {
+    std::fs::metadata(path).map(|_| (0, 0)).map_err(|error| error.kind())
 }

@@ -32,10 +32,10 @@ pub(crate) use text;
 
 impl<T: Display> From<T> for Text {
     fn from(foreign: T) -> Self {
-        let mut filter = Filter(String::new());
+        let mut filter = Filter::default();
         // A string takes everything.
         let _ = write!(filter, "{foreign}");
-        Self(filter.0)
+        Self(filter.written)
     }
 }
 
@@ -46,6 +46,16 @@ impl FromIterator<Text> for Text {
 }
 
 impl Text {
+    /// A piece of a text that comes in pieces. `before` is the last character of the piece before it, and then
+    /// that of this one: what joins two signs may come with the second.
+    pub(super) fn following(before: &mut Option<char>, piece: &str) -> Self {
+        let mut filter = Filter { before: *before, ..Filter::default() };
+        // A string takes everything.
+        let _ = filter.write_str(piece);
+        *before = filter.before;
+        Self(filter.written)
+    }
+
     /// Appends.
     pub(crate) fn push(&mut self, part: impl Into<Self>) {
         self.0.push_str(&part.into().0);
@@ -139,21 +149,26 @@ impl Piece<'_> {
 }
 
 /// Lets pass what only shows, and writes the rest as codes.
-struct Filter(String);
+#[derive(Default)]
+struct Filter {
+    written: String,
+    /// The character before what comes next.
+    before: Option<char>,
+}
 
 impl Write for Filter {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let (mut chars, mut before) = (text.chars().peekable(), None);
+        let mut chars = text.chars().peekable();
         while let Some(char) = chars.next() {
             match char {
                 // The line ends of Windows are line ends.
                 '\r' if chars.peek() == Some(&'\n') => {}
-                char if acts(char) || hides_between(before, char) => {
-                    write!(self.0, "{}", char.escape_unicode())?;
+                char if acts(char) || hides_between(self.before, char) => {
+                    write!(self.written, "{}", char.escape_unicode())?;
                 }
-                char => self.0.push(char),
+                char => self.written.push(char),
             }
-            before = Some(char);
+            self.before = Some(char);
         }
         Ok(())
     }

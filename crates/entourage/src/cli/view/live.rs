@@ -32,6 +32,8 @@ pub(crate) struct Live {
     started: Instant,
     /// Whether stdout stands in the middle of a line of the root's answer.
     speaking: bool,
+    /// How what stands there of it ends.
+    ends: Option<char>,
     /// Whether the last attempt broke off, and none has begun since.
     broken: bool,
     /// The number of the root's item that stands on stdout already.
@@ -46,6 +48,7 @@ impl Live {
             paint: out::stderr(),
             started: Instant::now(),
             speaking: false,
+            ends: None,
             broken: false,
             said: None,
         }
@@ -80,9 +83,9 @@ impl Live {
                 }
                 if !self.speaking {
                     self.clear();
-                    self.speaking = true;
+                    (self.speaking, self.ends) = (true, None);
                 }
-                out::piece(text)
+                out::piece(Text::following(&mut self.ends, text))
             }
             Piece::Reset if self.speaking => {
                 (self.speaking, self.broken) = (false, true);
