@@ -113,7 +113,8 @@ impl Grouped {
 /// The rows that the house keeps of one agent, from its database.
 pub(crate) fn rows_of(database: &Path, agent: &str) -> Result<Rows> {
     const KEPT: [&str; 5] = [
-        "SELECT * FROM agents WHERE id = ?1",
+        "SELECT id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, created, \
+         updated, stop_reason FROM agents WHERE id = ?1",
         "SELECT * FROM runs WHERE agent = ?1",
         "SELECT * FROM items WHERE agent = ?1",
         "SELECT * FROM events WHERE agent = ?1",

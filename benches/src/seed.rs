@@ -144,7 +144,7 @@ pub(crate) fn multiplied(database: &Path, agent: &str, times: usize) -> Result<(
         let copied = match table.as_str() {
             // A key is of the row of the tree, which was copied before: it is the older table.
             "events" => format!(
-                "INSERT INTO events (n, {}) SELECT copied.n << 32 | events.n & 4294967295, {} \
+                "INSERT INTO events (n, {}) SELECT (copied.n << 32) | (events.n & 4294967295), {} \
                  FROM copies CROSS JOIN events \
                  JOIN agents AS copied ON copied.id = substr(?1, 1, 4) || printf('%012x', ?2 - copy) || substr(?1, 17) \
                  WHERE events.agent = ?1",
@@ -207,4 +207,32 @@ fn asked() -> ItemBody {
 
 fn look_up(id: CallId) -> ToolCall {
     ToolCall { id, tool: TOOL.into(), arguments: json!({ "query": "the weather in Oslo", "page": 0 }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use entourage_store::AgentQuery;
+    use entourage_store_sqlite::{Settings, SqliteStore};
+    use entourage_types::Scope;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn copies_of_a_tree_are_trees_of_their_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("house.db");
+        let store = SqliteStore::open(&path, Settings::default()).unwrap();
+        let first = talked(&store, 4).await.unwrap();
+        let told = store.events(&Scope::House, first.id, 0, 100).await.unwrap().len();
+        drop(store);
+        multiplied(&path, &first.id.to_string(), 3).unwrap();
+        let store = SqliteStore::open(&path, Settings::default()).unwrap();
+        let agents = store.agents(&Scope::House, AgentQuery::default()).await.unwrap();
+        assert_eq!(agents.len(), 3);
+        for agent in agents {
+            let events = store.events(&Scope::House, agent.id, 0, 100).await.unwrap();
+            assert_eq!(events.len(), told);
+            assert!(events.iter().all(|event| event.root == agent.id && event.agent == agent.id));
+        }
+    }
 }

@@ -9,7 +9,8 @@ use entourage_store::{Commit, Page, Write};
 use entourage_testkit::{Fault, Faults, World, within};
 use entourage_tests::{first_tools, plain, well_formed};
 use entourage_types::{
-    Action, Agent, AgentId, Author, Post, PostBody, PostId, QuestionStatus, Status, Time, WaitingOn, WakeupId,
+    Action, Agent, AgentId, Author, Post, PostBody, PostId, QuestionStatus, Scope, Status, Time, WaitingOn,
+    WakeupId,
 };
 use serde_json::json;
 
@@ -169,6 +170,28 @@ async fn a_task_whose_worker_is_gone_fails_and_its_question_expires() {
     let asked = world.client().questions(Some(root.id), None, Page::default()).await.unwrap();
     assert_eq!(asked[0].status, QuestionStatus::Expired);
     assert_eq!(world.damages().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn what_is_left_of_a_tree_that_is_gone_is_mended() {
+    let (world, root) = asking().await;
+    world.client().intervene(root.id, Action::Pause, None).await.unwrap();
+    let world = anew(world).await;
+    damage(
+        &world,
+        "DELETE FROM inbox; DELETE FROM wakeups; DELETE FROM runs; DELETE FROM items; DELETE FROM agents",
+    );
+    let events = world.store().events(&Scope::House, root.id, 0, 10).await.unwrap();
+    assert_eq!(events, [], "the events have gone with it");
+    assert!(wrong(&world).await.contains(&"questions".to_owned()));
+    for (job, found, mended) in mend(&world).await {
+        assert_eq!(found, mended, "{job}");
+    }
+    assert_eq!(world.damages().await, [""; 0]);
+    // The next tree begins with its first event.
+    let next = world.client().create(NewAgent::default(), None).await.unwrap();
+    let events = world.store().events(&Scope::House, next.id, 0, 10).await.unwrap();
+    assert_eq!(events.iter().map(|event| event.seq).collect::<Vec<_>>(), [1]);
 }
 
 #[tokio::test]

@@ -159,8 +159,8 @@ impl Connections {
         let Some(of) = open.of.get_mut(owner) else { return Ok(()) };
         if only_read && of.untaken > 0 && of.untaken + bytes > UNTAKEN {
             return Err(Problem::too_many_requests(format!(
-                "this answer of {bytes} bytes does not fit beside the {} that clients of yours have not taken; {} MiB is \
-                 as much as one owner's may hold: take those, and ask again",
+                "this answer of {bytes} bytes does not fit beside the {} bytes of other answers that your clients have \
+                 not taken; together they may hold {} MiB: take the others, and ask again",
                 of.untaken,
                 UNTAKEN >> 20
             )));

@@ -11,13 +11,18 @@ CREATE TABLE events_in_order (
     body     TEXT
 ) STRICT;
 INSERT INTO events_in_order
-    SELECT agents.n << 32 | seq, agent, at, item_seq, body
+    SELECT (agents.n << 32) | seq, agent, at, item_seq, body
     FROM agents JOIN events ON events.root = agents.id ORDER BY agents.n, seq;
 DROP TABLE events;
 ALTER TABLE events_in_order RENAME TO events;
+
+-- Whoever removes a root: the number of its row may be given again.
+CREATE TRIGGER events_go_with_their_root AFTER DELETE ON agents BEGIN
+    DELETE FROM events WHERE n > (old.n << 32) AND n <= ((old.n << 32) | 4294967295);
+END;
 
 CREATE VIEW event_list AS
 SELECT agents.id AS root, events.n & 4294967295 AS seq, events.agent,
     strftime('%Y-%m-%dT%H:%M:%fZ', at / 1e6, 'unixepoch') AS at,
     coalesce(body ->> '$.event', 'item') AS event, item_seq, body
-FROM events JOIN agents ON agents.n = events.n >> 32;
+FROM agents JOIN events ON events.n > (agents.n << 32) AND events.n <= ((agents.n << 32) | 4294967295);

@@ -5,15 +5,17 @@ use entourage_types::Agent;
 use rusqlite::Connection;
 
 use crate::{
-    agents, entities, events, fault::Result, group::Done, inbox, items, known::Known, prune, runs, usage,
+    agents, check::Told, entities, events, fault::Result, group::Done, inbox, items, known::Known, prune,
+    runs, usage,
 };
 
-/// Writes a checked commit. `writer` is the fenced agent as it stood before.
+/// Writes a checked commit. `writer` is the fenced agent as it stood before, `told` what the commit tells.
 pub(crate) fn commit(
     connection: &Connection,
     known: &mut Known,
     commit: &Commit,
     writer: Option<&Agent>,
+    told: Vec<Told>,
 ) -> Result<Done> {
     let mut after = writer.cloned();
     let mut epoch_written = false;
@@ -86,7 +88,7 @@ pub(crate) fn commit(
         }
         known.agent_stands(agent);
     }
-    let events = events::append(connection, known, commit.at, entourage_store::events(commit, writer))?;
+    let events = events::append(connection, known, commit.at, told)?;
     let inbox = match writer {
         Some(agent) => known.has_posts(connection, agent.id)?,
         None => false,

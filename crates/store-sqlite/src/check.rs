@@ -2,13 +2,21 @@
 //! writes. All of it is read before anything is written, so that a refusal undoes nothing.
 
 use entourage_store::{Commit, Error, Expect, Fence, Write};
-use entourage_types::{Agent, AgentId, Wakeup};
+use entourage_types::{Agent, AgentId, EventBody, Wakeup};
 use rusqlite::Connection;
 
 use crate::{agents, entities, fault::Result, known::Known, prune};
 
-/// Refuses a commit that must not happen; otherwise returns the fenced agent as it stands.
-pub(crate) fn commit(connection: &Connection, known: &mut Known, commit: &Commit) -> Result<Option<Agent>> {
+/// What an event tells, of which agent in which tree.
+pub(crate) type Told = (AgentId, AgentId, EventBody);
+
+/// Refuses a commit that must not happen; otherwise returns the fenced agent as it stands, and what the commit
+/// tells.
+pub(crate) fn commit(
+    connection: &Connection,
+    known: &mut Known,
+    commit: &Commit,
+) -> Result<(Option<Agent>, Vec<Told>)> {
     let writer = commit.fence.map(|fence| fenced(connection, known, fence)).transpose()?;
     for expected in &commit.expect {
         expect(connection, expected)?;
@@ -21,7 +29,8 @@ pub(crate) fn commit(connection: &Connection, known: &mut Known, commit: &Commit
             }
         }
     }
-    let mut known: Vec<AgentId> = writer.iter().map(|agent| agent.id).collect();
+    let mut addressees: Vec<AgentId> = writer.iter().map(|agent| agent.id).collect();
+    let mut roots: Vec<AgentId> = writer.iter().map(|agent| agent.root).collect();
     let mut pruned = Vec::new();
     for write in &commit.writes {
         match write {
@@ -29,11 +38,12 @@ pub(crate) fn commit(connection: &Connection, known: &mut Known, commit: &Commit
                 if let Some(agent) = agents::in_place_of(connection, agent)? {
                     return Err(Error::AgentExists { agent }.into());
                 }
-                known.push(agent.id);
+                addressees.push(agent.id);
+                roots.push(agent.id);
             }
             Write::Forget(wakeup) => orphan(connection, wakeup)?,
-            Write::Post(post) => addressee(connection, post.agent, &mut known)?,
-            Write::Wake(wakeup) => addressee(connection, wakeup.agent, &mut known)?,
+            Write::Post(post) => addressee(connection, post.agent, &mut addressees)?,
+            Write::Wake(wakeup) => addressee(connection, wakeup.agent, &mut addressees)?,
             Write::PruneAgent(agent) => {
                 prune::childless(connection, *agent, &pruned)?;
                 pruned.push(*agent);
@@ -41,7 +51,15 @@ pub(crate) fn commit(connection: &Connection, known: &mut Known, commit: &Commit
             _ => {}
         }
     }
-    Ok(writer)
+    let told = entourage_store::events(commit, writer.as_ref());
+    for (root, ..) in &told {
+        // Nobody could read what is told of a tree that is gone.
+        let is_left = roots.contains(root) || known.has_tree(connection, *root)?;
+        if !is_left || pruned.contains(root) {
+            return Err(Error::NoAgent { agent: *root }.into());
+        }
+    }
+    Ok((writer, told))
 }
 
 fn fenced(connection: &Connection, known: &mut Known, fence: Fence) -> Result<Agent> {

@@ -11,6 +11,7 @@ use crate::{
     fault::Result,
     items,
     known::Known,
+    readers::snapshot,
     rows::{count, int, json, time, word, word_if_any},
     select::Select,
 };
@@ -52,6 +53,17 @@ pub(crate) fn list(
     after: u64,
     limit: u32,
 ) -> Result<Vec<Event>> {
+    // The row of a root that goes meanwhile may be another's next.
+    snapshot(connection, || list_of(connection, scope, root, after, limit))
+}
+
+fn list_of(
+    connection: &Connection,
+    scope: &Scope,
+    root: AgentId,
+    after: u64,
+    limit: u32,
+) -> Result<Vec<Event>> {
     let Some(tree) = Tree::of(connection, root)? else { return Ok(Vec::new()) };
     Select::new(
         "SELECT e.n, e.agent, e.at, e.item_seq, e.body, i.run, i.session, i.at, i.type, i.body \
@@ -83,11 +95,13 @@ fn read(root: AgentId, row: &Row<'_>) -> rusqlite::Result<Event> {
 
 /// The number of the tree's last event for whoever sees the tree, 0 otherwise or when it has none.
 pub(crate) fn last_seen(connection: &Connection, scope: &Scope, root: AgentId) -> Result<u64> {
-    let seen = agents::get(connection, root)?.is_some_and(|agent| scope.sees(&agent.owner));
-    match Tree::of(connection, root)?.filter(|_| seen) {
-        Some(tree) => last(connection, tree),
-        None => Ok(0),
-    }
+    snapshot(connection, || {
+        let seen = agents::get(connection, root)?.is_some_and(|agent| scope.sees(&agent.owner));
+        match Tree::of(connection, root)?.filter(|_| seen) {
+            Some(tree) => last(connection, tree),
+            None => Ok(0),
+        }
+    })
 }
 
 /// Numbers what a commit tells, writes it, and returns it as subscribers get it.

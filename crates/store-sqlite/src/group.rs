@@ -230,7 +230,9 @@ impl Desk {
                 Ok(Ok(Done::default()))
             }
             Work::Commit(commit) => match check::commit(connection, known, commit) {
-                Ok(writer) => Ok(Ok(apply::commit(connection, known, commit, writer.as_ref())?)),
+                Ok((writer, told)) => {
+                    Ok(Ok(apply::commit(connection, known, commit, writer.as_ref(), told)?))
+                }
                 Err(Fault::Told(refusal)) => Ok(Err(refusal)),
                 Err(fault) => Err(fault),
             },

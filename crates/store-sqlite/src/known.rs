@@ -101,6 +101,11 @@ impl Known {
         self.raised.remove(&id);
     }
 
+    /// Whether there is a tree of this root.
+    pub(crate) fn has_tree(&mut self, connection: &Connection, root: AgentId) -> Result<bool> {
+        Ok(self.told.contains(&root) || agents::exists(connection, root)?)
+    }
+
     /// The tree of this root, and the number of its next event, which it now has.
     ///
     /// # Errors

@@ -36,9 +36,9 @@ impl Place {
         let detail = match identity(&self.path) {
             found if found == self.opened => return Ok(()),
             Ok(_) => "another file is there",
-            Err(ErrorKind::NotFound) => "no file is there",
+            Err(ErrorKind::NotFound | ErrorKind::NotADirectory) => "no file is there",
             Err(why) => {
-                let cause = "its file cannot be looked at while it is open: let its directory be read again";
+                let cause = "its file cannot be looked at while it is open: let the directories above it be entered again";
                 return Err(Error::Unavailable { cause, detail: why.to_string() });
             }
         };

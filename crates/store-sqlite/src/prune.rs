@@ -62,15 +62,11 @@ pub(crate) fn agent(connection: &Connection, agent: AgentId) -> Result<()> {
         "DELETE FROM runs WHERE agent = ?1",
         "DELETE FROM inbox WHERE agent = ?1",
         "DELETE FROM wakeups WHERE agent = ?1",
+        // The events of its tree go with it.
+        "DELETE FROM agents WHERE id = ?1",
     ] {
         connection.prepare_cached(of_agent)?.execute([&id])?;
     }
-    if let Some(tree) = Tree::of(connection, agent)? {
-        let mut of_tree = connection.prepare_cached("DELETE FROM events WHERE n > ?1 AND n <= ?2")?;
-        of_tree.execute([tree.key(0), tree.key(u64::MAX)])?;
-    }
-    // Last: the number of its row may be that of the next agent.
-    connection.prepare_cached("DELETE FROM agents WHERE id = ?1")?.execute([&id])?;
     // Their index goes by kind first.
     for kind in EntityKind::WORDS {
         let mut of_tree = connection.prepare_cached("DELETE FROM entities WHERE kind = ?1 AND root = ?2")?;

@@ -43,8 +43,9 @@ pub enum Expect {
     AtRest(AgentId, Time),
 }
 
-/// One change. Rows are written whole; the last write of a row wins. One that its tree's events tell of is
-/// refused with [`crate::Error::NoAgent`] where the root is not there once the commit has happened.
+/// One change. Rows are written whole; the last write of a row wins. A write that would be told as an event is
+/// refused, and the commit with it, with [`crate::Error::NoAgent`], where the tree's root is not there after the
+/// commit.
 #[derive(Debug, Clone)]
 pub enum Write {
     /// A new agent. Where its row counts items, those it begins with are in the same commit.

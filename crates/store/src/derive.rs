@@ -25,7 +25,8 @@ pub fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, AgentId,
             )),
             Write::Agent(agent) => {
                 let told = writer.is_some_and(|before| {
-                    before.status == agent.status && before.waiting_on == agent.waiting_on
+                    (before.status, before.waiting_on, before.stop_reason)
+                        == (agent.status, agent.waiting_on, agent.stop_reason)
                 });
                 if !told {
                     let (status, waiting_on) = (agent.status, agent.waiting_on);

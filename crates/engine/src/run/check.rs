@@ -206,7 +206,7 @@ impl Run<'_> {
     }
 
     /// Where the turn stands that the program has just come by, if it was finished when the run was opened.
-    fn finished_turn(&self) -> Option<usize> {
+    pub(super) fn finished_turn(&self) -> Option<usize> {
         self.turns.checked_sub(1).and_then(|turn| self.finished.get(turn)).copied()
     }
 

@@ -87,9 +87,13 @@ impl Run<'_> {
         if !self.is_unsent() {
             return Ok(true);
         }
+        if self.finished_turn().is_some() {
+            // It was decided then.
+            return Ok(!self.since_turn().any(is_unsent));
+        }
         // Where only one call is left, it is made without tools.
         if self.told_unsent() || self.last_call().is_some() || self.met().is_some() {
-            return Ok(!self.since_turn().any(is_unsent));
+            return Ok(true);
         }
         let text = format!(
             "The user reads only what you send with `{SENDS}`, and you have sent nothing. Send it, or end again where \

@@ -74,7 +74,16 @@ impl House {
     /// # Errors
     /// When the store fails.
     pub async fn mend(&self, damage: Damage) -> Result<bool> {
-        match self.store().commit(damage.mend).await {
+        let mut mend = damage.mend;
+        for write in &mut mend.writes {
+            let Some(left) = write.entity()? else { continue };
+            let Some(root) = left.root else { continue };
+            if agent(self, root).await?.is_none() {
+                // Nobody follows a tree that is gone: what is left of it is mended without an event.
+                *write = Write::Entity(left);
+            }
+        }
+        match self.store().commit(mend).await {
             Ok(_) => Ok(true),
             Err(StoreError::NotInStatus { .. } | StoreError::NoAgent { .. }) => Ok(false),
             Err(error) => Err(error.into()),

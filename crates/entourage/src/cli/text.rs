@@ -47,12 +47,15 @@ impl FromIterator<Text> for Text {
 
 impl Text {
     /// A piece of a text that comes in pieces. `before` is the last character of the piece before it, and then
-    /// that of this one: what joins two signs may come with the second.
+    /// that of this one: what joins two signs, or ends a line of Windows, may come with the second.
     pub(super) fn following(before: &mut Option<char>, piece: &str) -> Self {
+        let held = before.take_if(|char| *char == '\r').map(String::from).unwrap_or_default();
+        let whole = held + piece;
+        let now = whole.strip_suffix('\r').unwrap_or(&whole);
         let mut filter = Filter { before: *before, ..Filter::default() };
         // A string takes everything.
-        let _ = filter.write_str(piece);
-        *before = filter.before;
+        let _ = filter.write_str(now);
+        *before = if now.len() < whole.len() { Some('\r') } else { filter.before };
         Self(filter.written)
     }
 

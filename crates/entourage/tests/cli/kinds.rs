@@ -130,8 +130,8 @@ fn files_of_a_coding_agent_are_imported_and_what_is_there_stays() {
         "notes.md is left out: is no kind",
         "clerk.md is there already",
         "`Bash`",
-        "agents/more is left out: is a directory, which is imported by its own name",
-        "agents/list.txt is left out: is no *.md",
+        "agents/more is left out: is a directory; import it by its own name",
+        "agents/list.txt is left out: does not end in .md",
     ] {
         assert!(imported.stdout.contains(told), "{told}: {imported:?}");
     }

@@ -2,9 +2,12 @@
 
 use std::{fs, path::Path};
 
-use entourage_store::{Error, ItemQuery, Store};
+use entourage_store::{AgentQuery, Commit, Error, ItemQuery, Store, Write};
 use entourage_store_sqlite::{Settings, SqliteStore, VERSION};
-use entourage_types::{AgentId, CallId, ItemBody, OutputEffect, RunId, Scope, TaskId};
+use entourage_types::{
+    Agent, AgentId, CallId, ItemBody, OutputEffect, Owner, RunId, Scope, ShownStatus, StopReason, TaskId,
+    Time,
+};
 use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;
@@ -167,6 +170,97 @@ async fn what_the_details_of_outputs_meant_before_is_taken_over_where_the_engine
     }
     let steps = store.steps(&Scope::House, run).await.unwrap();
     assert_eq!(steps[0].value["effect"], json!({"answer": "f"}));
+}
+
+/// Version 11 had events under the id of their tree, and why an agent failed in its last run alone.
+#[tokio::test]
+async fn events_and_why_agents_failed_are_taken_over_from_version_11() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("house.db");
+    let old = Connection::open(&path).unwrap();
+    for migration in [
+        include_str!("../../migrations/0001_first.sql"),
+        include_str!("../../migrations/0002_less_written.sql"),
+        include_str!("../../migrations/0003_usage.sql"),
+        include_str!("../../migrations/0004_memory.sql"),
+        include_str!("../../migrations/0005_clustered_items.sql"),
+        include_str!("../../migrations/0006_threads.sql"),
+        include_str!("../../migrations/0007_threads_of_people.sql"),
+        include_str!("../../migrations/0008_open.sql"),
+        include_str!("../../migrations/0009_output_effects.sql"),
+        include_str!("../../migrations/0010_sums.sql"),
+        include_str!("../../migrations/0011_ended.sql"),
+    ] {
+        old.execute_batch(migration).unwrap();
+    }
+    old.pragma_update(None, "application_id", 0x456e_746f).unwrap();
+    old.pragma_update(None, "user_version", 11).unwrap();
+    let ids: Vec<AgentId> = (0..4).map(|_| AgentId::new()).collect();
+    let ended: [(&str, &[&str]); 4] = [
+        ("failed", &["cancelled"]),
+        ("failed", &["max_steps"]),
+        ("succeeded", &["cancelled", "completed"]),
+        ("failed", &["cancelled", "max_time"]),
+    ];
+    let event = |root: AgentId, seq: u64, status: &str| {
+        let body = json!({ "event": "agent_status", "status": status }).to_string();
+        let values = [root.to_string(), seq.to_string(), body];
+        let insert = "INSERT INTO events (root, seq, agent, at, name, body) VALUES (?1, ?2, ?1, 5, 'agent_status', ?3)";
+        old.execute(insert, values).unwrap();
+    };
+    for (id, (status, runs)) in ids.iter().zip(ended) {
+        let insert = "INSERT INTO agents (id, owner, root, depth, kind, title, status, epoch, session, created, updated) \
+                      VALUES (?1, 'local', ?1, 0, 'helper', '', ?2, 1, 1, 0, 0)";
+        old.execute(insert, [id.to_string(), status.to_owned()]).unwrap();
+        for reason in runs {
+            let spent = json!([{
+                "day": "2026-01-01", "model": "m", "calls": 1, "unpriced": 0, "cost": 0,
+                "usage": { "input": u64::MAX, "output": 0, "cached": 0, "cache_written": 0, "reasoning": 0 },
+            }]);
+            let insert = "INSERT INTO runs (id, agent, owner, status, stop_reason, kind_version, tasks, model_calls, \
+                          worked_ms, input_tokens, output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, \
+                          cost_nanos, started, ended, spent) \
+                          VALUES (?1, ?2, 'local', 'failed', ?3, 'v', '[]', 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, ?4)";
+            let values = [RunId::new().to_string(), id.to_string(), (*reason).to_owned(), spent.to_string()];
+            old.execute(insert, values).unwrap();
+        }
+    }
+    // As many trees were told of at the same time, and one of what is gone.
+    for seq in 3..6 {
+        event(ids[1], seq, "running");
+        event(ids[0], seq, "failed");
+        event(AgentId::new(), seq, "failed");
+    }
+    drop(old);
+
+    let store = open(&path).unwrap();
+    let why = async |id| store.agent(&Scope::House, id).await.unwrap().unwrap().stop_reason;
+    let expected = [Some(StopReason::Cancelled), Some(StopReason::MaxSteps), None, Some(StopReason::MaxTime)];
+    for (id, expected) in ids.iter().zip(expected) {
+        assert_eq!(why(*id).await, expected);
+    }
+    for (status, found) in [(ShownStatus::Stopped, vec![ids[0]]), (ShownStatus::Failed, vec![ids[1], ids[3]])]
+    {
+        let query = AgentQuery { status: Some(status), ..AgentQuery::default() };
+        let agents = store.agents(&Scope::Owner(Owner::local()), query).await.unwrap();
+        assert_eq!(agents.iter().map(|agent| agent.id).collect::<Vec<_>>(), found);
+    }
+    let numbers = async |root| -> Vec<u64> {
+        let events = store.events(&Scope::House, root, 0, 100).await.unwrap();
+        assert!(events.iter().all(|event| event.root == root && event.agent == root));
+        events.iter().map(|event| event.seq).collect()
+    };
+    for (id, expected) in ids.iter().zip([vec![3, 4, 5], vec![3, 4, 5], vec![], vec![]]) {
+        assert_eq!(numbers(*id).await, expected);
+    }
+    // What they used is more than an integer holds; they can be removed all the same.
+    for id in &ids {
+        store.commit(Commit::new(Time::from_micros(9)).write(Write::PruneAgent(*id))).await.unwrap();
+        assert!(numbers(*id).await.is_empty());
+    }
+    let next = Agent::root(Owner::local(), "helper", "", Time::from_micros(9));
+    store.commit(Commit::new(next.created).write(Write::NewAgent(next.clone()))).await.unwrap();
+    assert_eq!(numbers(next.id).await, [1]);
 }
 
 #[test]

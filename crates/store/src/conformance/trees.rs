@@ -74,6 +74,15 @@ pub async fn who_was_stopped_is_found_apart_from_who_failed(place: impl Place) -
         );
         ended.push(known.id);
     }
+    // One that ends once more, for another reason, is told of again.
+    let agent = claim(&store, ended[1]).await?.agent;
+    for (why, told) in
+        [(Some(StopReason::Cancelled), 3), (Some(StopReason::Cancelled), 3), (Some(StopReason::MaxSteps), 4)]
+    {
+        let row = Agent { stop_reason: why, ..agent.clone() };
+        store.commit(Commit::fenced(&agent, at(3)).write(Write::Agent(row))).await?;
+        assert_eq!(store.last_event(&Scope::House, agent.root).await?, told);
+    }
     for (status, expected) in [(ShownStatus::Failed, &ended[..2]), (ShownStatus::Stopped, &ended[2..])] {
         let query = AgentQuery { status: Some(status), ..AgentQuery::default() };
         assert_eq!(ids(&store, query).await?, expected);

@@ -86,22 +86,31 @@ const NAMES: [&str; 13] = [
     "private.asc",
 ];
 
+/// No file has a longer name, in bytes.
+const LONGEST: usize = 255;
+
 /// Whether a path has a part that is hidden, or that usually holds what is nobody else's business.
 pub(super) fn is_secret(path: &Path) -> bool {
     path.components().any(|part| match part {
+        // What is the name of no file is not looked at, however long a model makes it.
+        Component::Normal(name) if name.len() > LONGEST => true,
         Component::Normal(name) => is_secret_name(&name.to_string_lossy().to_lowercase()),
         _ => false,
     })
 }
 
+/// Whether a name says so, or that of a file which it may be a copy of.
 fn is_secret_name(name: &str) -> bool {
-    let numbered = name.rsplit_once('.').filter(|(_, number)| number.bytes().all(|b| b.is_ascii_digit()));
-    let copied = || COPIES.iter().find_map(|copy| name.strip_suffix(copy));
-    numbered.map(|(original, _)| original).or_else(copied).is_some_and(is_secret_name)
-        || is_secret_itself(name)
+    std::iter::successors(Some(name), |name| original(name)).any(is_secret_itself)
 }
 
-/// Whether a name says so without being a copy's.
+/// The name without what a copy's has behind it.
+fn original(name: &str) -> Option<&str> {
+    let numbered = name.rsplit_once('.').filter(|(_, number)| number.bytes().all(|b| b.is_ascii_digit()));
+    let copied = || COPIES.iter().find_map(|copy| name.strip_suffix(copy));
+    numbered.map(|(original, _)| original).or_else(copied)
+}
+
 fn is_secret_itself(name: &str) -> bool {
     let is_key_pair = name.starts_with("id_") && !name.contains('.');
     let stem = name.split('.').next().unwrap_or_default();
@@ -185,6 +194,9 @@ mod tests {
             "env.bak.1",
         ] {
             assert!(is_secret(Path::new(secret)), "{secret}");
+        }
+        for long in ["~".repeat(1 << 20), "a.1".repeat(1 << 18)] {
+            assert!(is_secret(Path::new(&long)));
         }
         for plain in [
             "",

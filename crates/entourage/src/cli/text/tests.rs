@@ -126,8 +126,15 @@ fn wide_signs_take_two_columns() {
 /// A model's answer comes in pieces, which may begin anywhere.
 #[test]
 fn what_joins_two_signs_may_come_in_the_next_piece() {
-    let mut before = None;
-    let pieces = ["می", "\u{200c}خواهم", " 👩", "\u{200d}", "👧 plain", "\u{200d}"];
-    let shown: Text = pieces.into_iter().map(|piece| Text::following(&mut before, piece)).collect();
-    assert_eq!(shown.as_str(), "می\u{200c}خواهم 👩\u{200d}👧 plain\\u{200d}");
+    for (pieces, expected) in [
+        (
+            &["می", "\u{200c}خواهم", " 👩", "\u{200d}", "👧 plain", "\u{200d}"][..],
+            "می\u{200c}خواهم 👩\u{200d}👧 plain\\u{200d}",
+        ),
+        (&["a\r", "\nb\r", "", "\n\r", "c\r"], "a\nb\n\\rc"),
+    ] {
+        let mut before = None;
+        let shown: Text = pieces.iter().map(|piece| Text::following(&mut before, piece)).collect();
+        assert_eq!(shown.as_str(), expected);
+    }
 }
