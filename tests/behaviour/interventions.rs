@@ -14,7 +14,7 @@ use entourage_tests::{first_tools, one_kind, plain, well_formed};
 use entourage_tools::{Effect, Toolbox};
 use entourage_types::{
     Action, Agent, AgentId, Answer, Author, Event, EventBody, Input, InterventionStatus, Owner, Post,
-    PostBody, PostId, QuestionStatus, Status, Time, WaitingOn, WakeupId,
+    PostBody, PostId, QuestionStatus, Status, Time, WaitingOn, Wakeup, WakeupId,
 };
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -568,6 +568,50 @@ impl Between for HoldsSpawn {
         }
         store.commit(commit).await
     }
+}
+
+/// More on a task that had succeeded is unread when its agent is deleted: the task was under way again.
+#[tokio::test]
+async fn a_task_that_had_ended_is_told_to_be_under_way_before_a_deletion_cancels_it() {
+    let model = ScriptedModel::deciding(|request| {
+        let is_lead = request.system.contains("You are the Researcher");
+        Some(Ok(match request.messages.len() {
+            1 if !is_lead => Script::call("spawn_agent", json!({"kind": "researcher", "task": "look"})),
+            _ => Script::text("It is so."),
+        }))
+    });
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Go.").await;
+    let is_done =
+        |event: &Event| matches!(&event.body, EventBody::Task { task } if task.status == Status::Succeeded);
+    world.until(root.id, is_done).await;
+    let task = world.client().tasks(Some(root.id), None, Page::default()).await.unwrap().remove(0);
+    let body = PostBody::Message {
+        from: Author::Agent { id: root.id, kind: root.kind.clone() },
+        text: "go on".into(),
+        task: Some(task.id),
+        queued: false,
+        terms: None,
+    };
+    let post = Post { id: PostId::new(), agent: task.to, at: task.updated, wakeup: WakeupId::new(), body };
+    // It is read with the deletion and not before.
+    let due = Time::from_micros(task.updated.micros() + 3_600_000_000);
+    let wakeup = Wakeup { id: post.wakeup, agent: task.to, owner: Owner::local(), due };
+    let commit = Commit::new(task.updated).write(Write::Wake(wakeup)).write(Write::Post(post));
+    world.store().commit(commit).await.unwrap();
+    person(&world).intervene(task.to, Action::Delete, None).await.unwrap();
+    let is_over =
+        |event: &Event| matches!(&event.body, EventBody::Task { task } if task.status == Status::Cancelled);
+    world.until(root.id, is_over).await;
+    let events = world.client().events(root.id, 0, 1000).await.unwrap();
+    let told = events.iter().filter_map(|event| match &event.body {
+        EventBody::Task { task } => Some(task.status),
+        _ => None,
+    });
+    let expected = [Status::Queued, Status::Succeeded, Status::Queued, Status::Cancelled];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+    world.ended(root.id).await;
+    assert_eq!(world.audit().await, []);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use entourage_tools::Effect;
-use entourage_types::{About, CallId, Item, ItemBody, Question};
+use entourage_types::{About, AgentId, CallId, Item, ItemBody, Question};
 
 use crate::Fact;
 
@@ -19,6 +19,8 @@ pub struct CallEffects {
     pub times: usize,
     /// How often the one of them had it that had it most often.
     pub most: usize,
+    /// How often the agent of one of them was taken up, at the most.
+    pub activations: usize,
     /// How often a person was asked whether an interrupted one had it.
     pub doubts: usize,
     /// How often that person had it made again.
@@ -28,19 +30,19 @@ pub struct CallEffects {
 impl CallEffects {
     /// None of such calls.
     fn none(effect: Effect) -> Self {
-        Self { effect, calls: 0, times: 0, most: 0, doubts: 0, retries: 0 }
+        Self { effect, calls: 0, times: 0, most: 0, activations: 0, doubts: 0, retries: 0 }
     }
 
-    /// Whether this may come of calls that do this undisturbed, where the agent was taken up so often at the
-    /// most. Each time each call may be made once more where that does no harm, under the same id; an unsafe one
-    /// happens as often as it was let happen, less those that were in doubt and may not have.
-    fn may_come_of(&self, undisturbed: &Self, taken_up: usize) -> bool {
+    /// Whether this may come of calls that do this undisturbed. Each time that its agent was taken up a call may
+    /// be made once more where that does no harm, under the same id; an unsafe one happens as often as it was let
+    /// happen, less those that were in doubt and may not have.
+    fn may_come_of(&self, undisturbed: &Self) -> bool {
         match self.effect {
             Effect::Pure => true,
             Effect::Idempotent => {
                 self.calls == undisturbed.calls
                     && self.times >= undisturbed.times
-                    && self.most <= undisturbed.most * taken_up
+                    && self.most <= undisturbed.most * self.activations
             }
             Effect::Unsafe => {
                 let made = undisturbed.times + self.retries;
@@ -64,11 +66,19 @@ pub(crate) fn call_effects<'a>(
     });
     let names: BTreeMap<CallId, String> =
         turns.flatten().map(|call| (call.id, format!("{}{}", call.tool, call.arguments))).collect();
+    let mut claims: BTreeMap<AgentId, usize> = BTreeMap::new();
+    for fact in facts {
+        if let Fact::Claimed { agent, .. } = fact {
+            *claims.entry(*agent).or_default() += 1;
+        }
+    }
     let mut counted: BTreeMap<CallId, CallEffects> = BTreeMap::new();
     for fact in facts {
-        let Fact::Effect { call, effect, .. } = fact else { continue };
+        let Fact::Effect { agent, call, effect } = fact else { continue };
         if *effect != Effect::Pure {
-            counted.entry(*call).or_insert(CallEffects::none(*effect)).times += 1;
+            let counted = counted.entry(*call).or_insert(CallEffects::none(*effect));
+            counted.times += 1;
+            counted.activations = claims.get(agent).copied().unwrap_or_default();
         }
     }
     for question in questions.iter().filter(|question| question.about == About::Doubt) {
@@ -84,31 +94,28 @@ pub(crate) fn call_effects<'a>(
         sum.calls += 1;
         sum.times += counted.times;
         sum.most = sum.most.max(counted.times);
+        sum.activations = sum.activations.max(counted.activations);
         sum.doubts += counted.doubts;
         sum.retries += counted.retries;
     }
     by_name
 }
 
-/// Whether the calls did what they do undisturbed, as far as that is certain where their agent was taken up so
-/// often at the most.
+/// Whether the calls did what they do undisturbed, as far as that is certain.
 ///
 /// # Errors
 /// The call that did something else.
 pub(crate) fn same_effects(
     expected: &BTreeMap<String, CallEffects>,
     found: &BTreeMap<String, CallEffects>,
-    taken_up: usize,
 ) -> Result<(), String> {
     for (call, like) in expected.iter().chain(found) {
         let of = |told: &BTreeMap<String, CallEffects>| {
             told.get(call).copied().unwrap_or(CallEffects::none(like.effect))
         };
         let (undisturbed, did) = (of(expected), of(found));
-        if !did.may_come_of(&undisturbed, taken_up) {
-            return Err(format!(
-                "{call} did {undisturbed:?} undisturbed, and taken up {taken_up} times {did:?}"
-            ));
+        if !did.may_come_of(&undisturbed) {
+            return Err(format!("{call} did {undisturbed:?} undisturbed, and now {did:?}"));
         }
     }
     Ok(())
@@ -142,7 +149,7 @@ mod tests {
             (did(0, 0, 0), 0, true),
         ] {
             let undisturbed = did(expected, 0, 0);
-            assert_eq!(found.may_come_of(&undisturbed, 1), fits, "{found:?}, {expected} times undisturbed");
+            assert_eq!(found.may_come_of(&undisturbed), fits, "{found:?}, {expected} times undisturbed");
         }
     }
 
@@ -150,7 +157,7 @@ mod tests {
     fn an_idempotent_call_happens_once_each_time_and_under_no_other_id() {
         let put =
             |calls, times, most| CallEffects { calls, times, most, ..CallEffects::none(Effect::Idempotent) };
-        for (found, undisturbed, taken_up, fits) in [
+        for (found, undisturbed, activations, fits) in [
             (put(1, 2, 2), put(1, 1, 1), 2, true),
             (put(1, 3, 3), put(1, 1, 1), 2, false),
             (put(1, 3, 3), put(1, 1, 1), 3, true),
@@ -162,7 +169,8 @@ mod tests {
             // The same again, as another call.
             (put(2, 2, 1), put(1, 1, 1), 2, false),
         ] {
-            assert_eq!(found.may_come_of(&undisturbed, taken_up), fits, "{found:?} of {undisturbed:?}");
+            let found = CallEffects { activations, ..found };
+            assert_eq!(found.may_come_of(&undisturbed), fits, "{found:?} of {undisturbed:?}");
         }
     }
 }

@@ -280,9 +280,7 @@ impl Story {
             let violations: Vec<String> = out.violations.iter().map(ToString::to_string).collect();
             assert_eq!(violations, [""; 0], "{faults:?} with {workers} workers: {:#?}", out.transcripts);
             assert_eq!(out.transcripts, expected.transcripts, "{faults:?} with {workers} workers");
-            // Each process may take the agent up once in each life, and after each fault another one.
-            let taken_up = workers * (1 + faults.len());
-            let fits = same_effects(&expected.effects, &out.effects, taken_up);
+            let fits = same_effects(&expected.effects, &out.effects);
             assert_eq!(fits, Ok(()), "{faults:?} with {workers} workers");
             told += 1;
         }

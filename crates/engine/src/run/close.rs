@@ -236,6 +236,10 @@ impl Run<'_> {
         }
         self.expecting.push(Expect::Status(EntityKind::Task, id.to_string(), task.status.as_str()));
         let at = self.house.now();
+        if task.status.is_terminal() {
+            // More on it was taken, and is not begun any more.
+            writes.push(Write::Task(task.clone().again(at)));
+        }
         let mut commit = Commit::new(at);
         let done = PostBody::Done {
             task: id,
