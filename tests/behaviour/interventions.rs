@@ -317,6 +317,33 @@ async fn a_failed_run_is_begun_again_and_a_waiting_attempt_is_made_at_once() {
     assert!(matches!(done, Err(Error::NotNow { .. })), "{done:?}");
 }
 
+/// One that is paused begins nothing, so that a retry which comes with the pause is done once it is resumed.
+#[tokio::test]
+async fn a_retry_that_comes_with_a_pause_is_done_at_its_end() {
+    let model = ScriptedModel::new([]);
+    model.push(Err(ModelError::Refused { model: "m".into(), cause: "no credit".into() }));
+    model.push(Ok(Script::text("Here.")));
+    let faults = Faults::none();
+    let world = World::builder(model.clone()).tools(first_tools()).start_with(faults.clone()).await;
+    let root = world.ask("Hello?").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Failed);
+    // Nobody is at work while both are posted.
+    faults.kill();
+    world.client().intervene(root.id, Action::Pause, None).await.unwrap();
+    world.client().intervene(root.id, Action::Retry, None).await.unwrap();
+    let world = world.reborn(Faults::none()).await;
+    paused(&world, &root).await;
+    let (pending, applied) = (InterventionStatus::Pending, InterventionStatus::Applied);
+    assert_eq!(actions(&world, root.id).await, [(Action::Pause, applied), (Action::Retry, pending)]);
+    assert_eq!(world.damages().await, [""; 0], "it waits for the resume");
+    person(&world).intervene(root.id, Action::Resume, None).await.unwrap();
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    assert_eq!(model.requests().len(), 2);
+    assert!(actions(&world, root.id).await.iter().all(|(_, status)| *status == applied));
+    assert_eq!(world.store().inbox(root.id).await.unwrap(), []);
+    assert_eq!(world.audit().await, []);
+}
+
 /// An orchestrator that gives work to a researcher, who asks, notes and answers.
 fn delegates(request: &Request) -> Script {
     let researcher = request.system.contains("You are the Researcher");

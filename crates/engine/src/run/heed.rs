@@ -26,6 +26,16 @@ impl Run<'_> {
                 _ => None,
             })
             .collect();
+        // One that is paused begins nothing: what it is to try again, it tries once it is resumed.
+        let will_pause = |paused, wanted: &Action| match wanted {
+            Action::Pause => true,
+            Action::Resume => false,
+            _ => paused,
+        };
+        let stays_paused = wanted.iter().map(|(_, _, action, _)| action).fold(self.paused, will_pause);
+        let is_stopped = wanted.iter().any(|(_, _, action, of)| {
+            *action == Action::Stop && matches!(self.concerns(*of), Concerned::Now)
+        });
         let mut stops = Vec::new();
         for (post, id, action, of) in wanted {
             match action {
@@ -36,6 +46,8 @@ impl Run<'_> {
                     self.end_pause().await?;
                     continue;
                 }
+                Action::Retry if is_stopped => {}
+                Action::Retry if stays_paused => continue,
                 Action::Retry => self.begin_again().await?,
                 // Its words are read as a message, by `receive`.
                 Action::Modify => {
@@ -138,7 +150,7 @@ impl Run<'_> {
     pub(crate) fn has_work(&self) -> bool {
         let says_something = |post: &Post| match &post.body {
             PostBody::Message { .. } | PostBody::Done { .. } => true,
-            PostBody::Intervention { action, .. } => *action == Action::Modify,
+            PostBody::Intervention { action, .. } => matches!(action, Action::Modify | Action::Retry),
             PostBody::Answer { .. } => false,
         };
         self.opened || self.hurried || self.inbox.iter().any(says_something)

@@ -63,7 +63,9 @@ fn is_for_now(agent: &Agent, post: &Post, posts: &[Post]) -> bool {
         // What is about a message waits for that.
         PostBody::Intervention { of: Some(message), .. } => !posts.iter().any(|post| post.id == message),
         PostBody::Intervention { action: Action::CloseSession, .. } => false,
-        PostBody::Intervention { action: Action::Modify, .. } => agent.waiting_on != Some(WaitingOn::Resume),
+        PostBody::Intervention { action: Action::Modify | Action::Retry, .. } => {
+            agent.waiting_on != Some(WaitingOn::Resume)
+        }
         PostBody::Intervention { .. } => true,
         _ => false,
     }
