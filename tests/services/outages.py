@@ -200,7 +200,7 @@ def held(provider):
         name = f"held-{durability}"
         server = Server(f"{FOLDER}/{name}", provider, durability)
         holder = sqlite3.connect(f"{FOLDER}/{name}/entourage.db", isolation_level=None)
-        outage(name, server, lambda: holder.execute("BEGIN IMMEDIATE"), lambda: holder.execute("ROLLBACK"), "another program holds it")
+        outage(name, server, lambda: holder.execute("BEGIN IMMEDIATE"), lambda: holder.execute("ROLLBACK"), "another program holds")
         holder.close()
         server.stop()
 
