@@ -5,8 +5,8 @@ use entourage_types::Agent;
 use rusqlite::Connection;
 
 use crate::{
-    agents, check::Told, entities, events, fault::Result, group::Done, inbox, items, known::Known, prune,
-    runs, usage,
+    agents, check::Unnumbered, entities, events, fault::Result, group::Done, inbox, items, known::Known,
+    prune, runs, usage,
 };
 
 /// Writes a checked commit. `writer` is the fenced agent as it stood before, `told` what the commit tells.
@@ -15,7 +15,7 @@ pub(crate) fn commit(
     known: &mut Known,
     commit: &Commit,
     writer: Option<&Agent>,
-    told: Vec<Told>,
+    told: Vec<Unnumbered>,
 ) -> Result<Done> {
     let mut after = writer.cloned();
     let mut epoch_written = false;

@@ -7,8 +7,8 @@ use rusqlite::Connection;
 
 use crate::{agents, entities, fault::Result, known::Known, prune};
 
-/// What an event tells, of which agent in which tree.
-pub(crate) type Told = (AgentId, AgentId, EventBody);
+/// An event without its number: the tree, the agent, and what happened.
+pub(crate) type Unnumbered = (AgentId, AgentId, EventBody);
 
 /// Refuses a commit that must not happen; otherwise returns the fenced agent as it stands, and what the commit
 /// tells.
@@ -16,7 +16,7 @@ pub(crate) fn commit(
     connection: &Connection,
     known: &mut Known,
     commit: &Commit,
-) -> Result<(Option<Agent>, Vec<Told>)> {
+) -> Result<(Option<Agent>, Vec<Unnumbered>)> {
     let writer = commit.fence.map(|fence| fenced(connection, known, fence)).transpose()?;
     for expected in &commit.expect {
         expect(connection, expected)?;

@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
     agents,
+    check::Unnumbered,
     fault::Result,
     items,
     known::Known,
@@ -54,28 +55,20 @@ pub(crate) fn list(
     limit: u32,
 ) -> Result<Vec<Event>> {
     // The row of a root that goes meanwhile may be another's next.
-    snapshot(connection, || list_of(connection, scope, root, after, limit))
-}
-
-fn list_of(
-    connection: &Connection,
-    scope: &Scope,
-    root: AgentId,
-    after: u64,
-    limit: u32,
-) -> Result<Vec<Event>> {
-    let Some(tree) = Tree::of(connection, root)? else { return Ok(Vec::new()) };
-    Select::new(
-        "SELECT e.n, e.agent, e.at, e.item_seq, e.body, i.run, i.session, i.at, i.type, i.body \
+    snapshot(connection, || {
+        let Some(tree) = Tree::of(connection, root)? else { return Ok(Vec::new()) };
+        Select::new(
+            "SELECT e.n, e.agent, e.at, e.item_seq, e.body, i.run, i.session, i.at, i.type, i.body \
          FROM events e LEFT JOIN items i ON i.agent = e.agent AND i.seq = e.item_seq \
          WHERE e.n > ? AND e.n <= ?",
-    )
-    .bind(tree.key(after))
-    .bind(tree.key(u64::MAX))
-    .of(scope, "agents", root)
-    .end("ORDER BY e.n LIMIT ?")
-    .bind(limit)
-    .rows_within(BYTES, connection, |row| read(root, row))
+        )
+        .bind(tree.key(after))
+        .bind(tree.key(u64::MAX))
+        .of(scope, "agents", root)
+        .end("ORDER BY e.n LIMIT ?")
+        .bind(limit)
+        .rows_within(BYTES, connection, |row| read(root, row))
+    })
 }
 
 fn read(root: AgentId, row: &Row<'_>) -> rusqlite::Result<Event> {
@@ -109,7 +102,7 @@ pub(crate) fn append(
     connection: &Connection,
     known: &mut Known,
     at: Time,
-    told: Vec<(AgentId, AgentId, EventBody)>,
+    told: Vec<Unnumbered>,
 ) -> Result<Vec<Event>> {
     let mut events: Vec<Event> = Vec::with_capacity(told.len());
     for (root, agent, body) in told {

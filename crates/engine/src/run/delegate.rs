@@ -132,7 +132,7 @@ impl Run<'_> {
     fn only_waits_beside(&self, calls: &[ToolCall], index: usize) -> bool {
         let waits = |call: &ToolCall| {
             let step = self.steps.get(&key(call)).filter(|step| step.state != StepState::Started);
-            step.is_some() && !self.was_met(call.id) || self.answered.contains(&call.id)
+            (step.is_some() && !self.was_met(call.id)) || self.answered.contains(&call.id)
         };
         calls.iter().enumerate().all(|(at, call)| at == index || waits(call))
     }
