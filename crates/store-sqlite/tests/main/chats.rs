@@ -3,8 +3,10 @@
 use entourage_store::{AgentQuery, Store};
 use entourage_store_sqlite::{Settings, SqliteStore};
 use entourage_types::{AgentId, Scope};
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use tempfile::TempDir;
+
+use crate::older::of_version;
 
 /// Threads that people opened stand at the top of their chat from then on, and what is below them one
 /// level higher; what agents made stays where it is, in chats and elsewhere.
@@ -26,19 +28,7 @@ async fn threads_that_people_opened_stand_at_the_top_from_then_on() {
         ("qa", Some("qa<user"), Some(7), 7),
     ];
     {
-        let first = Connection::open(&path).unwrap();
-        for migration in [
-            include_str!("../../migrations/0001_first.sql"),
-            include_str!("../../migrations/0002_less_written.sql"),
-            include_str!("../../migrations/0003_usage.sql"),
-            include_str!("../../migrations/0004_memory.sql"),
-            include_str!("../../migrations/0005_clustered_items.sql"),
-            include_str!("../../migrations/0006_threads.sql"),
-        ] {
-            first.execute_batch(migration).unwrap();
-        }
-        first.pragma_update(None, "application_id", 0x456e_746f).unwrap();
-        first.pragma_update(None, "user_version", 6).unwrap();
+        let first = of_version(&path, 6);
         let mut depths: Vec<i64> = Vec::new();
         for (nth, (kind, key, parent, root)) in rows.iter().enumerate() {
             depths.push(parent.map_or(0, |parent| depths[parent] + 1));

@@ -8,6 +8,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use crate::author::{Author, assert_whole};
+use crate::older::of_version;
 
 fn open(path: &Path) -> SqliteStore {
     SqliteStore::open(path, Settings::default()).unwrap()
@@ -88,10 +89,7 @@ fn a_copy_never_takes_the_place_of_a_file() {
 fn a_copy_of_an_older_version_is_of_that_version() {
     let directory = TempDir::new().unwrap();
     let (path, old) = (directory.path().join("house.db"), directory.path().join("old.db"));
-    let first = Connection::open(&path).unwrap();
-    first.execute_batch(include_str!("../../migrations/0001_first.sql")).unwrap();
-    first.pragma_update(None, "application_id", 0x456e_746f).unwrap();
-    first.pragma_update(None, "user_version", 1).unwrap();
+    let first = of_version(&path, 1);
     drop(first);
     copy(&path, &old, |_| ()).unwrap();
     drop(open(&path));

@@ -6,6 +6,7 @@ mod chats;
 mod conformance;
 mod copies;
 mod crashes;
+mod older;
 mod opening;
 mod plans;
 mod usage;

@@ -13,6 +13,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::author::{Author, assert_whole};
+use crate::older::of_version;
 
 fn open(path: &Path) -> Result<SqliteStore, Error> {
     SqliteStore::open(path, Settings::default())
@@ -87,10 +88,7 @@ fn a_database_of_a_newer_version_is_refused() {
 fn an_older_database_is_left_alone_where_it_shall_not_be_migrated() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("house.db");
-    let first = Connection::open(&path).unwrap();
-    first.execute_batch(include_str!("../../migrations/0001_first.sql")).unwrap();
-    first.pragma_update(None, "application_id", 0x456e_746f).unwrap();
-    first.pragma_update(None, "user_version", 1).unwrap();
+    let first = of_version(&path, 1);
     drop(first);
     let before = fs::read(&path).unwrap();
     let refused = SqliteStore::open(&path, Settings { migrate: false, ..Settings::default() }).err().unwrap();
@@ -111,19 +109,7 @@ fn of_version_6(tool: &str, details: &serde_json::Value) -> String {
 async fn what_the_details_of_outputs_meant_before_is_taken_over_where_the_engine_wrote_it() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("house.db");
-    let old = Connection::open(&path).unwrap();
-    for migration in [
-        include_str!("../../migrations/0001_first.sql"),
-        include_str!("../../migrations/0002_less_written.sql"),
-        include_str!("../../migrations/0003_usage.sql"),
-        include_str!("../../migrations/0004_memory.sql"),
-        include_str!("../../migrations/0005_clustered_items.sql"),
-        include_str!("../../migrations/0006_threads.sql"),
-    ] {
-        old.execute_batch(migration).unwrap();
-    }
-    old.pragma_update(None, "application_id", 0x456e_746f).unwrap();
-    old.pragma_update(None, "user_version", 6).unwrap();
+    let old = of_version(&path, 6);
     let (agent, run) = (AgentId::new(), RunId::new());
     let [given, other] = [(agent, TaskId::new()), (AgentId::new(), TaskId::new())];
     for (giver, task) in [given, other] {
@@ -177,24 +163,7 @@ async fn what_the_details_of_outputs_meant_before_is_taken_over_where_the_engine
 async fn events_and_why_agents_failed_are_taken_over_from_version_11() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("house.db");
-    let old = Connection::open(&path).unwrap();
-    for migration in [
-        include_str!("../../migrations/0001_first.sql"),
-        include_str!("../../migrations/0002_less_written.sql"),
-        include_str!("../../migrations/0003_usage.sql"),
-        include_str!("../../migrations/0004_memory.sql"),
-        include_str!("../../migrations/0005_clustered_items.sql"),
-        include_str!("../../migrations/0006_threads.sql"),
-        include_str!("../../migrations/0007_threads_of_people.sql"),
-        include_str!("../../migrations/0008_open.sql"),
-        include_str!("../../migrations/0009_output_effects.sql"),
-        include_str!("../../migrations/0010_sums.sql"),
-        include_str!("../../migrations/0011_ended.sql"),
-    ] {
-        old.execute_batch(migration).unwrap();
-    }
-    old.pragma_update(None, "application_id", 0x456e_746f).unwrap();
-    old.pragma_update(None, "user_version", 11).unwrap();
+    let old = of_version(&path, 11);
     let ids: Vec<AgentId> = (0..4).map(|_| AgentId::new()).collect();
     let ended: [(&str, &[&str]); 4] = [
         ("failed", &["cancelled"]),

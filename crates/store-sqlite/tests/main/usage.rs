@@ -8,6 +8,8 @@ use entourage_types::{
 use rusqlite::{Connection, params};
 use tempfile::TempDir;
 
+use crate::older::of_version;
+
 const AT: Time = Time::from_micros(1_795_292_000_500_000);
 
 async fn sums(store: &SqliteStore, by: &[UsageBy]) -> Vec<entourage_types::UsageRow> {
@@ -46,11 +48,7 @@ async fn runs_from_before_are_counted_from_their_turns() {
     let path = directory.path().join("house.db");
     let (agent, run) = (AgentId::new(), RunId::new());
     {
-        let first = Connection::open(&path).unwrap();
-        first.execute_batch(include_str!("../../migrations/0001_first.sql")).unwrap();
-        first.execute_batch(include_str!("../../migrations/0002_less_written.sql")).unwrap();
-        first.pragma_update(None, "application_id", 0x456e_746f).unwrap();
-        first.pragma_update(None, "user_version", 2).unwrap();
+        let first = of_version(&path, 2);
         let sql = "INSERT INTO runs VALUES (1, ?1, ?2, 'local', 'succeeded', NULL, 'completed', NULL, 'v', \
                    '[]', 3, 0, 60, 6, 3, 0, 0, 14, ?3, ?3)";
         first.execute(sql, params![run.to_string(), agent.to_string(), AT.micros()]).unwrap();
@@ -144,22 +142,7 @@ async fn sums_are_filled_from_the_runs_that_are_there_and_those_that_are_not() {
     let path = directory.path().join("house.db");
     let (agent, run) = (AgentId::new(), RunId::new());
     {
-        let before = Connection::open(&path).unwrap();
-        for migration in [
-            include_str!("../../migrations/0001_first.sql"),
-            include_str!("../../migrations/0002_less_written.sql"),
-            include_str!("../../migrations/0003_usage.sql"),
-            include_str!("../../migrations/0004_memory.sql"),
-            include_str!("../../migrations/0005_clustered_items.sql"),
-            include_str!("../../migrations/0006_threads.sql"),
-            include_str!("../../migrations/0007_threads_of_people.sql"),
-            include_str!("../../migrations/0008_open.sql"),
-            include_str!("../../migrations/0009_output_effects.sql"),
-        ] {
-            before.execute_batch(migration).unwrap();
-        }
-        before.pragma_update(None, "application_id", 0x456e_746f).unwrap();
-        before.pragma_update(None, "user_version", 9).unwrap();
+        let before = of_version(&path, 9);
         let sql = "INSERT INTO agents (id, owner, root, depth, kind, title, status, epoch, session, created, \
                    updated) VALUES (?1, 'local', ?1, 0, 'helper', '', 'succeeded', 1, 1, ?2, ?2)";
         before.execute(sql, params![agent.to_string(), AT.micros()]).unwrap();

@@ -1,0 +1,30 @@
+//! Databases as earlier versions of the program left them.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+
+const MIGRATIONS: [&str; 11] = [
+    include_str!("../../migrations/0001_first.sql"),
+    include_str!("../../migrations/0002_less_written.sql"),
+    include_str!("../../migrations/0003_usage.sql"),
+    include_str!("../../migrations/0004_memory.sql"),
+    include_str!("../../migrations/0005_clustered_items.sql"),
+    include_str!("../../migrations/0006_threads.sql"),
+    include_str!("../../migrations/0007_threads_of_people.sql"),
+    include_str!("../../migrations/0008_open.sql"),
+    include_str!("../../migrations/0009_output_effects.sql"),
+    include_str!("../../migrations/0010_sums.sql"),
+    include_str!("../../migrations/0011_ended.sql"),
+];
+
+/// An empty database of this version.
+pub(crate) fn of_version(path: &Path, version: usize) -> Connection {
+    let older = Connection::open(path).unwrap();
+    for migration in &MIGRATIONS[..version] {
+        older.execute_batch(migration).unwrap();
+    }
+    older.pragma_update(None, "application_id", 0x456e_746f).unwrap();
+    older.pragma_update(None, "user_version", version as i64).unwrap();
+    older
+}
