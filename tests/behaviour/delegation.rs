@@ -217,3 +217,41 @@ async fn depth_children_and_tree_are_bounded_and_the_agent_is_told() {
         assert!(last.text.contains(told), "{}", last.text);
     }
 }
+
+/// The second of two agents asked for at once finds its place taken; what the refused commit had with it is
+/// written all the same.
+#[tokio::test]
+async fn an_agent_with_as_many_children_as_it_may_have_is_told() {
+    let model = ScriptedModel::deciding(|request: &Request| {
+        Some(Ok(match request.messages.last() {
+            Some(Message::User(text)) if request.system.starts_with("above: ") => {
+                assert_eq!(text, "ask both");
+                Script::call("send_message", json!({"recipient": "one", "message": "hello"}))
+                    .and_call("send_message", json!({"recipient": "two", "message": "hello"}))
+            }
+            Some(Message::User(_)) => Script::text("here"),
+            _ => Script::text("done"),
+        }))
+    });
+    let kind = |name: &str, peers: &[&str]| Kind {
+        instructions: format!("{name}: answers."),
+        peers: peers.iter().map(ToString::to_string).collect(),
+        limits: Limits { max_children: 1, ..Limits::default() },
+        ..Kind::bare(name)
+    };
+    let kinds = Kinds::none()
+        .with(kind("above", &["one", "two"]))
+        .with(kind("one", &[]))
+        .with(kind("two", &[]));
+    let world = World::builder(model).tools(first_tools()).kinds(kinds).start().await;
+    let root = world.ask_kind(Some("above"), "ask both").await;
+    world.ended(root.id).await;
+    let outputs: Vec<String> =
+        plain(&world.client().items(root.id, 0, 10).await.unwrap())
+            .into_iter()
+            .filter(|line| line.starts_with("output"))
+            .collect();
+    assert_eq!(outputs, ["output: here", "output: you have 1 agents, the most allowed; write to one of them"]);
+    assert_eq!(world.client().tree(root.id).await.unwrap().len(), 2);
+    assert_eq!(world.audit().await, []);
+}

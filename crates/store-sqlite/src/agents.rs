@@ -1,6 +1,6 @@
 //! Agents.
 
-use entourage_store::{AgentQuery, Error};
+use entourage_store::AgentQuery;
 use entourage_types::{Agent, AgentId, Owner, Scope, ShownStatus, Status};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -15,10 +15,14 @@ const COLUMNS: &str = "id, owner, root, parent, depth, kind, key, title, status,
                        (SELECT coalesce(max(seq) + 1, 0) FROM items WHERE agent = agents.id), created, updated, \
                        stop_reason";
 
-const OPEN: Partial =
-    Partial { index: "open_agents", holds: "status IN ('idle', 'queued', 'running', 'waiting')" };
-const ENDED: Partial =
-    Partial { index: "ended_agents", holds: "status NOT IN ('idle', 'queued', 'running', 'waiting')" };
+const OPEN: Partial = Partial {
+    index: "open_agents",
+    holds: "status = 'idle' OR status = 'queued' OR status = 'running' OR status = 'waiting'",
+};
+const ENDED: Partial = Partial {
+    index: "ended_agents",
+    holds: "status <> 'idle' AND status <> 'queued' AND status <> 'running' AND status <> 'waiting'",
+};
 const ROOTS_OF_KIND: Partial = Partial { index: "roots_of_kind", holds: "parent IS NULL" };
 
 /// Inboxes are short: those who have one are few.
@@ -108,11 +112,16 @@ pub(crate) fn in_place_of(connection: &Connection, new: &Agent) -> Result<Option
     Ok(statement.query_row(params![new.root.to_string(), key], |row| word(row, 0)).optional()?)
 }
 
-/// Refuses when the tree has `limit` agents or more.
-pub(crate) fn expect_room(connection: &Connection, root: AgentId, limit: u32) -> Result<()> {
+/// How many agents the tree of this root has.
+pub(crate) fn count_in_tree(connection: &Connection, root: AgentId) -> Result<u32> {
     let mut statement = connection.prepare_cached("SELECT count(*) FROM agents WHERE root = ?1")?;
-    let found: u32 = statement.query_row([root.to_string()], |row| row.get(0))?;
-    if found < limit { Ok(()) } else { Err(Error::TreeFull { root, found, limit }.into()) }
+    Ok(statement.query_row([root.to_string()], |row| row.get(0))?)
+}
+
+/// How many children an agent has.
+pub(crate) fn count_children(connection: &Connection, parent: AgentId) -> Result<u32> {
+    let mut statement = connection.prepare_cached("SELECT count(*) FROM agents WHERE parent = ?1")?;
+    Ok(statement.query_row([parent.to_string()], |row| row.get(0))?)
 }
 
 /// The number of an agent's row; none when there is no such agent.

@@ -91,7 +91,18 @@ fn expect(connection: &Connection, expected: &Expect) -> Result<()> {
                 .into());
             }
         }
-        Expect::TreeBelow(root, limit) => agents::expect_room(connection, *root, *limit)?,
+        Expect::TreeBelow(root, limit) => {
+            let found = agents::count_in_tree(connection, *root)?;
+            if found >= *limit {
+                return Err(Error::TreeFull { root: *root, found, limit: *limit }.into());
+            }
+        }
+        Expect::ChildrenBelow(parent, limit) => {
+            let found = agents::count_children(connection, *parent)?;
+            if found >= *limit {
+                return Err(Error::TooManyChildren { parent: *parent, found, limit: *limit }.into());
+            }
+        }
         Expect::AtRest(root, since) => prune::expect_rest(connection, *root, *since)?,
     }
     Ok(())

@@ -15,15 +15,19 @@ const COLUMNS: &str = "entities.kind, entities.id, entities.owner, entities.root
 
 const OPEN: Partial = Partial {
     index: "open_entities",
-    holds: "status IN ('open', 'pending', 'queued', 'running', 'waiting', 'standing')",
+    holds: "status = 'open' OR status = 'pending' OR status = 'queued' OR status = 'running' \
+            OR status = 'waiting' OR status = 'standing'",
 };
 const ENDED: Partial = Partial {
     index: "ended_entities",
-    holds: "status IN ('succeeded', 'failed', 'cancelled', 'answered', 'declined', 'expired', 'applied', \
-            'given_up', 'revoked', 'retired')",
+    holds: "status = 'succeeded' OR status = 'failed' OR status = 'cancelled' OR status = 'answered' \
+            OR status = 'declined' OR status = 'expired' OR status = 'applied' OR status = 'given_up' \
+            OR status = 'revoked' OR status = 'retired'",
 };
-const OF_HOUSE: Partial =
-    Partial { index: "entities_of_house", holds: "kind IN ('request', 'delivery', 'unsaved')" };
+const OF_HOUSE: Partial = Partial {
+    index: "entities_of_house",
+    holds: "kind = 'request' OR kind = 'delivery' OR kind = 'unsaved'",
+};
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Entity> {
     Ok(Entity {

@@ -16,7 +16,7 @@ const COLUMNS: &str = "id, agent, owner, status, waiting_on, stop_reason, error,
                        model_calls, input_tokens, output_tokens, cached_tokens, cache_written_tokens, \
                        reasoning_tokens, cost_nanos, started, ended, worked_ms, spent";
 
-const OPEN: &str = "status NOT IN ('succeeded', 'failed', 'cancelled')";
+const OPEN: &str = "status <> 'succeeded' AND status <> 'failed' AND status <> 'cancelled'";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
     Ok(Run {

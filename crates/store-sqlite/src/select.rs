@@ -36,7 +36,7 @@ impl Select {
         match by {
             // Named, since without statistics SQLite guesses at how few rows it has.
             Some(Partial { index, holds }) => {
-                Self::new(&format!("SELECT {columns} FROM {table} INDEXED BY {index} WHERE {holds}"))
+                Self::new(&format!("SELECT {columns} FROM {table} INDEXED BY {index} WHERE ({holds})"))
             }
             None => Self::new(&format!("SELECT {columns} FROM {table} WHERE true")),
         }

@@ -38,6 +38,8 @@ pub enum Expect {
     Status(EntityKind, String, &'static str),
     /// The tree of this root has room for one more agent below this limit.
     TreeBelow(AgentId, u32),
+    /// This agent has room for one more child below this limit.
+    ChildrenBelow(AgentId, u32),
     /// Nobody in the tree of this root is at work or waits, nobody has anything to read or to wake
     /// for, and none of its agents has changed since this moment.
     AtRest(AgentId, Time),

@@ -61,6 +61,16 @@ pub enum Error {
         /// How many it may have.
         limit: u32,
     },
+    /// The agent has as many children as it may.
+    #[error("agent {parent} has {found} children; the limit is {limit}")]
+    TooManyChildren {
+        /// Whose children.
+        parent: AgentId,
+        /// How many it has.
+        found: u32,
+        /// How many it may have.
+        limit: u32,
+    },
     /// Somebody in the tree has something to do, or has had lately.
     #[error("the tree of agent {root} is not at rest")]
     NotAtRest {

@@ -1,7 +1,7 @@
 //! Work for another agent: the one way to have children. Agent, task, message and wake-up are one
 //! commit with the call that asked for them.
 
-use entourage_store::{AgentQuery, Error as StoreError, Expect, Page, Write};
+use entourage_store::{Error as StoreError, Expect, Write};
 use entourage_tools::{Delegate, Target};
 use entourage_types::{
     Agent, Author, Post, PostBody, PostId, Scope, Status, StepState, Task, TaskId, ToolCall, WaitingOn,
@@ -83,10 +83,12 @@ impl Run<'_> {
             self.flush().await?;
         }
         let mut commit = self.fenced(at);
-        // A full tree refuses a new agent's commit; what rides along with it then goes with the next.
+        // A new agent's commit may be refused; what rides along with it then goes with the next.
         let riding = if is_new { commit.writes.clone() } else { Vec::new() };
         if is_new {
-            commit.expect.push(Expect::TreeBelow(self.agent.root, self.kind.limits.max_tree));
+            let limits = &self.kind.limits;
+            commit.expect.push(Expect::ChildrenBelow(self.agent.id, limits.max_children));
+            commit.expect.push(Expect::TreeBelow(self.agent.root, limits.max_tree));
             commit.push(Write::NewAgent(child.clone()));
         }
         commit.writes.extend(kept);
@@ -110,9 +112,17 @@ impl Run<'_> {
             commit.writes.extend(self.asleep(on, at));
         }
         match self.apply(commit).await {
-            Err(Interrupt::Store(full @ StoreError::TreeFull { .. })) => {
+            Err(Interrupt::Store(
+                full @ (StoreError::TreeFull { .. } | StoreError::TooManyChildren { .. }),
+            )) => {
                 self.riding = riding;
-                self.finish(calls, index, output(call, full.to_string(), true), vec![]).await
+                let why = match full {
+                    StoreError::TooManyChildren { limit, .. } => {
+                        format!("you have {limit} agents, the most allowed; write to one of them")
+                    }
+                    full => full.to_string(),
+                };
+                self.finish(calls, index, output(call, why, true), vec![]).await
             }
             Ok(()) if !work.wait => {
                 let given = handed_over(call, task.id, &worker);
@@ -185,15 +195,6 @@ impl Run<'_> {
             },
             None => None,
         };
-        let limits = &self.kind.limits;
-        let page = Page { limit: limits.max_children, ..Page::default() };
-        let children = AgentQuery { parent: Some(self.agent.id), page, ..AgentQuery::default() };
-        if store.agents(&scope, children).await?.len() >= limits.max_children as usize {
-            return Ok(Err(format!(
-                "you have {} agents, the most allowed; write to one of them",
-                limits.max_children
-            )));
-        }
         Ok(Ok((self.agent.child(kind, title, key, self.house.now()), true)))
     }
 }

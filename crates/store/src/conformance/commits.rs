@@ -90,6 +90,7 @@ pub async fn each_expectation_holds_or_refuses(place: impl Place) -> Result<()> 
         Expect::Absent(EntityKind::Note, there.clone()),
         Expect::Status(kind, there.clone(), "open"),
         Expect::TreeBelow(known.root, 2),
+        Expect::ChildrenBelow(known.id, 1),
     ] {
         let committed = store.commit(Commit::new(at(1)).expect(holds.clone())).await;
         assert!(committed.is_ok(), "{holds:?}: {committed:?}");
@@ -112,6 +113,10 @@ pub async fn each_expectation_holds_or_refuses(place: impl Place) -> Result<()> 
     assert_eq!(
         refusal(Expect::TreeBelow(known.root, 1)).await,
         Error::TreeFull { root: known.root, found: 1, limit: 1 }.to_string()
+    );
+    assert_eq!(
+        refusal(Expect::ChildrenBelow(known.id, 0)).await,
+        Error::TooManyChildren { parent: known.id, found: 0, limit: 0 }.to_string()
     );
     Ok(())
 }

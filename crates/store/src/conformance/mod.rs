@@ -128,6 +128,7 @@ macro_rules! conformance {
                 agents_with_something_to_do_are_found,
                 pages_of_agents_go_both_ways,
                 a_full_tree_refuses,
+                too_many_children_are_refused,
             ];
             retention: [
                 forgotten_events_keep_their_numbers,

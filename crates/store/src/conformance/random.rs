@@ -35,6 +35,7 @@ enum Hope {
     Absent(u8),
     Status(u8, bool),
     Room(usize, u32),
+    Children(usize, u32),
 }
 
 /// What a commit writes.
@@ -90,6 +91,7 @@ fn act() -> impl Strategy<Value = Act> {
         (0..4_u8).prop_map(Hope::Absent),
         (0..4_u8, any::<bool>()).prop_map(|(id, open)| Hope::Status(id, open)),
         (0..64_usize, 1..6_u32).prop_map(|(of, limit)| Hope::Room(of, limit)),
+        (0..64_usize, 0..4_u32).prop_map(|(of, limit)| Hope::Children(of, limit)),
     ];
     let commit = (
         prop::option::weighted(0.7, 0..64_usize),
@@ -183,6 +185,7 @@ impl Known {
             Hope::Absent(id) => Expect::Absent(EntityKind::Request, id.to_string()),
             Hope::Status(id, open) => Expect::Status(EntityKind::Request, id.to_string(), word(*open)),
             Hope::Room(nth, limit) => Expect::TreeBelow(self.agent(*nth).root, *limit),
+            Hope::Children(nth, limit) => Expect::ChildrenBelow(self.agent(*nth).id, *limit),
         }
     }
 

@@ -173,3 +173,32 @@ pub async fn a_full_tree_refuses(place: impl Place) -> Result<()> {
     store.commit(spawn(&other)).await?;
     Ok(())
 }
+
+/// An agent takes children up to its limit, however many are made at once and whatever else its tree has.
+pub async fn too_many_children_are_refused(place: impl Place) -> Result<()> {
+    let store = Arc::new(place.open().await?);
+    let root = new_root(&*store, owner()).await?;
+    let child = root.child("digger", "digs", None, at(1));
+    store.commit(Commit::new(at(1)).write(Write::NewAgent(child.clone()))).await?;
+    let spawn = |above: &Agent| {
+        let new = above.child("digger", "digs", None, at(2));
+        Commit::new(at(2)).expect(Expect::ChildrenBelow(above.id, 3)).write(Write::NewAgent(new))
+    };
+    let spawned: Vec<_> = (0..8)
+        .map(|_| {
+            let (store, commit) = (Arc::clone(&store), spawn(&root));
+            tokio::spawn(async move { store.commit(commit).await })
+        })
+        .collect();
+    let mut made = 0;
+    for spawn in spawned {
+        match join(spawn).await {
+            Ok(_) => made += 1,
+            Err(Error::TooManyChildren { parent, found: 3, limit: 3 }) => assert_eq!(parent, root.id),
+            Err(error) => return Err(error),
+        }
+    }
+    assert_eq!(made, 2, "besides the one there was");
+    store.commit(spawn(&child)).await?;
+    Ok(())
+}

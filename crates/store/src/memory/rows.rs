@@ -147,6 +147,10 @@ impl Rows {
         }
     }
 
+    fn count_agents(&self, fits: impl Fn(&Agent) -> bool) -> u32 {
+        u32::try_from(self.agents.iter().filter(|agent| fits(agent)).count()).unwrap_or(u32::MAX)
+    }
+
     fn expect(&self, expected: &Expect) -> Result<()> {
         match expected {
             Expect::Agent(id) => self.agent(*id).map(|_| ()).ok_or(Error::NoAgent { agent: *id }),
@@ -163,13 +167,14 @@ impl Rows {
                 Err(Error::NotInStatus { kind: *kind, id: id.clone(), expected, found })
             }
             Expect::TreeBelow(root, limit) => {
-                let found = self.agents.iter().filter(|agent| agent.root == *root).count();
-                let found = u32::try_from(found).unwrap_or(u32::MAX);
-                if found < *limit {
-                    Ok(())
-                } else {
-                    Err(Error::TreeFull { root: *root, found, limit: *limit })
-                }
+                let found = self.count_agents(|agent| agent.root == *root);
+                let full = Error::TreeFull { root: *root, found, limit: *limit };
+                if found < *limit { Ok(()) } else { Err(full) }
+            }
+            Expect::ChildrenBelow(parent, limit) => {
+                let found = self.count_agents(|agent| agent.parent == Some(*parent));
+                let full = Error::TooManyChildren { parent: *parent, found, limit: *limit };
+                if found < *limit { Ok(()) } else { Err(full) }
             }
             Expect::AtRest(root, since) => {
                 let stirs = |agent: &Agent| {
