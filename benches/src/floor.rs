@@ -33,7 +33,6 @@ impl Http {
 
 /// A client for plain HTTP: reading certificates takes milliseconds, and nothing here speaks TLS.
 pub(crate) fn client() -> Result<reqwest::Client> {
-    entourage_llm::install_tls();
     Ok(reqwest::Client::builder().tcp_nodelay(true).tls_certs_only([]).build()?)
 }
 

@@ -203,31 +203,35 @@ async fn rude(address: SocketAddr, agent: AgentId, token: String, begun: bool) -
     }
 }
 
-/// How long each request of the owner who works took, from when it was due: one that waits for the one before
-/// waits as well.
+/// How long each request of the owner who works took, from when it was due; each is made then, whether or not
+/// those before are answered.
 async fn waited(address: SocketAddr, own: AgentId, token: &str, time: Duration) -> Result<Vec<Duration>> {
     let http = reqwest::Client::builder().no_proxy().build()?;
-    let (mut due, mut times) = (Instant::now(), Vec::new());
+    let (mut due, mut asked) = (Instant::now(), JoinSet::new());
     let end = due + time;
     for path in [format!("v1/agents/{own}"), "v1/agents".to_owned(), "healthz".to_owned()].iter().cycle() {
         if due >= end {
             break;
         }
         tokio::time::sleep_until(due.into()).await;
-        let request = http.get(format!("http://{address}/{path}")).bearer_auth(token);
-        // A connection that gave way is a request to be made again, and counts with all of them.
-        let mut tries = 1;
-        let answer = loop {
-            match request.try_clone().context("a request")?.send().await {
-                Ok(answer) => break answer,
-                Err(_) if tries < TRIES => tries += 1,
-                Err(error) => return Err(error.into()),
-            }
-        };
-        anyhow::ensure!(answer.status() < StatusCode::BAD_REQUEST, "{path}: {}", answer.status());
-        answer.bytes().await?;
-        times.push(due.elapsed());
+        asked.spawn(answered(http.get(format!("http://{address}/{path}")).bearer_auth(token), due));
         due += EVERY;
     }
-    Ok(times)
+    asked.join_all().await.into_iter().collect()
+}
+
+/// How long a request took that was due then. A connection that gave way is one to be made again, and counts with
+/// all of them.
+async fn answered(request: reqwest::RequestBuilder, due: Instant) -> Result<Duration> {
+    let mut tries = 1;
+    let answer = loop {
+        match request.try_clone().context("a request")?.send().await {
+            Ok(answer) => break answer,
+            Err(_) if tries < TRIES => tries += 1,
+            Err(error) => return Err(error.into()),
+        }
+    };
+    anyhow::ensure!(answer.status() < StatusCode::BAD_REQUEST, "{}", answer.status());
+    answer.bytes().await?;
+    Ok(due.elapsed())
 }

@@ -121,6 +121,7 @@ pub fn run() -> Result<ExitCode> {
         Builder::new_multi_thread().enable_all().build()?.block_on(model::serve())?;
         return Ok(ExitCode::SUCCESS);
     }
+    entourage_llm::install_tls();
     let benches = Benches::start()?;
     let mut report = Report::default();
     match what {

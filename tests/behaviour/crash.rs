@@ -1,13 +1,16 @@
 //! Deaths at every commit: whatever the moment, the house goes on by itself, nothing is lost or done
 //! twice, and nothing that always holds is broken.
 
-use entourage_engine::{Kinds, kinds::parse};
+use entourage_engine::{Kinds, NewAgent, kinds::parse};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::Page;
+use entourage_store::{Commit, EntityQuery, Page, Write};
 use entourage_testkit::{Act, Effects, Fault, Faults, Points, Story, TestTool, World};
 use entourage_tests::{first_tools, one_kind};
 use entourage_tools::{Effect, Outcome, Toolbox};
-use entourage_types::{About, Answer, ItemBody, Scope, Sessions, Status, StepState, Verdict};
+use entourage_types::{
+    About, Agent, Answer, ItemBody, Learning, LearningId, LearningStatus, Record, Scope, Sessions, Status,
+    StepState, Verdict,
+};
 use serde_json::{Value, json};
 
 /// Calls of tools of every class, two of them side by side; whoever is asked whether an interrupted
@@ -264,24 +267,45 @@ async fn a_story_of_approvals_survives_a_death_at_every_commit() {
 
 #[tokio::test]
 async fn after_a_death_at_any_commit_there_are_as_many_notes_as_finished_calls() {
-    kept_with_its_output("create_note", |text| json!({"title": text, "content": "c"})).await;
+    kept_with_its_output("create_note", |text, _| json!({"title": text, "content": "c"})).await;
 }
 
 #[tokio::test]
 async fn after_a_death_at_any_commit_there_are_as_many_learnings_as_finished_calls() {
-    kept_with_its_output("save_learning", |text| json!({"text": text})).await;
+    kept_with_its_output("save_learning", |text, _| json!({"text": text})).await;
 }
 
-/// What a tool keeps is kept with the output of its call, whatever dies at whatever commit.
-async fn kept_with_its_output(tool: &str, arguments: fn(&str) -> Value) {
+#[tokio::test]
+async fn after_a_death_at_any_commit_as_many_learnings_are_changed_as_calls_finished() {
+    kept_with_its_output("update_learning", |text, id| json!({"id": id, "text": text})).await;
+}
+
+#[tokio::test]
+async fn after_a_death_at_any_commit_as_many_learnings_are_retired_as_calls_finished() {
+    kept_with_its_output("retire_learning", |_, id| json!({"id": id})).await;
+}
+
+/// What a tool keeps is kept with the output of its call, whatever dies at whatever commit. Each call is
+/// given a text, and the short name of what the agent learned about it before.
+async fn kept_with_its_output(tool: &str, arguments: fn(&str, &str) -> Value) {
     for (at, fault) in (1..).flat_map(|at| [(at, Fault::DieBefore), (at, Fault::DieAfter)]) {
-        let keep = |text: &str| Script::call(tool, arguments(text));
-        let turn = keep("one").and_call(tool, arguments("two"));
-        let model = ScriptedModel::new([turn, keep("three"), Script::text("Kept.")]);
+        let model = ScriptedModel::new([]);
         let faults = Faults::at(at, fault);
-        let builder = World::builder(model).tools(first_tools()).kinds(one_kind(|_| {}));
+        let builder = World::builder(model.clone()).tools(first_tools()).kinds(one_kind(|_| {}));
         let world = builder.in_memory().start_with(faults.clone()).await;
-        let root = world.ask("Keep it.").await;
+        let client = world.client();
+        let root = client.create(NewAgent::default(), None).await.unwrap();
+        let mut known = Commit::new(root.created);
+        let [one, two, three] = ["one", "two", "three"].map(|text| {
+            let learning = learned(&root, text);
+            known.writes.push(Write::Entity(learning.entity().unwrap()));
+            arguments(text, &learning.handle())
+        });
+        world.store().commit(known).await.unwrap();
+        model.push(Ok(Script::call(tool, one).and_call(tool, two)));
+        model.push(Ok(Script::call(tool, three)));
+        model.push(Ok(Script::text("Kept.")));
+        client.send(root.id, "Keep it.", None).await.unwrap();
         tokio::select! {
             biased;
             () = world.died() => {}
@@ -291,7 +315,6 @@ async fn kept_with_its_output(tool: &str, arguments: fn(&str) -> Value) {
             }
         }
         faults.settled().await;
-        let client = world.client();
         let items = client.items(root.id, 0, 100).await.unwrap();
         let outputs = items.iter().filter(|item| matches!(item.body, ItemBody::Output(_))).count();
         let mut finished = outputs;
@@ -305,7 +328,14 @@ async fn kept_with_its_output(tool: &str, arguments: fn(&str) -> Value) {
         kept.extend(
             client.notes(Some(root.id), Page::default()).await.unwrap().into_iter().map(|note| note.title),
         );
-        kept.extend(client.learnings(root.id).await.unwrap().into_iter().map(|learning| learning.text));
+        let learnings = EntityQuery { parent: Some(root.id), ..EntityQuery::of(Learning::KIND) };
+        for entity in world.store().entities(&Scope::House, learnings).await.unwrap() {
+            let learning = Learning::from_entity(&entity).unwrap();
+            match learning.text.strip_prefix(BEFORE) {
+                Some(_) if learning.status == LearningStatus::Kept => {}
+                text => kept.push(text.unwrap_or(&learning.text).to_owned()),
+            }
+        }
         kept.sort();
         // The calls of one turn end in any order.
         let expected: &[&[&str]] = match finished {
@@ -315,5 +345,21 @@ async fn kept_with_its_output(tool: &str, arguments: fn(&str) -> Value) {
             _ => &[&["one", "three", "two"]],
         };
         assert!(expected.iter().any(|texts| kept == *texts), "{fault:?} at commit {at}: {kept:?}");
+    }
+}
+
+/// How a learning begins that was there before.
+const BEFORE: &str = "before: ";
+
+fn learned(agent: &Agent, text: &str) -> Learning {
+    Learning {
+        id: LearningId::new(),
+        owner: agent.owner.clone(),
+        root: agent.root,
+        agent: agent.id,
+        text: format!("{BEFORE}{text}"),
+        status: LearningStatus::Kept,
+        created: agent.created,
+        updated: agent.created,
     }
 }

@@ -239,19 +239,19 @@ async fn an_agent_with_as_many_children_as_it_may_have_is_told() {
         limits: Limits { max_children: 1, ..Limits::default() },
         ..Kind::bare(name)
     };
-    let kinds = Kinds::none()
-        .with(kind("above", &["one", "two"]))
-        .with(kind("one", &[]))
-        .with(kind("two", &[]));
+    let kinds =
+        Kinds::none().with(kind("above", &["one", "two"])).with(kind("one", &[])).with(kind("two", &[]));
     let world = World::builder(model).tools(first_tools()).kinds(kinds).start().await;
     let root = world.ask_kind(Some("above"), "ask both").await;
     world.ended(root.id).await;
-    let outputs: Vec<String> =
-        plain(&world.client().items(root.id, 0, 10).await.unwrap())
-            .into_iter()
-            .filter(|line| line.starts_with("output"))
-            .collect();
-    assert_eq!(outputs, ["output: here", "output: you have 1 agents, the most allowed; write to one of them"]);
+    let outputs: Vec<String> = plain(&world.client().items(root.id, 0, 10).await.unwrap())
+        .into_iter()
+        .filter(|line| line.starts_with("output"))
+        .collect();
+    assert_eq!(
+        outputs,
+        ["output: here", "output!: you have 1 agents, the most allowed; write to one of them"]
+    );
     assert_eq!(world.client().tree(root.id).await.unwrap().len(), 2);
     assert_eq!(world.audit().await, []);
 }

@@ -114,7 +114,7 @@ async fn listen(client: Client, root: AgentId, answers: u64, every: usize) -> (u
         let mut watch = client.watch(root, last).await.unwrap();
         let mut heard: BTreeMap<u64, Heard> = BTreeMap::new();
         for _ in 0..every {
-            match watch.next().await.unwrap() {
+            match within("something is told", watch.next()).await.unwrap() {
                 Signal::Delta(delta) => heard.entry(delta.item_seq).or_default().take(&delta),
                 Signal::CaughtUp(_) => {}
                 Signal::Event(event) => {
@@ -170,7 +170,7 @@ async fn pieces_come_to_the_beginning_of_the_committed_text() {
     }
     let (mut part, mut whole) = (0, 0);
     for listener in listeners {
-        let heard = tokio::time::timeout(Duration::from_secs(30), listener).await.unwrap().unwrap();
+        let heard = within("all answers are heard", listener).await.unwrap();
         (part, whole) = (part + heard.0, whole + heard.1);
     }
     assert!(whole >= ANSWERS, "those who stay hear all of it: {whole} of {part}");

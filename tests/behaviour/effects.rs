@@ -16,7 +16,9 @@ use entourage_llm::{Script, ScriptedModel};
 use entourage_testkit::{Effects, Fault, Faults, TestTool, World};
 use entourage_tests::{first_tools, one_kind, plain, well_formed};
 use entourage_tools::{Caller, Context, Effect, Error as ToolError, Outcome, Tool, Toolbox};
-use entourage_types::{About, Agent, Answer, InDoubt, Kind, QuestionStatus, Status, Time, ToolSpec, Verdict};
+use entourage_types::{
+    About, Action, Agent, Answer, InDoubt, Kind, QuestionStatus, Status, Time, ToolSpec, Verdict,
+};
 use serde_json::{Value, json};
 
 /// A kind as its file says.
@@ -246,4 +248,130 @@ async fn an_unsafe_call_whose_tool_was_lost_on_the_way_asks() {
     assert_eq!(question.about, About::Doubt);
     world.client().answer(question.id, Answer::Text("Paid, receipt 7.".into())).await.unwrap();
     assert_eq!(lines(&world, &root).await[2], "output: Paid, receipt 7.");
+}
+
+/// A tool that is another one after its server was begun anew.
+struct Changing {
+    tool: TestTool,
+    has_changed: Arc<AtomicBool>,
+    /// What it says of itself then.
+    effect: Effect,
+    /// What its arguments must have then.
+    required: &'static str,
+}
+
+impl Changing {
+    fn new(happened: &Effects, effect: Effect, required: &'static str) -> (Self, Arc<AtomicBool>) {
+        let has_changed = Arc::<AtomicBool>::default();
+        let tool = TestTool::new("pay", Effect::Unsafe, happened);
+        (Self { tool, has_changed: Arc::clone(&has_changed), effect, required }, has_changed)
+    }
+
+    fn has_changed(&self) -> bool {
+        self.has_changed.load(Ordering::SeqCst)
+    }
+}
+
+#[async_trait]
+impl Tool for Changing {
+    fn name(&self) -> &str {
+        self.tool.name()
+    }
+
+    fn offer(&self, caller: &Caller<'_>) -> Option<ToolSpec> {
+        let mut spec = self.tool.offer(caller)?;
+        if self.has_changed() {
+            spec.parameters = json!({"type": "object", "required": [self.required]});
+        }
+        Some(spec)
+    }
+
+    fn effect(&self) -> Effect {
+        if self.has_changed() { self.effect } else { self.tool.effect() }
+    }
+
+    async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome, ToolError> {
+        self.tool.call(context, arguments).await
+    }
+}
+
+/// What a tool says of itself after a crash does not decide on a call that began before, also where a person
+/// had approved that: one that may have paid is asked about, as often as it is cut off.
+#[tokio::test]
+async fn a_call_is_as_unsafe_as_it_was_when_it_began() {
+    for later in [Effect::Pure, Effect::Idempotent] {
+        for front in ["description: Pays.", "approval: [{ tools: pay }]"] {
+            let happened = Effects::default();
+            let (tool, has_changed) = Changing::new(&happened, later, "n");
+            let model = ScriptedModel::new([Script::call("pay", json!({"n": 1})), Script::text("So.")]);
+            let kinds = entourage_engine::Kinds::none().with(kind_of(front));
+            let approved = front.starts_with("approval");
+            let dies = Faults::at(if approved { 5 } else { 3 }, Fault::DieBefore);
+            let world =
+                World::builder(model).tools(Toolbox::new().with(tool)).kinds(kinds).start_with(dies).await;
+            let root = world.ask("Pay.").await;
+            if approved {
+                let question = world.question(root.id).await;
+                let leave = Answer::Approve { always: false, arguments: None, digest: None };
+                world.client().answer(question.id, leave).await.unwrap();
+            }
+            world.died().await;
+            assert_eq!(happened.per_call(), [1], "{later:?} {front}");
+            has_changed.store(true, Ordering::SeqCst);
+            let world = world.reborn(Faults::at(4, Fault::DieBefore)).await;
+            let question = world.question(root.id).await;
+            assert_eq!(question.about, About::Doubt, "{later:?} {front}");
+            world.client().answer(question.id, Answer::Retry).await.unwrap();
+            world.died().await;
+            let world = world.reborn(Faults::none()).await;
+            let question = world.question(root.id).await;
+            assert_eq!(question.about, About::Doubt, "{later:?} {front}: cut off again");
+            world.client().answer(question.id, Answer::GiveUp).await.unwrap();
+            lines(&world, &root).await;
+            assert_eq!(happened.per_call(), [2], "once, and once more as a person said");
+        }
+    }
+}
+
+/// A call that waits for leave while its tool becomes another one was never begun, and is not said to have been.
+#[tokio::test]
+async fn an_approved_call_that_does_not_fit_its_tool_any_more_is_refused_as_one_that_was_not_made() {
+    let happened = Effects::default();
+    let (tool, has_changed) = Changing::new(&happened, Effect::Unsafe, "iban");
+    let model = ScriptedModel::new([Script::call("pay", json!({"n": 1})), Script::text("So.")]);
+    let kinds = entourage_engine::Kinds::none().with(kind_of("approval: [{ tools: pay }]"));
+    let world = World::builder(model).tools(Toolbox::new().with(tool)).kinds(kinds).start().await;
+    let root = world.ask("Pay.").await;
+    let question = world.question(root.id).await;
+    has_changed.store(true, Ordering::SeqCst);
+    let world = world.reborn(Faults::none()).await;
+    let leave = Answer::Approve { always: false, arguments: None, digest: None };
+    world.client().answer(question.id, leave).await.unwrap();
+    let line = lines(&world, &root).await[2].clone();
+    assert!(line.starts_with("output!: ") && line.contains("iban"), "{line}");
+    assert!(!line.contains("may have taken effect"), "{line}");
+    assert!(happened.per_call().is_empty());
+}
+
+/// A person's answer that was taken, and that the end of the work comes before, is not told as one that never came.
+#[tokio::test]
+async fn an_answer_that_the_end_of_the_work_comes_before_is_told_as_one() {
+    let model = ScriptedModel::new([Script::call("pay", json!({"n": 1})), Script::text("So.")]);
+    let happened = Effects::default();
+    let tools = Toolbox::new().with(TestTool::new("pay", Effect::Unsafe, &happened));
+    let kinds = entourage_engine::Kinds::none().with(kind_of("approval: [{ tools: pay }]"));
+    let world = World::builder(model).tools(tools).kinds(kinds).start().await;
+    let root = world.ask("Pay.").await;
+    let question = world.question(root.id).await;
+    // While it is paused, neither is read before the other is there.
+    world.client().intervene(root.id, Action::Pause, None).await.unwrap();
+    let leave = Answer::Approve { always: false, arguments: None, digest: None };
+    world.client().answer(question.id, leave).await.unwrap();
+    world.client().intervene(root.id, Action::Stop, None).await.unwrap();
+    world.ended(root.id).await;
+    let items = world.client().items(root.id, 0, 100).await.unwrap();
+    let line = &plain(&items)[2];
+    assert!(line.starts_with("output!: answered too late: the work was stopped"), "{line}");
+    assert!(happened.per_call().is_empty());
+    assert_eq!(world.audit().await, []);
 }

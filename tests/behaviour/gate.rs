@@ -238,10 +238,7 @@ async fn people_overtake_background_work_at_the_gate() {
     let world = World::builder(Arc::clone(&gate)).tools(first_tools()).kinds(kinds).start().await;
     let hands = Hands::on(world.clock());
     let root = world.ask("Delegate.").await;
-    while model.requests().is_empty() {
-        hands.advance(LATENCY).await;
-        world.client().agent(root.id).await.unwrap();
-    }
+    hands.until(&world, root.id, |_| !model.requests().is_empty()).await;
     // Five workers and the root, which has its tasks under way: one is asked, the others wait.
     queue(&world, &gate, 5).await;
     let asked = model.requests().len();

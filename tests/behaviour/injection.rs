@@ -7,7 +7,10 @@ use std::{
 };
 
 use axum::{Router, extract::RawQuery, response::Html, routing::get};
-use entourage_engine::{Kinds, kinds::parse};
+use entourage_engine::{
+    Kinds,
+    kinds::{names_tool, parse},
+};
 use entourage_llm::{Request, Script, ScriptedModel};
 use entourage_testkit::{Act, Effects, Faults, Story, TestTool, World};
 use entourage_tests::plain;
@@ -161,6 +164,39 @@ async fn a_page_that_gives_orders_gets_nothing_out_without_a_person() {
 
     println!("{}", story.survives(1..=3, points()).await);
     assert_eq!(trap.taken(), [""; 0]);
+}
+
+/// In the kinds that come with the program, whatever a connected tool might change waits for a person, also
+/// where it would change it once.
+#[tokio::test]
+async fn connected_tools_that_change_something_wait_for_a_person_in_every_kind_of_the_house() {
+    let mut tried = Vec::new();
+    for kind in Kinds::builtin().iter() {
+        if !kind.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| names_tool(tool, "bank__pay"))) {
+            continue;
+        }
+        tried.push(kind.name.clone());
+        for effect in [Effect::Unsafe, Effect::Idempotent] {
+            let model =
+                ScriptedModel::new([Script::call("bank__pay", json!({"n": 1})), Script::text("Done.")]);
+            let effects = Effects::default();
+            let tools = builtin(Settings::default()).with(TestTool::new("bank__pay", effect, &effects));
+            let world = World::scripted(&model, tools).await;
+            let root = world.ask_kind(Some(&kind.name), "Go.").await;
+            let question = world.question(root.id).await;
+            let proposal = question.proposal.as_deref().unwrap();
+            assert_eq!(
+                (question.about, proposal.tool.as_str()),
+                (About::Approval, "bank__pay"),
+                "{}",
+                kind.name
+            );
+            world.client().answer(question.id, Verdict::Reject.into()).await.unwrap();
+            ended(&world, &root).await;
+            assert_eq!(effects.per_call(), [0_u32; 0], "{}: {effect:?}", kind.name);
+        }
+    }
+    assert_eq!(tried, ["general", "researcher"]);
 }
 
 /// The question shows where the request would go, in full and as it would be sent.

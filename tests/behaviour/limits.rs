@@ -6,7 +6,7 @@ use std::{
 };
 
 use entourage_engine::Speech;
-use entourage_llm::{Message, Request, Script, ScriptedModel, ToolChoice};
+use entourage_llm::{Message, Price, Request, Script, ScriptedModel, ToolChoice};
 use entourage_store::Page;
 use entourage_testkit::{Effects, FakeClock, TestTool, World};
 use entourage_tests::{one_kind, plain, well_formed};
@@ -62,17 +62,24 @@ async fn the_fifth_call_of_one_tool_in_a_row_runs_and_is_the_last() {
     assert_eq!(stopped_by(limits, &["a", "b"]).await, (Some(StopReason::MaxSteps), 12));
 }
 
-/// Runs a model that looks for another thing each time, `at_once` of them in a turn, until it may not.
-async fn searches(limits: Limits, at_once: usize, turns: usize) -> (World, Agent, Run, ScriptedModel) {
+/// Runs a model that looks for `at_once` things in a turn, until it may not; those of the next turn are
+/// `further` on.
+async fn searches(
+    limits: Limits,
+    at_once: usize,
+    further: usize,
+    turns: usize,
+) -> (World, Agent, Run, ScriptedModel) {
     let turn = AtomicUsize::new(0);
     let model = ScriptedModel::deciding(move |request: &Request| {
         let turn = turn.fetch_add(1, Ordering::SeqCst);
         if request.tool_choice == ToolChoice::None || turn == turns {
             return Some(Ok(Script::text("This is what I found.")));
         }
-        let searches = (turn * at_once..).take(at_once);
+        let searches = (turn * further..).take(at_once);
         Some(Ok(searches.fold(Script::text(""), |script, n| script.and_call("a", json!({"n": n})))))
-    });
+    })
+    .priced(Price { input: 3.0, output: 15.0, cached: None, cache_written: None });
     let toolbox = Toolbox::new().with(TestTool::new("a", Effect::Pure, &Effects::default()));
     let kinds = one_kind(|kind| kind.limits = limits);
     let world = World::builder(model.clone()).tools(toolbox).kinds(kinds).start().await;
@@ -87,7 +94,7 @@ async fn searches(limits: Limits, at_once: usize, turns: usize) -> (World, Agent
 #[tokio::test]
 async fn many_calls_of_one_tool_with_other_arguments_are_no_limit() {
     for (at_once, turns) in [(12, 1), (1, 12)] {
-        let (_, _, run, model) = searches(Limits::default(), at_once, turns).await;
+        let (_, _, run, model) = searches(Limits::default(), at_once, at_once, turns).await;
         assert_eq!((run.status, run.stop_reason), (Status::Succeeded, Some(StopReason::Completed)));
         assert_eq!(model.requests().len(), turns + 1, "it answers by itself");
     }
@@ -98,14 +105,34 @@ async fn many_calls_of_one_tool_with_other_arguments_are_no_limit() {
 async fn the_last_call_that_a_limit_allows_has_no_tools_and_its_answer_ends_the_run_well() {
     let limits = Limits::default();
     let met = [
-        (Limits { max_steps: 3, ..limits.clone() }, StopReason::MaxSteps, 3, "2 of 3 model calls were made"),
-        (Limits { max_same_tool: 2, ..limits }, StopReason::SameTool, 3, "`a` was called 2 times in a row"),
+        (Limits { max_steps: 3, ..limits.clone() }, StopReason::MaxSteps, "2 of 3 model calls were made"),
+        (
+            Limits { max_same_tool: 2, ..limits.clone() },
+            StopReason::SameTool,
+            "`a` was called 2 times in a row",
+        ),
+        // Each call takes in 10 tokens, and 5 of the last one's words, and says 5.
+        (
+            Limits { max_tokens: 60, ..limits.clone() },
+            StopReason::MaxTokens,
+            "30 tokens were used, and the limit of 60 leaves one more call",
+        ),
+        (
+            Limits { max_cost: Some("$0.000400".parse().unwrap()), ..limits.clone() },
+            StopReason::MaxCost,
+            "$0.000210 was spent, and the limit of $0.000400 leaves one more call",
+        ),
+        (
+            Limits { max_repeats: 2, ..limits },
+            StopReason::Stalled,
+            "calling `a`, `a` in the same way came to the same 2 times in a row",
+        ),
     ];
-    for (limits, reason, calls, said) in met {
-        let (world, root, run, model) = searches(limits, 2, 100).await;
+    for (limits, reason, said) in met {
+        let further = if reason == StopReason::Stalled { 0 } else { 2 };
+        let (world, root, run, model) = searches(limits, 2, further, 100).await;
         assert_eq!((run.status, run.stop_reason, run.error), (Status::Succeeded, Some(reason), None));
         let requests = model.requests();
-        assert_eq!(requests.len(), calls);
         let choices: Vec<_> = requests.iter().map(|request| request.tool_choice).collect();
         assert_eq!(choices, [ToolChoice::Auto, ToolChoice::Auto, ToolChoice::None]);
         assert_eq!(requests[0].tools, requests[2].tools, "what comes first of a request stays the same");

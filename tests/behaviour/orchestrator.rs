@@ -544,6 +544,7 @@ async fn a_decision_that_fails_for_good_is_told_and_the_chat_goes_on() {
 #[tokio::test]
 async fn each_sort_of_failure_of_a_model_has_a_sentence_of_its_own() {
     let (model, cause) = (String::from("openai::gpt-x"), String::from("HTTP 4711: org-secret"));
+    let wait = Duration::from_secs(4711);
     let denied = |lack| ModelError::Denied { model: model.clone(), lack, cause: cause.clone() };
     let cases = [
         (denied(Lack::Key), "does not accept the key"),
@@ -553,11 +554,26 @@ async fn each_sort_of_failure_of_a_model_has_a_sentence_of_its_own() {
         (ModelError::BeyondWindow { model: model.clone(), cause: cause.clone() }, "too long for the model"),
         (ModelError::TooLong { model: model.clone(), bytes: 9 }, "had no end"),
         (ModelError::Configuration(format!("{model}: {cause}")), "not set up correctly"),
+        // Those that another attempt may help with.
+        (
+            ModelError::Unavailable { model: model.clone(), cause: cause.clone(), retry_after: None },
+            "has failed; try again later",
+        ),
+        (ModelError::RateLimited { model: model.clone(), retry_after: Some(wait) }, "too many requests"),
+        (ModelError::Unreachable { model: model.clone(), cause: cause.clone() }, "could not be reached"),
+        (ModelError::TimedOut { model: model.clone(), after: wait }, "did not answer in time"),
+        (ModelError::empty(model.clone()), "gave no answer"),
+        (ModelError::BadAnswer { model: model.clone(), what: cause.clone() }, "could not be read"),
     ];
+    let builtin = Kinds::builtin();
+    let mut orchestrator = (*builtin.get("orchestrator").unwrap()).clone();
+    orchestrator.limits.max_attempts = 1;
+    let kinds = builtin.with(orchestrator);
     for (error, sentence) in cases {
         let script = ScriptedModel::new([]);
         script.push(Err(error.clone()));
-        let world = World::scripted(&cast(&script, obeys), first_tools()).await;
+        let builder = World::builder(cast(&script, obeys)).tools(first_tools()).kinds(kinds.clone());
+        let world = builder.start().await;
         let chat = world.ask_kind(ORCHESTRATOR, "Hello?").await;
         ended_runs(&world, &chat, 1).await;
         let (role, text) = main_chat(&world, chat.id).await.pop().unwrap();

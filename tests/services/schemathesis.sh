@@ -5,7 +5,8 @@
 #   schemathesis.sh install
 #   schemathesis.sh run          start BINARY on a free loopback port, ask it, stop it
 #
-# Bounded and the same each time: EXAMPLES requests of each sort for each operation (default 5), one seed.
+# Bounded and the same each time: EXAMPLES requests of each sort for each operation (default 5), one seed,
+# MOST_SECONDS in all (default 120).
 # BINARY: the program that is asked. SERVICES_HOME: where it is installed, default ~/.cache/entourage-services.
 # Exit 77 with a line "SKIPPED: ..." on stderr when it cannot be had, 1 when an answer is not as described.
 set -euo pipefail
@@ -43,7 +44,7 @@ run() {
     --checks not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance,negative_data_rejection,unsupported_method \
     --phases examples,coverage,fuzzing --max-examples "${EXAMPLES:-5}" --seed 1 --generation-deterministic \
     --generation-with-security-parameters false \
-    --request-timeout 20 --max-time 240 --warnings off --continue-on-failure) >&2 || failed=1
+    --request-timeout 20 --max-time "${MOST_SECONDS:-120}" --warnings off --continue-on-failure) >&2 || failed=1
   stop_servers "$RUN" $WORD "$ADDRESS"
   rm -rf "$data"
   return $failed

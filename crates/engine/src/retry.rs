@@ -42,7 +42,8 @@ pub(crate) fn next(error: &Error, attempt: u32, max_attempts: u32, others: bool,
         return Next::Elsewhere(pause);
     }
     if let Error::Busy { after, .. } = error {
-        return Next::Again((*after + jitter(agent, attempt)).min(LONGEST));
+        // Those who were told the same do not come back at one moment.
+        return Next::Again((*after).min(LONGEST) + jitter(agent, attempt));
     }
     let later = match error {
         Error::RateLimited { .. } => RATE_LIMITED,

@@ -200,11 +200,11 @@ pub fn is_begun(settings: &Settings) -> bool {
 }
 
 /// What is wrong with those of the kinds whose limit in money cannot be kept with the models of these
-/// settings.
+/// settings; they are left out.
 ///
 /// # Errors
 /// [`Error::Model`] when there are such limits, and no model can be chosen.
-pub async fn unpriced(settings: &Settings, mut kinds: Kinds) -> Result<Vec<Finding>> {
+pub async fn unpriced(settings: &Settings, kinds: &mut Kinds) -> Result<Vec<Finding>> {
     if kinds.iter().all(|kind| kind.limits.max_cost.is_none()) {
         return Ok(Vec::new());
     }

@@ -45,21 +45,22 @@ impl<M: Model> Model for NextAction<M> {
         // Where the answer has a schema of its own, there is no choice of actions.
         let may_call = !request.tools.is_empty() && !request.forbids_calls();
         let acting = may_call && request.output_schema.is_none();
-        let (asked, circles) = (asked(&request.messages), circles(&request.messages));
+        let (asked, vain) = (asked(&request.messages), in_vain(&request.messages));
         request.messages = plain(request.messages, acting);
         tail_first(&mut request);
         let tools = std::mem::take(&mut request.tools);
         if !acting {
             return self.inner.call(request, deltas).await;
         }
+        let tools = offered(&tools);
+        let left = left(&tools, &vain);
         if let (Some(asked), Some(Message::User(result))) = (asked, request.messages.last_mut()) {
-            let next = if circles { "Answer it now." } else { "Next action?" };
+            let next = if left.is_empty() { "Answer it now." } else { "Next action?" };
             // Writing to a string cannot fail.
             let _ = write!(result, "\n\nMy request was: {asked}\n{next}");
         }
-        let tools = offered(&tools);
         request.system = format!("{}\n\n{}", request.system, instructions(&tools)).into();
-        request.output_schema = Some(Arc::new(schema(if circles { &[] } else { &tools })));
+        request.output_schema = Some(Arc::new(schema(&left)));
         let mut reply = self.inner.call(request, &mut WithoutText(deltas)).await?;
         if let Err(error) = act(&mut reply) {
             deltas.delta(Delta::Wasted(reply.used()));
@@ -125,25 +126,41 @@ fn asked(messages: &[Message]) -> Option<String> {
     })
 }
 
-/// Whether the last call was made before with the same result, or twice before with any: such a model
-/// would make it again and again, and can answer from what there is.
-fn circles(messages: &[Message]) -> bool {
+/// The tools left to choose from: such a model would make a call again and again that it made in vain, so the
+/// tool of the first is taken away, and with the second all are. It can answer from what there is.
+fn left<'t>(tools: &[&'t ToolSpec], vain: &[String]) -> Vec<&'t ToolSpec> {
+    match vain {
+        [] => tools.to_vec(),
+        [one] => tools.iter().copied().filter(|tool| tool.name != *one).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The tool of each call, since the user's last words, that was made before with the same result, or twice before
+/// with any.
+fn in_vain(messages: &[Message]) -> Vec<String> {
     let mut open: Vec<&ToolCall> = Vec::new();
     let mut made: Vec<(&str, &Value, &str)> = Vec::new();
+    let mut vain = Vec::new();
     for message in messages {
         match message {
-            Message::User(_) => made.clear(),
+            Message::User(_) => {
+                made.clear();
+                vain.clear();
+            }
             Message::Assistant { calls, .. } => open = calls.iter().collect(),
             Message::Output { call, text, .. } => {
-                if let Some(call) = open.iter().find(|open| open.id.to_string() == *call) {
-                    made.push((&call.tool, &call.arguments, text));
+                let Some(call) = open.iter().find(|open| open.id.to_string() == *call) else { continue };
+                let (tool, arguments) = (call.tool.as_str(), &call.arguments);
+                let same = || made.iter().filter(|before| (before.0, before.1) == (tool, arguments));
+                if same().any(|before| before.2 == text) || same().count() > 1 {
+                    vain.push(tool.to_owned());
                 }
+                made.push((tool, arguments, text));
             }
         }
     }
-    let Some((last, before)) = made.split_last() else { return false };
-    let same = || before.iter().filter(|call| (call.0, call.1) == (last.0, last.1));
-    same().any(|call| call.2 == last.2) || same().count() > 1
+    vain
 }
 
 /// Puts what changes from request to request before the last words instead of behind them.

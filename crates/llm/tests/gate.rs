@@ -531,6 +531,44 @@ async fn a_rate_is_kept_over_any_minute() {
     assert_eq!(told.asked(), 3);
 }
 
+/// Whoever comes late with a few calls gets a share of the rate, not the end of a line of hundreds, and what a person
+/// waits for does not stand behind their own background work; yet nothing of the rate is left unused.
+#[tokio::test(start_paused = true)]
+async fn owners_share_a_rate_however_many_calls_each_has() {
+    let connection = Connection { requests_per_minute: Some(10), ..Connection::default() };
+    let (_, gated) = Told::gated([], connection);
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let call = |owner: &'static str, priority: Priority, nth: u64| {
+        let (gated, order) = (Arc::clone(&gated), Arc::clone(&order));
+        let request = Request { owner: Some(Owner::new(owner)), ..from("", priority) };
+        tokio::spawn(async move {
+            // Who was sent home does not come back to the moment, nor stays away for longer than five minutes.
+            let late = Duration::from_millis(nth * 379 % 1_000);
+            while let Err(Error::Busy { after, .. }) = gated.call(request.clone(), &mut NoDeltas).await {
+                tokio::time::sleep((after + late).min(300 * SECOND)).await;
+            }
+            order.lock().expect("not poisoned").push((owner, priority));
+        })
+    };
+    let begun = tokio::time::Instant::now();
+    let mut calls: Vec<_> = (0..200).map(|nth| call("ann", Priority::Background, nth)).collect();
+    tokio::time::sleep(5 * SECOND).await;
+    calls.extend((0..3).map(|nth| call("bob", Priority::Background, nth)));
+    calls.push(call("ann", Priority::Person, 0));
+    for call in calls {
+        call.await.expect("no panic");
+    }
+    let order = order.lock().expect("not poisoned");
+    let last_of = |who| order.iter().rposition(|done| *done == who).expect("it was done");
+    let (bob, ann) = (last_of(("bob", Priority::Background)), last_of(("ann", Priority::Person)));
+    assert!(
+        bob <= 30 && ann <= 20,
+        "after the first 10 at once: bob's third came as {bob}, ann's own as {ann}"
+    );
+    let minutes = begun.elapsed().as_secs_f64() / 60.0;
+    assert!(minutes < 22.0, "204 calls, 10 a minute, took {minutes} minutes");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_probe_that_is_cut_off_makes_room_for_the_next() {
     let (told, gated) = Told::gated([slower(Some(30))], Connection::default());

@@ -102,6 +102,27 @@ async fn a_call_made_again_in_vain_is_followed_by_the_answer() {
 }
 
 #[tokio::test]
+async fn another_tool_is_tried_before_the_answer_where_there_is_one() {
+    let other = ToolSpec { name: "list_files".into(), ..tools()[0].clone() };
+    for (results, left) in [
+        (&["A"][..], &["fetch_url", "list_files", "final_answer"][..]),
+        (&["A", "A"], &["list_files", "final_answer"]),
+        (&["A", "A", "A"], &["final_answer"]),
+    ] {
+        let scripted = ScriptedModel::new([Script::text(r#"{"action": "final_answer", "text": "A."}"#)]);
+        let request = Request { tools: [tools()[0].clone(), other.clone()].into(), ..ask(again(results)) };
+        NextAction::new(scripted.clone()).call(request, &mut NoDeltas).await.expect("a reply");
+        let request = &scripted.requests()[0];
+        let schema = request.output_schema.as_ref().expect("a schema");
+        let actions = schema["anyOf"].as_array().expect("actions").iter();
+        let names: Vec<_> =
+            actions.filter_map(|action| action["properties"]["action"]["const"].as_str()).collect();
+        assert_eq!(names, left, "{results:?}");
+        assert!(request.system.contains("fetch_url"), "the prefix is stable");
+    }
+}
+
+#[tokio::test]
 async fn what_changes_stands_before_the_last_words_and_not_behind_them() {
     let scripted = ScriptedModel::new([Script::text(r#"{"action": "final_answer", "text": "A."}"#)]);
     let request = Request { tail: Some("<now>12:00</now>".into()), ..ask(vec![Message::User("Go.".into())]) };

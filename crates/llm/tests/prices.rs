@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use entourage_llm::{Price, Prices};
+use entourage_llm::{Price, Prices, Profile};
 use entourage_types::Usage;
 
 const MILLION: u64 = 1_000_000;
@@ -79,7 +79,7 @@ fn our_tables_are_those_that_genai_prices_brings() {
         (genai_prices::UsageKey::OUTPUT_TOKENS, 1_000.0),
     ]);
     let table = genai_prices::Calculator::bundled();
-    let mut models = 0;
+    let (mut models, mut windows) = (0, 0);
     for id in ["anthropic", "openai", "openrouter"] {
         let provider = table.find_provider(Some(id), None).expect("a table").expect("a provider");
         for model in provider.models() {
@@ -90,7 +90,13 @@ fn our_tables_are_those_that_genai_prices_brings() {
             let name = format!("{id}::{}", model.id());
             assert_eq!(nanos(&prices, &name, usage), price, "{name}");
             models += 1;
+            // Where a gateway's table does not say, the maker's does.
+            if model.context_window().is_some() || id != "openrouter" {
+                let window = Profile::of(&name).context_window.map(u64::from);
+                assert_eq!(window, model.context_window(), "{name}");
+                windows += usize::from(window.is_some());
+            }
         }
     }
-    assert!(models > 500, "{models}");
+    assert!(models > 500 && windows > 400, "{models}, {windows}");
 }

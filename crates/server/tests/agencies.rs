@@ -1,6 +1,6 @@
 //! Agencies over HTTP: listed, talked to, streamed, their threads read.
 
-use entourage_engine::{Kinds, agencies::parse};
+use entourage_engine::{Agency, Kinds, agencies::parse};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -16,13 +16,18 @@ pub(crate) async fn desk() -> Site {
     Site::of_kinds(kinds()).await
 }
 
-fn kinds() -> Kinds {
+/// One of the built-in kinds.
+pub(crate) fn agency() -> Agency {
     let file = "---\nname: desk\ndescription: Finds things out.\nentry_points: assistant\n\
                 flows: [assistant > researcher]\n---\nBe brief.";
     let (agency, findings) = parse("desk.agency.md", file);
     assert_eq!(findings, []);
+    agency.expect("it loads")
+}
+
+fn kinds() -> Kinds {
     let mut kinds = Kinds::builtin();
-    kinds.join(agency.expect("it loads")).expect("its kinds are there");
+    kinds.join(agency()).expect("its kinds are there");
     kinds
 }
 
@@ -129,7 +134,7 @@ async fn hanging_up_stops_what_was_set_off_and_the_chat_goes_on() {
     let site = desk().await;
     let said = json!({"message": "later", "chat_id": "first", "stream": true});
     let mut stream = Stream::open(site.request(Method::POST, RESPONSES).json(&said)).await;
-    while stream.next().await.expect("a call").data["type"] != "ToolCallItem" {}
+    stream.read_until(|frame| frame.data["type"] == "ToolCallItem").await;
     let threads = site.get("/v1/agencies/desk/chats/first/threads").await.expect(200);
     let id = threads["data"][0]["id"].as_str().expect("an id").to_owned();
     drop(stream);
@@ -271,4 +276,18 @@ async fn a_name_in_a_path_has_as_many_characters_as_a_body_may_give_it() {
         let problem = site.get(&path).await.problem(400, "invalid-path");
         assert!(problem.detail.contains("256 characters; at most 255 are taken"), "{}", problem.detail);
     }
+}
+
+/// What is said while an earlier question is open is read once that is answered: whoever says it is told so at
+/// once, and does not wait without a word.
+#[tokio::test]
+async fn what_is_said_while_a_question_is_open_is_answered_with_the_question() {
+    let site = desk().await;
+    let say = async |text: &str| site.post(RESPONSES, &json!({"message": text, "chat_id": "first"})).await;
+    let asked = say("tell ask").await.expect(202);
+    let beside = say("hello").await.expect(202);
+    assert_eq!(beside["questions"], asked["questions"]);
+    let question = asked["questions"][0]["id"].as_str().expect("an id").to_owned();
+    site.post(&format!("/v1/questions/{question}/answer"), &json!({"answer": "blue"})).await.expect(200);
+    assert_eq!(say("and now?").await.expect(200)["final_output"], "You said: and now?");
 }

@@ -39,6 +39,23 @@ async fn an_agent_without_a_message_waits_for_one() {
     site.follow(id, 0).await.until(|frame| frame.is_status_of(id, "succeeded")).await;
 }
 
+/// `text`, as it was called once, is still read.
+#[tokio::test]
+async fn what_is_sent_to_an_agent_is_one_message_by_either_of_its_names() {
+    let site = Site::open().await;
+    let id = site.done("one").await;
+    let messages = format!("/v1/agents/{id}/messages");
+    site.post(&messages, &json!({"message": "two"})).await.expect(202);
+    site.post(&messages, &json!({"text": "three"})).await.expect(202);
+    let both = site.post(&messages, &json!({"message": "four", "text": "five"})).await;
+    let problem = both.problem(422, "invalid-body");
+    assert!(problem.detail.contains("`message`"), "{}", problem.detail);
+    site.post(&messages, &json!({})).await.problem(422, "invalid-body");
+    let entries = site.get(&messages).await.expect(200);
+    let people = entries["data"].as_array().unwrap().iter().filter(|entry| entry["role"] == "user");
+    assert_eq!(people.map(|entry| &entry["text"]).collect::<Vec<_>>(), ["one", "two", "three"]);
+}
+
 #[tokio::test]
 async fn a_transcript_is_read_in_parts() {
     let site = Site::open().await;
@@ -55,6 +72,19 @@ async fn a_transcript_is_read_in_parts() {
     assert_eq!(seen, all);
     let rest = site.get(&format!("/v1/agents/{id}/items?from=2")).await.expect(200);
     assert_eq!(rest, json!({"data": [], "next_from": 2}));
+}
+
+#[tokio::test]
+async fn a_transcript_is_not_read_from_a_number_that_no_item_has() {
+    let site = Site::open().await;
+    let id = site.done("hello").await;
+    let part = async |from: u64| site.get(&format!("/v1/agents/{id}/items?from={from}")).await;
+    let last = i64::MAX.unsigned_abs();
+    assert_eq!(part(last).await.expect(200), json!({"data": [], "next_from": last}));
+    for from in [last + 1, u64::MAX] {
+        let problem = part(from).await.problem(400, "invalid-query");
+        assert!(problem.detail.contains(&format!("{from} is not within 0 to {last}")), "{}", problem.detail);
+    }
 }
 
 #[tokio::test]

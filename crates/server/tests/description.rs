@@ -29,6 +29,32 @@ async fn the_description_is_served() {
 }
 
 #[test]
+fn an_answer_of_an_agency_is_described_in_each_of_its_forms() {
+    let description: Value = serde_json::from_str(&entourage_server::openapi_json()).unwrap();
+    let operation = &description["paths"]["/v1/agencies/{name}/responses"]["post"];
+    assert_eq!(operation["operationId"], "createAgencyResponse");
+    let forms = operation["responses"]["200"]["content"].as_object().unwrap();
+    let schema = |form: &str| &forms[form]["schema"];
+    assert_eq!(schema("application/json")["$ref"], "#/components/schemas/AgencyResponse");
+    assert_eq!(schema("text/plain")["type"], "string");
+    assert_eq!(schema("text/event-stream")["$ref"], "#/components/schemas/RunItem");
+    assert_eq!(forms.len(), 3);
+}
+
+/// It is called the same when an agent is made with it and when it is sent to one.
+#[test]
+fn what_is_said_to_an_agent_is_described_as_its_message() {
+    let description: Value = serde_json::from_str(&entourage_server::openapi_json()).unwrap();
+    let fields = |schema: &str| {
+        let fields = description["components"]["schemas"][schema]["properties"].as_object().unwrap();
+        fields.keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(fields("SendMessage"), ["message"]);
+    assert!(fields("CreateAgent").contains(&"message".to_owned()));
+    assert!(!fields("CreateAgent").contains(&"text".to_owned()));
+}
+
+#[test]
 fn every_reference_leads_somewhere_and_every_operation_has_a_name_of_its_own() {
     let description: Value = serde_json::from_str(&entourage_server::openapi_json()).unwrap();
     assert!(description["openapi"].as_str().unwrap().starts_with("3.1"));

@@ -1,18 +1,22 @@
 //! A client that wants everything at once gets it in parts, and what it sends is refused where it is
 //! too long.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use entourage_engine::{House, Kinds, Page, kinds::parse};
+use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_server::Settings;
 use entourage_store::{Between, Error, MemoryStore, Through};
 use entourage_store_sqlite::SqliteStore;
+use entourage_tools::{Caller, Context, Effect, Outcome, Tool};
+use entourage_types::ToolSpec;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt, net::TcpStream, sync::Notify};
 
 use crate::{
-    agencies::desk,
+    agencies::{agency, desk},
     site::{Site, send},
 };
 
@@ -86,6 +90,168 @@ async fn a_long_conversation_comes_in_parts_and_whole() {
         seen += items.iter().filter(is_said).count();
     }
     assert_eq!(seen, 8);
+}
+
+/// A row that takes two fifths of a page.
+fn long(number: usize) -> String {
+    format!("{number}{}", "x".repeat(400_000))
+}
+
+/// How many long rows there are of each sort.
+const ROWS: usize = 7;
+
+/// Finds something long each time.
+struct Dig;
+
+#[async_trait]
+impl Tool for Dig {
+    fn name(&self) -> &'static str {
+        "dig"
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        let parameters = json!({"type": "object"});
+        Some(ToolSpec { name: "dig".into(), description: "Digs.".into(), parameters })
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    async fn call(&self, _: &Context, _: Value) -> Result<Outcome, entourage_tools::Error> {
+        Ok(Outcome::text(long(0)))
+    }
+}
+
+/// An orchestrator hands on what it is told. Whoever has the first task writes long notes one by one, whoever
+/// has the second finds long things all at once, and each asks something long.
+fn verbose(request: &Request) -> Script {
+    let is_task = |number| {
+        let is_it = |message: &Message| matches!(message, Message::User(text) if text.starts_with(number));
+        request.messages.iter().any(is_it)
+    };
+    let written = request.messages.iter().filter(|message| matches!(message, Message::Output { .. })).count();
+    let ask = json!({"question": long(0)});
+    match request.messages.last() {
+        Some(Message::User(text)) if request.system.contains("Lead them.") => {
+            Script::call("spawn_agent", json!({"kind": "clerk", "task": text}))
+        }
+        _ if is_task('0') && written < ROWS => {
+            Script::call("create_note", json!({"title": written.to_string(), "content": long(written)}))
+        }
+        _ if is_task('1') => (0..ROWS).fold(Script::call("ask_user", ask), |script, number| {
+            script.and_call("dig", json!({"where": number}))
+        }),
+        _ => Script::call("ask_user", ask),
+    }
+}
+
+#[tokio::test]
+async fn every_list_with_long_rows_comes_in_parts_of_bounded_bytes_that_lead_through_all_of_it() {
+    let kind = |name: &str, front: &str| {
+        let file = format!("---\nname: {name}\n{front}");
+        parse(&format!("{name}.md"), &file).0.unwrap()
+    };
+    let kinds = Kinds::none()
+        .with(kind("orchestrator", "program: orchestrate\npeers: [clerk]\n---\nLead them."))
+        .with(kind("clerk", "tools: [create_note, dig, ask_user]\n---\nWork."));
+    let model = ScriptedModel::deciding(|request| Some(Ok(verbose(request)))).with_window(100_000_000);
+    let tools = entourage_tools::builtin(entourage_tools::Settings::default()).with(Dig);
+    let store = Arc::new(SqliteStore::in_memory().unwrap());
+    let house = House::builder(store, Arc::new(model)).tools(tools).kinds(kinds).build();
+    let site = Site::serving(house, Settings::default()).await;
+    let chat = site.post("/api/chats", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
+    for number in 0..ROWS {
+        let message = json!({"content": long(number)});
+        site.post(&format!("/api/chats/{chat}/messages"), &message).await.expect(202);
+        site.house.advance(chat.parse().unwrap()).await.unwrap();
+    }
+    walk_through(&site, &format!("/api/chats/{chat}/messages"), ROWS).await;
+    let tasks = site.client().tasks(Some(chat.parse().unwrap()), None, Page::all()).await.unwrap();
+    for task in &tasks {
+        site.house.advance(task.to).await.unwrap();
+    }
+    let (writer, digger) = (tasks[0].to, tasks[1].to);
+    let run = site.get(&format!("/v1/agents/{digger}/runs")).await.expect(200)["data"][0]["id"].clone();
+    for (path, rows) in [
+        ("/v1/tasks".to_owned(), ROWS),
+        ("/v1/notes".to_owned(), ROWS),
+        ("/v1/questions".to_owned(), ROWS),
+        // A call of the model, the question, and what was found, of which nothing is read before the answer.
+        (format!("/v1/runs/{}/steps", run.as_str().unwrap()), 2 + ROWS),
+        (format!("/api/chats/{chat}/tasks"), ROWS),
+        // Instructions, task, a call and its output for each note, and the question.
+        (format!("/api/sub-agents/{writer}/messages"), 2 + 2 * ROWS + 1),
+        (format!("/api/sub-agents/{writer}/tool-calls"), ROWS),
+    ] {
+        walk_through(&site, &path, rows).await;
+    }
+}
+
+/// Asserts that a list has so many rows, each once, in several pages of bounded bytes.
+async fn walk_through(site: &Site, path: &str, rows: usize) {
+    let (pages, longest) = walk(site, path).await;
+    assert!(longest < MOST, "{path}: {longest} bytes");
+    let name = |row: &Value| row.get("key").unwrap_or(&row["id"]).as_str().unwrap().to_owned();
+    let names: BTreeSet<String> = pages.iter().flatten().map(name).collect();
+    assert_eq!((names.len(), pages.concat().len()), (rows, rows), "{path}: each row once");
+    assert!(pages.len() > 2, "{path}: {} pages", pages.len());
+}
+
+#[tokio::test]
+async fn words_that_are_too_long_are_refused_and_not_repeated_and_change_nothing() {
+    let words = "w".repeat((1 << 20) + 1);
+    let clerk = parse("clerk.md", "---\nname: clerk\napproval:\n  - tools: create_note\n---\nNote it.").0;
+    let mut kinds = Kinds::builtin().with(clerk.unwrap());
+    kinds.join(agency()).unwrap();
+    let site = Site::of_kinds(kinds).await;
+    let asks = async |kind: &str, message: &str| {
+        let body = json!({"kind": kind, "message": message});
+        let id = site.post("/v1/agents", &body).await.expect(201)["id"].as_str().unwrap().to_owned();
+        site.follow(&id, 0).await.until(|frame| frame.is_status_of(&id, "waiting")).await;
+        let questions = site.get(&format!("/v1/questions?root={id}")).await.expect(200);
+        (id, format!("/v1/questions/{}", questions["data"][0]["id"].as_str().unwrap()))
+    };
+    let (agent, question) = asks("assistant", "ask").await;
+    let (wary, approval) = asks("clerk", "note").await;
+    let chat = site.post("/api/chats", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let state = async || {
+        let mut events = Vec::new();
+        for agent in [&agent, &wary, &chat] {
+            events.push(site.client().last_event(agent.parse().unwrap()).await.unwrap());
+        }
+        (events, site.client().agents(false, None, Page::all()).await.unwrap().len())
+    };
+    let before = state().await;
+    let (interventions, judge) = (format!("/v1/agents/{agent}/interventions"), format!("{approval}/answer"));
+    for (path, body) in [
+        ("/v1/agents", json!({"message": words})),
+        (&format!("/v1/agents/{agent}/messages"), json!({"message": words})),
+        ("/v1/agencies/desk/responses", json!({"message": words})),
+        ("/api/chats", json!({"message": words})),
+        (&format!("/api/chats/{chat}/messages"), json!({"content": words})),
+        (&interventions, json!({"action": "comment", "text": words})),
+        (&interventions, json!({"action": "steer", "text": words})),
+        (&interventions, json!({"action": "modify", "text": words})),
+        (&interventions, json!({"action": "pause", "text": words})),
+        (&interventions, json!({"action": "delete", "text": words})),
+        (&format!("{question}/answer"), json!({"answer": words})),
+        (&judge, json!({"answer": words})),
+        (&judge, json!({"verdict": "reject", "reason": words})),
+        (&judge, json!({"verdict": "approve", "digest": words})),
+    ] {
+        let answer = site.post(path, &body).await;
+        match body.get("digest") {
+            None => answer.problem(422, "invalid-request"),
+            // It is compared and not kept.
+            Some(_) => answer.problem(409, "other-call"),
+        };
+        assert!(answer.text.len() < 1_000, "{path}: {} bytes", answer.text.len());
+    }
+    assert_eq!(state().await, before, "something has changed");
+    for path in [question, approval] {
+        assert_eq!(site.get(&path).await.expect(200)["status"], "open");
+    }
 }
 
 #[tokio::test]

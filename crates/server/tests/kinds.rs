@@ -99,6 +99,19 @@ async fn a_kind_may_be_called_what_a_path_is_called() {
 }
 
 #[tokio::test]
+async fn a_method_that_is_not_taken_where_kinds_are_reloaded_is_told_those_that_are() {
+    let site = Site::open().await;
+    for method in [Method::PUT, Method::PATCH, Method::DELETE] {
+        let answer = send(site.request(method, "/v1/kinds/reload")).await;
+        answer.problem(405, "method-not-allowed");
+        let mut taken: Vec<&str> =
+            answer.headers["allow"].to_str().unwrap().split(',').map(str::trim).collect();
+        taken.sort_unstable();
+        assert_eq!(taken, ["GET", "HEAD", "POST"]);
+    }
+}
+
+#[tokio::test]
 async fn a_broken_file_changes_nothing_and_is_named_with_its_line() {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), "clerk", "");

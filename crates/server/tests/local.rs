@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use entourage_server::{Auth, Error, Settings};
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::site::{Site, send};
@@ -81,6 +81,36 @@ async fn a_page_of_another_site_or_port_is_refused_and_one_of_this_server_is_not
     // A name of this machine is as good as its address, and the usual port need not be named.
     for (host, origin) in [("LOCALHOST", "http://localhost"), ("[::1]:80", "http://[::1]")] {
         post(&[("host", host), ("origin", origin)]).await.expect(201);
+    }
+}
+
+/// A page can send these without asking first, since they need no `Content-Type` of JSON.
+#[tokio::test]
+async fn a_page_of_another_site_changes_nothing_by_a_request_without_a_body() {
+    let site = Site::open().await;
+    let description: Value = serde_json::from_str(&entourage_server::openapi_json()).unwrap();
+    let mut tried = Vec::new();
+    for (path, operations) in description["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            if method == "get" || operation.get("requestBody").is_some() {
+                continue;
+            }
+            let path = path.replace("{name}", "waits").replace("{chat}", "first");
+            let method: Method = method.to_uppercase().parse().unwrap();
+            let ask = |origin: String| send(site.request(method.clone(), &path).header("origin", origin));
+            let round = async || site.get("/v1/jobs").await.expect(200)["data"][4]["at"].clone();
+            let before = round().await;
+            for origin in ["https://evil.example", "null", "http://127.0.0.1:1"] {
+                ask(origin.to_owned()).await.problem(403, "foreign-site");
+            }
+            assert_eq!(round().await, before, "{path}");
+            assert_ne!(ask(format!("http://{}", site.address)).await.status, 403, "{method} {path}");
+            tried.push(format!("{method} {path}"));
+        }
+    }
+    assert_eq!(site.get("/v1/jobs").await.expect(200)["data"][4]["job"], "waits");
+    for one in ["POST /v1/kinds/reload", "POST /v1/jobs/waits/run", "POST /v1/webhooks/waits/retry"] {
+        assert!(tried.iter().any(|tried| tried == one), "{tried:?}");
     }
 }
 

@@ -17,6 +17,7 @@ mod isolation;
 mod jobs;
 mod kinds;
 mod local;
+mod long_reads;
 mod operations;
 mod pages;
 mod problems;

@@ -101,3 +101,15 @@ async fn every_answer_names_its_request() {
         assert_eq!((answered == name, answered.is_empty()), (is_kept, false), "{length}");
     }
 }
+
+#[tokio::test]
+async fn what_was_sent_is_not_repeated_at_its_whole_length() {
+    let site = Site::open().await;
+    let long = "x".repeat(1 << 20);
+    let problem = site.post("/v1/agents", &json!({ long: 1 })).await.problem(422, "invalid-body");
+    assert!(
+        problem.detail.contains("xxx") && problem.detail.len() < 10_000,
+        "{} bytes",
+        problem.detail.len()
+    );
+}

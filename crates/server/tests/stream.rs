@@ -9,6 +9,13 @@ use serde_json::Value;
 /// How long a test waits for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// What happens, which it must in time, whatever signs of life there are.
+async fn within<T>(what: &str, happens: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, happens)
+        .await
+        .unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}"))
+}
+
 /// A stream of events, open.
 pub(crate) struct Stream {
     pub(crate) headers: HeaderMap,
@@ -74,7 +81,7 @@ impl Stream {
     }
 
     async fn take_piece(&mut self) -> Option<()> {
-        let piece = tokio::time::timeout(PATIENCE, self.pieces.next()).await.expect("a sign of life")?;
+        let piece = within("a sign of life", self.pieces.next()).await?;
         let piece = piece.expect("no cut in the middle");
         self.buffer.push_str(std::str::from_utf8(&piece).expect("whole characters"));
         Some(())
@@ -82,33 +89,44 @@ impl Stream {
 
     /// The events up to the first that fits.
     pub(crate) async fn until(mut self, fits: impl Fn(&Frame) -> bool) -> Vec<Frame> {
+        self.read_until(fits).await
+    }
+
+    /// The same of a stream that stays open.
+    pub(crate) async fn read_until(&mut self, fits: impl Fn(&Frame) -> bool) -> Vec<Frame> {
         let mut seen = Vec::new();
-        loop {
-            let frame = self.next().await.expect("an event that fits before the stream ends");
-            let found = fits(&frame);
-            seen.push(frame);
-            if found {
-                return seen;
+        let reads = async {
+            loop {
+                let frame = self.next().await.expect("an event that fits before the stream ends");
+                seen.push(frame);
+                if seen.last().is_some_and(&fits) {
+                    return;
+                }
             }
-        }
+        };
+        within("an event that fits", reads).await;
+        seen
     }
 
     /// Waits until all that was has been told; nothing else may come before that.
     pub(crate) async fn until_caught_up(&mut self) {
-        loop {
-            assert_eq!(self.take_frame(), None);
-            if self.caught_up.is_some() {
-                return;
+        let reads = async {
+            loop {
+                assert_eq!(self.take_frame(), None);
+                if self.caught_up.is_some() {
+                    return;
+                }
+                self.take_piece().await.expect("the stream goes on");
             }
-            self.take_piece().await.expect("the stream goes on");
-        }
+        };
+        within("all that was", reads).await;
     }
 
     /// Waits for a heartbeat.
     pub(crate) async fn heartbeat(&mut self) {
         let before = self.heartbeats;
         while self.heartbeats == before {
-            let piece = tokio::time::timeout(PATIENCE, self.pieces.next()).await.expect("a sign of life");
+            let piece = within("a sign of life", self.pieces.next()).await;
             let piece = piece.expect("the stream goes on").expect("no cut in the middle");
             self.heartbeats += std::str::from_utf8(&piece).expect("text").matches(":\n\n").count();
         }

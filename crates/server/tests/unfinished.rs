@@ -1,7 +1,12 @@
 //! Connections that begin something and never end it: each gets its time and no more, and keeps nobody
 //! else out.
 
-use std::time::Duration;
+use std::{
+    io::{BufRead as _, BufReader},
+    net::SocketAddr,
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 use entourage_server::Settings;
 use futures::FutureExt as _;
@@ -14,8 +19,8 @@ use tokio::{
 use crate::site::Site;
 
 /// Begins a request and leaves it there.
-async fn half_open(site: &Site, beginning: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(site.address).await.expect("a connection");
+async fn half_open(address: SocketAddr, beginning: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
     stream.write_all(beginning.as_bytes()).await.expect("it is taken");
     stream
 }
@@ -62,11 +67,56 @@ async fn unfinished_connections_give_way_to_whoever_comes() {
     let site = Site::with(Settings { connections: Some(8), ..Settings::default() }).await;
     let mut silent = Vec::new();
     for _ in 0..40 {
-        silent.push(half_open(&site, HALF_A_HEAD).await);
+        silent.push(half_open(site.address, HALF_A_HEAD).await);
     }
     assert_eq!(site.get("/healthz").await.status, 204);
     // Six of eight may be one address's: the last five, and the one that asked.
     gave_way(silent, 35, 5).await;
+}
+
+/// Set for the process that is the server of the test below.
+const FEW_FILES: &str = "SERVER_WITH_FEW_FILES";
+/// How the server says where it is.
+const LISTENS: &str = "listens at ";
+
+#[tokio::test]
+async fn more_connections_than_there_may_be_files_keep_nobody_out() {
+    let few = "ulimit -n 256 && exec \"$0\" --exact unfinished::a_server_with_few_files --nocapture";
+    let tests = std::env::current_exe().expect("this program");
+    let mut server = Command::new("sh");
+    let server = server.args(["-c", few]).arg(tests).env(FEW_FILES, "1");
+    let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a server");
+    let said = BufReader::new(server.stdout.take().expect("it speaks")).lines().map_while(Result::ok);
+    let address = said.into_iter().find_map(|line| Some(line.split_once(LISTENS)?.1.to_owned()));
+    let address: SocketAddr = address.expect("the server ended early").parse().expect("an address");
+    let asked = async {
+        let mut silent = Vec::new();
+        for _ in 0..400 {
+            silent.push(half_open(address, HALF_A_HEAD).await);
+        }
+        for path in ["/healthz", "/v1/agents"] {
+            let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+            let answer = heard(half_open(address, &request).await).await;
+            assert!(answer.starts_with("HTTP/1.1 20"), "{path}: {answer}");
+        }
+    };
+    // The time of the silent ones is not over by then.
+    tokio::time::timeout(2 * SOON, asked).await.expect("an answer");
+    server.kill().expect("it was there");
+    server.wait().expect("it ends");
+}
+
+/// The server of the test above, in a process of its own; in any other there is nothing to do.
+#[tokio::test]
+async fn a_server_with_few_files() {
+    if std::env::var_os(FEW_FILES).is_none() {
+        return;
+    }
+    let site = Site::open().await;
+    println!("{LISTENS}{}", site.address);
+    // It ends with whoever started it.
+    let ended = tokio::task::spawn_blocking(|| std::io::stdin().read_line(&mut String::new()));
+    ended.await.expect("no panic").expect("an end");
 }
 
 #[tokio::test]
@@ -76,7 +126,7 @@ async fn a_stream_stays_where_unfinished_connections_give_way() {
     let stream = site.follow(&id, 0).await;
     let mut silent = Vec::new();
     for _ in 0..20 {
-        silent.push(half_open(&site, HALF_A_HEAD).await);
+        silent.push(half_open(site.address, HALF_A_HEAD).await);
     }
     site.post(&format!("/v1/agents/{id}/messages"), &json!({"message": "hello"})).await.expect(202);
     stream.until(|frame| frame.is_status_of(&id, "succeeded")).await;
@@ -89,7 +139,7 @@ async fn a_head_that_does_not_come_ends_the_connection_and_no_stream() {
     let site = Site::with(brief()).await;
     let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
     let stream = site.follow(&id, 0).await;
-    assert_eq!(heard(half_open(&site, HALF_A_HEAD).await).await, "");
+    assert_eq!(heard(half_open(site.address, HALF_A_HEAD).await).await, "");
     // The time of the stream's own request is over, too.
     site.post(&format!("/v1/agents/{id}/messages"), &json!({"message": "hello"})).await.expect(202);
     stream.until(|frame| frame.is_status_of(&id, "succeeded")).await;
@@ -100,7 +150,7 @@ async fn a_body_that_does_not_come_is_answered_as_too_slow() {
     let site = Site::with(brief()).await;
     let head = "POST /v1/agents HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
                 Content-Length: 100\r\n\r\n{\"title\":";
-    let said = heard(half_open(&site, head).await).await;
+    let said = heard(half_open(site.address, head).await).await;
     assert!(said.starts_with("HTTP/1.1 408"), "{said}");
     let problem: Value = serde_json::from_str(said.split("\r\n\r\n").nth(1).unwrap()).unwrap();
     assert_eq!(problem["type"], "urn:entourage:problem:too-slow");

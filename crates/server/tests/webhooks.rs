@@ -20,8 +20,8 @@ use entourage_store::{Between, Commit, Committed, Store, Through, Write};
 use entourage_store_sqlite::SqliteStore;
 use entourage_tools::{Caller, Context, Effect, Outcome, Tool};
 use entourage_types::{
-    Agent, AgentId, Answer as Said, Author, ItemBody, Owner, Question, QuestionStatus, Status, Task, Time,
-    ToolSpec,
+    Agent, AgentId, Answer as Said, Author, ItemBody, Owner, Question, QuestionStatus, Status, Task,
+    TaskResult, Time, ToolSpec,
 };
 use hmac::{Hmac, KeyInit, Mac};
 use reqwest::{Method, RequestBuilder};
@@ -523,6 +523,52 @@ async fn a_users_message_to_a_sub_agent_that_waits_for_their_words_is_the_answer
     let words = items.iter().filter(|item| serde_json::to_string(item).unwrap().contains("\"red\"")).count();
     assert_eq!(words, 1, "{items:#?}");
     assert_eq!(site.house.store().inbox(question.agent).await.unwrap(), []);
+}
+
+/// Which of the two it would answer nobody can know.
+#[tokio::test]
+async fn a_users_message_to_a_sub_agent_with_two_open_questions_answers_neither() {
+    let decide = |request: &Request| {
+        let is_first = |message: &Message| matches!(message, Message::User(text) if text == "find it");
+        Some(Ok(match (request.system.contains("You are the Orchestrator"), request.messages.last()) {
+            (false, Some(message)) if is_first(message) => {
+                Script::call("ask_user", json!({"question": "Which colour?"}))
+                    .and_call("ask_user", json!({"question": "Which size?"}))
+            }
+            (false, Some(Message::User(text))) => Script::text(format!("They said: {text}")),
+            (false, _) => Script::text("Nobody said anything."),
+            (true, _) => speak(request),
+        }))
+    };
+    let tools = entourage_tools::builtin(entourage_tools::Settings::default());
+    let store = Arc::new(SqliteStore::in_memory().unwrap());
+    let house = House::builder(store, Arc::new(ScriptedModel::deciding(decide))).tools(tools).build();
+    let site = Site::serving(house, settings()).await;
+    let client = site.client();
+    let (chat, task) = handed_on(&site).await;
+    site.house.advance(task.to).await.unwrap();
+    let questions = async |status| client.questions(Some(chat), Some(status), Page::default()).await.unwrap();
+    let open = questions(QuestionStatus::Open).await;
+    let texts: Vec<&str> = open.iter().map(|question| question.text.as_str()).collect();
+    assert_eq!(texts, ["Which colour?", "Which size?"]);
+
+    let message = json!({"id": "m8", "subAgentId": task.to, "role": "user", "content": "red"});
+    let told = tell(&site, "agent-loop", &message).await;
+    assert_eq!(told["outcome"], "posted");
+    assert_eq!(tell(&site, "agent-loop", &message).await, told, "it was taken once");
+    site.house.advance(task.to).await.unwrap();
+    assert_eq!(questions(QuestionStatus::Open).await, open);
+
+    // It is read as what it is, once both are answered.
+    for question in open {
+        client.answer(question.id, Said::Declined).await.unwrap();
+    }
+    site.house.advance(task.to).await.unwrap();
+    let task = client.task(task.id).await.unwrap();
+    assert_eq!(
+        (task.status, task.result),
+        (Status::Succeeded, Some(TaskResult::Text("They said: red".into())))
+    );
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::{
     os::unix::{fs::symlink, net::UnixListener},
     path::Path,
     process::Command,
+    time::Duration,
 };
 
 use entourage_tools::{Error, Files, FilesSettings, ListFiles, Outcome, Owners, ReadFile, Tool};
@@ -26,8 +27,8 @@ impl Place {
         fs::write(place.inside("docs/plan.md"), "one\ntwo\nthree\n").unwrap();
         fs::write(place.inside("docs/größe ..md"), "allowed").unwrap();
         fs::create_dir(place.dir.path().join("rootless")).unwrap();
-        fs::write(place.dir.path().join("rootless/secret"), "hush").unwrap();
-        fs::write(place.dir.path().join("secret"), "hush").unwrap();
+        fs::write(place.dir.path().join("rootless/diary"), "hush").unwrap();
+        fs::write(place.dir.path().join("diary"), "hush").unwrap();
         place
     }
 
@@ -78,9 +79,9 @@ async fn a_long_listing_is_cut_and_says_so() {
 #[tokio::test]
 async fn no_path_leads_out() {
     let place = Place::new();
-    let outside = place.dir.path().join("secret");
+    let outside = place.dir.path().join("diary");
     symlink(&outside, place.inside("absolute-link")).unwrap();
-    symlink("../secret", place.inside("relative-link")).unwrap();
+    symlink("../diary", place.inside("relative-link")).unwrap();
     symlink("..", place.inside("up")).unwrap();
     symlink("relative-link", place.inside("link-to-link")).unwrap();
     symlink("loop", place.inside("loop")).unwrap();
@@ -93,41 +94,41 @@ async fn no_path_leads_out() {
         "/",
         "..",
         "../",
-        "../secret",
-        "./../secret",
-        "docs/../../secret",
+        "../diary",
+        "./../diary",
+        "docs/../../diary",
         "docs/../plan.md",
-        "docs/deep/../../../secret",
+        "docs/deep/../../../diary",
         "../root/docs/plan.md",
-        "docs/./../../secret",
-        "docs//..//..//secret",
+        "docs/./../../diary",
+        "docs//..//..//diary",
         "absolute-link",
         "relative-link",
         "link-to-link",
-        "up/secret",
-        "same-prefix/secret",
+        "up/diary",
+        "same-prefix/diary",
         "loop",
         "docs/plan.md\0",
         "\0",
-        "..\0/secret",
+        "..\0/diary",
         "docs/plan.md\0.png",
         // What other systems or careless decoders would read as a way up: here only odd names.
-        "..\\secret",
-        "..%2fsecret",
-        "%2e%2e/secret",
-        "．．/secret",
-        "..／secret",
-        "․․/secret",
-        "..\u{200b}/secret",
-        "\u{202e}../secret",
+        "..\\diary",
+        "..%2fdiary",
+        "%2e%2e/diary",
+        "．．/diary",
+        "..／diary",
+        "․․/diary",
+        "..\u{200b}/diary",
+        "\u{202e}../diary",
         "file:///etc/passwd",
-        "~/secret",
-        "$HOME/secret",
-        "C:\\secret",
-        "\\\\host\\secret",
-        "docs/plan.md/../../../secret",
-        " ../secret",
-        "...//secret",
+        "~/diary",
+        "$HOME/diary",
+        "C:\\diary",
+        "\\\\host\\diary",
+        "docs/plan.md/../../../diary",
+        " ../diary",
+        "...//diary",
     ];
     for path in vectors {
         let why = fails(&place.read(), json!({ "path": path })).await.to_string();
@@ -137,9 +138,9 @@ async fn no_path_leads_out() {
             Ok(Outcome::Done(done)) => done.text,
             other => other.unwrap_err().to_string(),
         };
-        assert!(!listed.contains("secret (") && !listed.contains("rootless"), "{path:?}: {listed}");
+        assert!(!listed.contains("diary (") && !listed.contains("rootless"), "{path:?}: {listed}");
     }
-    for path in ["../secret", "/etc/passwd", "docs/\0", "relative-link", "up/secret", "same-prefix/secret"] {
+    for path in ["../diary", "/etc/passwd", "docs/\0", "relative-link", "up/diary", "same-prefix/diary"] {
         let error = fails(&place.read(), json!({ "path": path })).await;
         assert!(matches!(error, Error::NotAllowed(_)), "{path:?}: {error}");
     }
@@ -165,7 +166,7 @@ async fn a_directory_that_is_itself_a_link_is_fine_and_one_that_is_missing_is_na
         done(&ReadFile::new(alias), json!({ "path": "docs/plan.md", "lines": 1 })).await.text.lines().next(),
         Some("one")
     );
-    for missing in [Path::new("nowhere").to_owned(), place.dir.path().join("secret")] {
+    for missing in [Path::new("nowhere").to_owned(), place.dir.path().join("diary")] {
         let files = Files::new(place.dir.path().join(missing));
         assert!(files.check().is_err());
         let error = fails(&ListFiles::new(files), json!({})).await;
@@ -297,7 +298,7 @@ async fn the_programs_own_files_are_never_read() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_link_that_changes_while_it_is_read_never_leads_out() {
     let place = Place::new();
-    fs::write(place.inside("docs/secret"), "fine").unwrap();
+    fs::write(place.inside("docs/diary"), "fine").unwrap();
     symlink("docs", place.inside("flips")).unwrap();
     let (inside, outside) = (place.inside("flips"), place.inside("next"));
     let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
@@ -317,7 +318,7 @@ async fn a_link_that_changes_while_it_is_read_never_leads_out() {
     // Both ends of the link are met: neither is refused because it is a link.
     while inside == 0 || refused == 0 || inside + refused < 2_000 {
         assert!(began.elapsed().as_secs() < 60, "{inside} reads, {refused} refused");
-        match call(&read, json!({ "path": "flips/secret" })).await {
+        match call(&read, json!({ "path": "flips/diary" })).await {
             Ok(Outcome::Done(done)) => {
                 assert_eq!(done.text, "fine");
                 inside += 1;
@@ -340,6 +341,61 @@ async fn a_huge_file_is_read_no_further_than_the_first_part() {
     assert!(error.contains("only the first 64 MiB of a file are read"), "{error}");
     let part = done(&place.read(), json!({ "path": "sparse", "lines": 4_000 })).await.text;
     assert!(part.starts_with(&text), "what stands before can be read");
+}
+
+/// A call that nobody waits for any more reads no further: of 64 MiB that would be read, its thread has
+/// read a part by the time that it takes up other work.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_reader_stops_once_nobody_waits_for_the_file() {
+    const READER: &str = "file-reader";
+    /// Bytes that a thread has read so far.
+    fn read_by(thread: &Path) -> Option<u64> {
+        let io = fs::read_to_string(thread.join("io")).ok()?;
+        io.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse().ok())
+    }
+    let reader = || {
+        let mut threads = fs::read_dir("/proc/self/task").unwrap().map(|thread| thread.unwrap().path());
+        threads.find(|thread| fs::read_to_string(thread.join("comm")).is_ok_and(|name| name.trim() == READER))
+    };
+    let place = Place::new();
+    fs::write(place.inside("sparse"), "line\n".repeat(4_000)).unwrap();
+    fs::File::options().append(true).open(place.inside("sparse")).unwrap().set_len(1 << 40).unwrap();
+    // One thread for all that blocks, and it stays: so it is known when its work is over.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .thread_name(READER)
+        .max_blocking_threads(1)
+        .thread_keep_alive(Duration::from_secs(60))
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        tokio::task::spawn_blocking(|| ()).await.unwrap();
+        let thread = reader().expect("it stays");
+        // One that was read to its end before the call was dropped tells nothing.
+        for _ in 0..100 {
+            let before = read_by(&thread).unwrap();
+            let read = place.read();
+            let mut call = Box::pin(call(&read, json!({ "path": "sparse", "offset_line": 9_000 })));
+            let is_whole = loop {
+                tokio::select! {
+                    biased;
+                    _ = &mut call => break true,
+                    () = tokio::task::yield_now() => {}
+                }
+                if read_by(&thread).unwrap() > before {
+                    break false;
+                }
+            };
+            drop(call);
+            tokio::task::spawn_blocking(|| ()).await.unwrap();
+            let got = read_by(&thread).unwrap() - before;
+            if !is_whole && got < 32 << 20 {
+                return;
+            }
+        }
+        panic!("each time it was read to the limit");
+    });
 }
 
 /// A name that a model made up is answered by the names there are.

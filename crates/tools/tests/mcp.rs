@@ -157,6 +157,29 @@ async fn a_server_that_died_is_started_again_for_the_next_call() {
     assert_ne!(life().await, first);
 }
 
+/// One that hangs is begun anew once a call was cut off and it has been silent for a while; one that is only slow
+/// with that call, and answers when it is asked whether it is there, is left at its work.
+#[tokio::test]
+async fn a_server_that_answers_nothing_any_more_is_started_again() {
+    for hangs in [false, true] {
+        let tools = connected().await;
+        let life = async || done(named(&tools, "all__life"), json!({})).await.text;
+        let first = life().await;
+        let signal = |signal| kill_process(Pid::from_raw(first.parse().unwrap()).unwrap(), signal).unwrap();
+        if hangs {
+            signal(Signal::STOP);
+        }
+        let dir = TempDir::new().unwrap();
+        let call = call(named(&tools, "all__hang"), json!({ "text": dir.path() }));
+        assert!(timeout(Duration::from_millis(100), call).await.is_err(), "it is cut off");
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(31)).await;
+        tokio::time::resume();
+        let now = timeout(SOON, life()).await.expect("it answers");
+        assert_eq!(now != first, hangs);
+    }
+}
+
 #[tokio::test]
 async fn only_a_call_that_may_be_repeated_is() {
     let tools = connected().await;

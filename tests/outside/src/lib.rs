@@ -8,7 +8,7 @@ use std::sync::{
 };
 
 use entourage::{
-    Model, Store, Tool,
+    Model, Store, SystemClock, Tool,
     agency::{Agency, Agent, Guardrail, Json, function_tool},
     async_trait,
     models::{self, Delta, Deltas, Message, Reply, Request},
@@ -121,6 +121,7 @@ pub async fn open(store: Arc<dyn Store>) -> entourage::Result<(Agency, Commits)>
     let agency = Agency::new([&agent], [])
         .model(Arc::new(Counter))
         .store(Arc::new(Through::new(store, commits.clone())))
+        .clock(Arc::new(SystemClock))
         .open()
         .await?;
     Ok((agency, commits))

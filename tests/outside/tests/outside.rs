@@ -5,6 +5,7 @@ use std::sync::{Arc, atomic::Ordering};
 use entourage::{
     MemoryStore,
     agency::{RunItem, StreamEvent},
+    models::Message,
     serde_json,
     types::StopReason,
 };
@@ -28,6 +29,12 @@ fn parts_of_ones_own_work_together() {
         let result = last.expect("there is an answer");
         assert_eq!(result.final_output.as_deref(), Some("3 words"));
         assert!(commits.0.load(Ordering::Relaxed) > 0);
+
+        let thread = agency.threads().get_thread(&result.chat_id, "Counter", None).await?;
+        let thread = thread.expect("something was said in it");
+        assert!(format!("{thread:?}").starts_with("ConversationThread"));
+        let history: Vec<Message> = thread.get_history_for_model().await?;
+        assert_eq!(history[0], Message::User("one two three".into()));
 
         let kept = serde_json::to_value(&result).expect("it is plain data");
         assert_eq!(kept["final_output"], "3 words");

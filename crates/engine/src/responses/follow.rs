@@ -9,7 +9,7 @@ use std::{
 use entourage_store::Page;
 use entourage_types::{
     Agent, AgentId, CallId, Event, EventBody, Item, ItemBody, PostId, Question, QuestionId, QuestionStatus,
-    RunId, Task, TaskId,
+    RunId, Status, Task, TaskId,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +39,8 @@ pub struct Follow {
     /// How much of each run's answer under way was told. What follows a gap is not: the whole text comes
     /// with the item.
     heard: HashMap<RunId, Heard>,
+    /// Whether it is to be looked what keeps the message from being read.
+    looks: bool,
     /// The questions that were told of.
     asked: HashSet<QuestionId>,
     /// What is to be told before more is read.
@@ -148,6 +150,7 @@ impl Follow {
             tasks: HashMap::new(),
             early: VecDeque::new(),
             heard: HashMap::new(),
+            looks: false,
             asked: HashSet::new(),
             told: VecDeque::new(),
             state: State::Open,
@@ -156,7 +159,33 @@ impl Follow {
         if spoken.again {
             follow.catch_up().await?;
         }
+        follow.looks = follow.run.is_none();
         Ok(follow)
+    }
+
+    /// What is not read before a person has answered an earlier question waits for that person as well: the
+    /// agent's own, or that of one that works for it while it waits.
+    async fn find_what_it_waits_for(&mut self) -> Result<()> {
+        let (root, open) = (Some(self.spoken.root), Some(QuestionStatus::Open));
+        let questions = self.client.questions(root, open, Page::all()).await?;
+        if questions.is_empty() {
+            return Ok(());
+        }
+        let tasks = self.client.tasks(root, Some(Status::Queued), Page::all()).await?;
+        let mut waited_for = vec![self.spoken.agent];
+        let mut at = 0;
+        while let Some(agent) = waited_for.get(at).copied() {
+            let given = tasks.iter().filter(|task| task.wait && task.from == agent).map(|task| task.to);
+            let new: Vec<AgentId> = given.filter(|to| !waited_for.contains(to)).collect();
+            waited_for.extend(new);
+            at += 1;
+        }
+        for question in questions {
+            if waited_for.contains(&question.agent) && self.asked.insert(question.id) {
+                self.told.push_back(StreamEvent::Question(Box::new(question)));
+            }
+        }
+        Ok(())
     }
 
     /// What was said before may have been read, and answered, before anybody followed.
@@ -211,6 +240,11 @@ impl Follow {
     }
 
     async fn read(&mut self) -> Result<()> {
+        if self.looks {
+            self.find_what_it_waits_for().await?;
+            self.looks = false;
+            return Ok(());
+        }
         match self.watch.next().await? {
             Signal::Event(event) => self.heard(&event),
             Signal::Delta(delta) => {
@@ -240,6 +274,7 @@ impl Follow {
             }
             EventBody::Task { task } => self.assigned(task),
             EventBody::Question { question } if question.status == QuestionStatus::Open => {
+                self.looks |= self.run.is_none();
                 self.asks((**question).clone());
             }
             EventBody::Run { run, status, .. } if Some(*run) == self.run && status.is_terminal() => {

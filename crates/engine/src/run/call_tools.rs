@@ -19,6 +19,7 @@ use super::{
     Interrupt, Result, Run,
     approve::EDITED,
     ask::{ASKED_BESIDE, Asked, Wanted},
+    doubt::BEGUN_AS,
     make::{Ran, beside_others, run_tool},
     order::Order,
     reply::Reply,
@@ -131,7 +132,9 @@ impl Run<'_> {
             match self.reply_of(call, &step, &post) {
                 Reply::Output(output) => self.finish(calls, index, output, writes).await?,
                 Reply::Begin(arguments) => {
-                    let refusal = self.offer.named(&call.tool).err();
+                    // A tool may have changed since it was asked about.
+                    let made_with = arguments.clone().unwrap_or_else(|| self.arguments(call));
+                    let refusal = self.offer.allowed(&call.tool, &made_with).err();
                     let hold = self.must_ask_again(call, asked.as_ref(), &post).await?;
                     if let Some(refusal) = refusal {
                         self.finish(calls, index, self.refused_call(call, &refusal), writes).await?;
@@ -150,7 +153,10 @@ impl Run<'_> {
     /// A call that waited is under way: the intent, and that the agent is at work again.
     async fn begin(&mut self, call: &ToolCall, edited: Option<Value>, mut writes: Vec<Write>) -> Result<()> {
         let at = self.house.now();
-        let value = edited.map_or(Value::Null, |arguments| json!({ EDITED: arguments }));
+        let mut value = self.intent(call);
+        if let Some(arguments) = edited {
+            value[EDITED] = arguments;
+        }
         writes.push(Write::Step(self.call_step(call, StepState::Started, value, at)));
         if self.record.status != Status::Running {
             writes.push(self.run_row(Status::Running, None));
@@ -186,7 +192,7 @@ impl Run<'_> {
                     continue;
                 }
             };
-            let effect = offered.effect;
+            let effect = if self.began_unsafe(call) { Effect::Unsafe } else { offered.effect };
             if before.is_none()
                 && let Some(hold) = self.held_back(offered, call, &invented).await?
             {
@@ -194,7 +200,7 @@ impl Run<'_> {
                 continue;
             }
             if effect != Effect::Pure && before.is_none() {
-                intents.push(Write::Step(self.step(&key(call), StepState::Started, Value::Null, at)));
+                intents.push(Write::Step(self.call_step(call, StepState::Started, self.intent(call), at)));
             }
             ready.push((index, Arc::clone(&offered.tool), self.context(call, effect, at), arguments));
         }
@@ -253,25 +259,22 @@ impl Run<'_> {
                 self.commit(vec![Write::Step(step), wake]).await
             }
             // As after a crash: it may have happened, and only a person can say.
-            Err(ToolError::TimedOut(_) | ToolError::InDoubt(_))
-                if self.offer.effect(&call.tool) == Some(Effect::Unsafe) =>
-            {
+            Err(ToolError::TimedOut(_) | ToolError::InDoubt(_)) if self.is_in_doubt(call) => {
                 self.ask_whether_it_happened(call).await
             }
             Err(error) => self.finish(calls, index, output(call, error.to_string(), true), vec![]).await,
         }
     }
 
-    /// The step of a call under way, in a new state. The arguments that a person gave stay with it.
-    pub(super) fn call_step(&self, call: &ToolCall, state: StepState, value: Value, at: Time) -> Step {
-        let value = match (value, self.edited(call)) {
-            (Value::Null, Some(arguments)) => json!({ EDITED: arguments }),
-            (Value::Object(mut value), Some(arguments)) => {
-                value.entry(EDITED).or_insert_with(|| arguments.clone());
-                Value::Object(value)
+    /// The step of a call under way, in a new state. The arguments that a person gave stay with it, and what it
+    /// was when it began.
+    pub(super) fn call_step(&self, call: &ToolCall, state: StepState, mut value: Value, at: Time) -> Step {
+        let known = self.steps.get(&key(call)).map(|step| &step.value);
+        for (name, kept) in [EDITED, BEGUN_AS].iter().filter_map(|name| Some((name, known?.get(name)?))) {
+            if value.get(name).is_none() {
+                value[name] = kept.clone();
             }
-            (value, _) => value,
-        };
+        }
         self.step(&key(call), state, value, at)
     }
 

@@ -3,8 +3,8 @@
 
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
-    Agent, EntityKind, ItemBody, Level, Notice, Output, OutputEffect, Post, PostBody, PostId, Question,
-    QuestionStatus, Record, Scope, Status, StepState, StopReason, Task, TaskResult, Time, ToolCall,
+    About, Agent, EntityKind, ItemBody, Level, Notice, Output, OutputEffect, Post, PostBody, PostId,
+    Question, QuestionStatus, Record, Scope, Status, StepState, StopReason, Task, TaskResult, Time, ToolCall,
     WaitingOn, Wakeup, WakeupId,
 };
 use serde_json::Value;
@@ -181,18 +181,23 @@ impl Run<'_> {
             last.unwrap_or_default().into_iter().filter(|call| !self.answered.contains(&call.id)).collect();
         for call in open {
             let step = self.steps.get(&key(&call)).cloned();
-            if let Some(asked) = step.as_ref().and_then(Asked::of) {
-                self.withdraw(asked, writes).await?;
-            }
-            let begun = step.as_ref().is_some_and(|step| step.state == StepState::Started);
+            let asked = step.as_ref().and_then(Asked::of);
+            let begun = step.as_ref().is_some_and(|step| step.state == StepState::Started)
+                || asked.as_ref().is_some_and(|asked| asked.about == About::Doubt);
             let in_doubt = if begun { "; it may have taken effect" } else { "" };
+            let was_answered = match asked {
+                Some(asked) => self.withdraw(asked, writes).await?,
+                None => false,
+            };
+            // A person is not told that their answer never came.
+            let how = if was_answered { "answered too late" } else { "not answered" };
             let task = step.as_ref().and_then(|step| step.value["task"].as_str()?.parse().ok());
             let given_away = task.map(OutputEffect::Delegated);
             let kept = step
                 .filter(|step| step.state == StepState::Done)
                 .and_then(|step| serde_json::from_value(step.value).ok());
             let body = kept.unwrap_or_else(|| {
-                let unanswered = output(&call, format!("not answered: {cause}{in_doubt}"), true);
+                let unanswered = output(&call, format!("{how}: {cause}{in_doubt}"), true);
                 let unanswered = Output { effect: given_away, ..unanswered };
                 self.trace_call(&call, &unanswered);
                 unanswered
@@ -203,16 +208,18 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A question whose run has ended is not asked any more.
-    async fn withdraw(&mut self, asked: Asked, writes: &mut Vec<Write>) -> Result<()> {
-        if let Some(question) = self.question(asked.question).await? {
+    /// A question whose run has ended is not asked any more. True where a person had answered it.
+    async fn withdraw(&mut self, asked: Asked, writes: &mut Vec<Write>) -> Result<bool> {
+        let found = self.question_as_it_is(asked.question).await?;
+        let status = found.as_ref().map(|question| question.status);
+        if let Some(question) = found.filter(|question| question.status == QuestionStatus::Open) {
             let (kind, open) = (EntityKind::Question, QuestionStatus::Open.as_str());
             self.expecting.push(Expect::Status(kind, question.id.to_string(), open));
             let (status, updated) = (QuestionStatus::Expired, self.house.now());
             writes.push(Write::Question(Question { status, updated, ..question }));
         }
         writes.extend(asked.due.map(|(_, wakeup)| Write::Woken(wakeup)));
-        Ok(())
+        Ok(matches!(status, Some(QuestionStatus::Answered | QuestionStatus::Declined)))
     }
 
     /// Ends a task and tells its assigner.

@@ -3,6 +3,7 @@
 
 use entourage_tools::{Effect, Error as ToolError};
 use entourage_types::{About, Output, StepState, ToolCall};
+use serde_json::{Value, json};
 
 use super::{
     Result, Run,
@@ -11,13 +12,33 @@ use super::{
 };
 use crate::offer::declared;
 
+/// Where the step of a call keeps its effect as it was when the call began: what its tool says of itself
+/// afterwards changes nothing about what may have happened.
+pub(super) const BEGUN_AS: &str = "begun_as";
+
 impl Run<'_> {
     /// Whether the call was begun and is not known to have ended, and may not be begun again unasked. What
     /// a tool did that is not there any more is not known: it counts as unsafe unless the kind says better.
     pub(super) fn is_in_doubt(&self, call: &ToolCall) -> bool {
         let begun = self.steps.get(&key(call)).is_some_and(|step| step.state == StepState::Started);
-        let effect = || self.offer.effect(&call.tool).or_else(|| declared(&self.kind, &call.tool));
-        begun && effect().unwrap_or(Effect::Unsafe) == Effect::Unsafe
+        let by_now = || self.offer.effect(&call.tool).or_else(|| declared(&self.kind, &call.tool));
+        let is_unsafe = || by_now().unwrap_or(Effect::Unsafe) == Effect::Unsafe;
+        begun && (self.began_unsafe(call) || is_unsafe())
+    }
+
+    /// Whether the call was unsafe when it began, if it did.
+    pub(super) fn began_unsafe(&self, call: &ToolCall) -> bool {
+        let begun_as = || self.steps.get(&key(call))?.value.get(BEGUN_AS)?.as_str()?.parse().ok();
+        begun_as() == Some(Effect::Unsafe)
+    }
+
+    /// What stands in the step of a call that begins.
+    pub(super) fn intent(&self, call: &ToolCall) -> Value {
+        let effect = match self.began_unsafe(call) {
+            true => Effect::Unsafe,
+            false => self.offer.effect(&call.tool).unwrap_or(Effect::Unsafe),
+        };
+        json!({ BEGUN_AS: effect.as_str() })
     }
 
     /// What the model reads of a call that cannot be made, or not again.

@@ -37,9 +37,14 @@ impl Run<'_> {
 
     /// A question, if it is there and open.
     pub(super) async fn question(&self, id: QuestionId) -> Result<Option<Question>, StoreError> {
+        let found = self.question_as_it_is(id).await?;
+        Ok(found.filter(|question| question.status == QuestionStatus::Open))
+    }
+
+    /// A question, if it is there.
+    pub(super) async fn question_as_it_is(&self, id: QuestionId) -> Result<Option<Question>, StoreError> {
         let scope = Scope::from(&self.agent.owner);
         let found = self.house.inner.store.entity(&scope, EntityKind::Question, &id.to_string()).await?;
-        let found = found.map(|entity| Question::from_entity(&entity)).transpose()?;
-        Ok(found.filter(|question| question.status == QuestionStatus::Open))
+        Ok(found.map(|entity| Question::from_entity(&entity)).transpose()?)
     }
 }

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use entourage_engine::{Entry, Role};
+use entourage_tools::FilesSettings;
 use entourage_types::{AgentId, Question, Reply, Status};
 use tokio_util::sync::CancellationToken;
 
@@ -96,11 +97,13 @@ impl Chat {
             ));
         }
         let mut settings = globals.settings()?;
-        backend::local_files(&mut settings, self.files.as_ref()).await?;
+        let files = self.files.as_ref().map(FilesSettings::new);
+        let purpose = Purpose::Work { files: files.is_some() };
+        settings.tools.files = files.or(settings.tools.files);
         let kind = agency::kind(&mut settings, self.agency.as_deref(), self.kind)?;
         let (kinds, _) = entourage::loaded_kinds(&settings)?;
         let interrupt = interrupt::token();
-        let backend = backend::connect(globals, &settings, Purpose::Work).await?;
+        let backend = backend::connect(globals, &settings, purpose).await?;
         let mut talk =
             Talk { backend: &*backend, globals, interrupt, session: None, edited: false, told: 0, shown: 0 };
         talk.welcome(kind.as_deref());

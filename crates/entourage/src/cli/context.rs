@@ -29,7 +29,10 @@ pub(crate) struct Context {
 impl Context {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
         // Only a house that could work knows its tools and its model's window and price.
-        let backend = backend::connect(globals, &globals.settings()?, Purpose::Work).await?;
+        let settings = globals.settings()?;
+        let is_begun = entourage::is_begun(&settings);
+        let purpose = if is_begun { Purpose::Work { files: false } } else { Purpose::Look };
+        let backend = backend::connect(globals, &settings, purpose).await?;
         let agent = self.agent.find(&*backend).await?;
         let seen = backend.context(agent).await?;
         if globals.json {

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 #[cfg(unix)]
 use super::editor::{self, Editing};
+use super::out;
 
 /// Whether a person can be asked: one who sees the question and can type.
 pub(crate) fn is_interactive() -> bool {
@@ -72,7 +73,13 @@ impl Lines {
 
 fn read(sender: mpsc::Sender<String>) {
     std::thread::spawn(move || {
-        for line in io::stdin().lock().lines().map_while(Result::ok) {
+        for line in io::stdin().lock().split(b'\n') {
+            let line = match line {
+                Ok(line) => line,
+                Err(error) => return out::note(format!("stdin cannot be read any more: {error}")),
+            };
+            // What is no text is said with signs in its place: it must not end what comes after it.
+            let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(&line)).into_owned();
             if sender.blocking_send(line).is_err() {
                 return;
             }

@@ -1,15 +1,19 @@
 //! Where a tree stands, as its events tell.
 
+mod rest;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use entourage_engine::{AgentDelta, Piece};
 use entourage_types::{
-    Action, AgentId, Author, CallId, Cost, Event, EventBody, InterventionId, InterventionStatus, Item,
-    ItemBody, PostId, Question, QuestionId, QuestionStatus, RunId, ShownStatus, Status, StopReason, Task,
-    TaskId, Time, Turn, Usage, WaitingOn,
+    Action, AgentId, Author, CallId, Cost, Event, EventBody, Intervention, InterventionId,
+    InterventionStatus, Item, ItemBody, PostId, Question, QuestionId, QuestionStatus, RunId, ShownStatus,
+    Status, StopReason, Task, TaskId, Time, Turn, Usage, WaitingOn,
 };
 
 use super::words;
+pub(crate) use rest::Rest;
+use rest::ends_questions;
 
 /// Where a tree stands.
 pub(crate) struct Progress {
@@ -27,7 +31,7 @@ pub(crate) struct Progress {
     /// Whether somebody has something to do of which no event tells yet.
     stirring: bool,
     /// What people did to agents that these have yet to come to.
-    pending: HashSet<InterventionId>,
+    pending: HashMap<InterventionId, Box<Intervention>>,
     /// The last event that was taken.
     pub(crate) last: u64,
     /// Who wrote last.
@@ -59,17 +63,6 @@ pub(crate) struct Member {
     about_to: Option<String>,
 }
 
-/// A tree in which nothing goes on by itself.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Rest {
-    /// The root has ended its run, and nobody else is at work.
-    Ended(Status),
-    /// Somebody waits for a person.
-    Asks(Vec<Question>),
-    /// A person paused these, and nobody else is at work.
-    Paused(Vec<AgentId>),
-}
-
 impl Progress {
     /// A tree of which nothing is known yet.
     pub(crate) fn new(root: AgentId) -> Self {
@@ -82,7 +75,7 @@ impl Progress {
             unread: HashSet::new(),
             begins: false,
             stirring: false,
-            pending: HashSet::new(),
+            pending: HashMap::new(),
             last: 0,
             writer: None,
             stopped: false,
@@ -152,39 +145,6 @@ impl Progress {
         self.member(self.root).map_or(ShownStatus::Idle, Member::shown)
     }
 
-    /// Agents that a person paused, and that nothing goes on beside; none while something does.
-    pub(crate) fn paused(&self) -> Option<Rest> {
-        let is_paused = |member: &&Member| member.is_held() && member.status == Status::Waiting;
-        let others_are_busy =
-            self.members.iter().filter(|member| !is_paused(member)).any(|member| self.is_busy(member));
-        let paused: Vec<AgentId> = self.members.iter().filter(is_paused).map(|member| member.id).collect();
-        let at_rest = !self.stirring && self.pending.is_empty() && !others_are_busy;
-        (at_rest && !paused.is_empty()).then_some(Rest::Paused(paused))
-    }
-
-    /// Whether nothing goes on any more without a person; none while something does.
-    pub(crate) fn rest(&self) -> Option<Rest> {
-        let results_unread = self.tasks.values().any(|task| {
-            // What was dropped has no result.
-            task.result.is_some()
-                && task.status.is_terminal()
-                && self.member(task.from).is_some_and(|from| from.status != Status::Cancelled)
-        });
-        if self.begins
-            || !self.unread.is_empty()
-            || self.stirring
-            || results_unread
-            || self.members.iter().any(|member| self.is_busy(member))
-        {
-            return None;
-        }
-        if !self.questions.is_empty() {
-            return Some(Rest::Asks(self.questions.values().cloned().collect()));
-        }
-        let status = self.status();
-        (status.is_terminal() || status == Status::Idle).then_some(Rest::Ended(status))
-    }
-
     /// Takes a committed fact.
     pub(crate) fn event(&mut self, event: &Event) {
         self.last = event.seq;
@@ -235,16 +195,20 @@ impl Progress {
             | EventBody::Session { .. } => {}
             EventBody::Intervention { intervention } => {
                 match intervention.status {
-                    InterventionStatus::Pending => self.pending.insert(intervention.id),
+                    InterventionStatus::Pending => self.pending.insert(intervention.id, intervention.clone()),
                     InterventionStatus::Applied => self.pending.remove(&intervention.id),
                 };
-                // Where a paused agent stands then, the next event of it tells.
-                if let Some(member) = self.member_mut(event.agent).filter(|member| member.is_held())
+                // Where an agent that waits stands then, the next event of it tells.
+                if let Some(member) = self.member_mut(event.agent)
                     && intervention.status == InterventionStatus::Applied
                 {
+                    let is_held = member.is_held();
                     match intervention.action {
-                        Action::Resume | Action::Stop => member.status = Status::Running,
-                        Action::Pause => member.status = Status::Waiting,
+                        Action::Resume | Action::Stop if is_held => member.status = Status::Running,
+                        Action::Pause if is_held => member.status = Status::Waiting,
+                        _ if ends_questions(intervention) && member.status == Status::Waiting => {
+                            member.status = Status::Running;
+                        }
                         _ => {}
                     }
                 }
@@ -338,21 +302,6 @@ impl Progress {
             },
             Status::Idle | Status::Queued => "begins".into(),
             _ => words::status(member.shown(), member.waiting_on),
-        }
-    }
-
-    /// Whether an agent goes on by itself. One that was just made has its first message in its inbox,
-    /// except for a root, which may have been made without any; one whose questions are all answered has
-    /// the answers there.
-    fn is_busy(&self, member: &Member) -> bool {
-        match (member.status, member.waiting_on) {
-            (Status::Queued | Status::Running, _) => true,
-            (Status::Waiting, Some(WaitingOn::User)) => {
-                !self.open_questions().any(|question| question.agent == member.id)
-            }
-            (Status::Waiting, on) => on != Some(WaitingOn::Agent),
-            (Status::Idle, _) => member.id != self.root,
-            (Status::Succeeded | Status::Failed | Status::Cancelled, _) => false,
         }
     }
 

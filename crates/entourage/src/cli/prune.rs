@@ -39,7 +39,7 @@ impl Prune {
         let settings = globals.settings()?;
         let mut patience = Patience::new(globals);
         let house = loop {
-            if let Some(running) = Running::find(&settings.data).await {
+            if let Some(running) = Running::find(&settings.data, globals.quiet).await {
                 return Err(running.in_the_way("prune"));
             }
             match entourage::look_only(&settings) {

@@ -8,6 +8,7 @@ use std::{
 
 use clap::Args;
 use entourage_engine::{Entry, Role};
+use entourage_tools::FilesSettings;
 use entourage_types::{AgentId, Cost, Question, ShownStatus, Status, Usage};
 use serde::Serialize;
 
@@ -74,12 +75,21 @@ struct Report<'a> {
 impl Run {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
         let started = Instant::now();
+        if let (Some(None), Some(task)) = (&self.resume, &self.task)
+            && (task == "@last" || task.starts_with("agt_"))
+        {
+            let why =
+                format!("`{task}` would be said to the agent: write `--resume {task}`, one behind the other");
+            return Err(Failure::usage(why));
+        }
         let task = self.task.as_deref().map(text).transpose()?;
         let mut settings = globals.settings()?;
-        backend::local_files(&mut settings, self.files.as_ref()).await?;
+        let files = self.files.as_ref().map(FilesSettings::new);
+        let purpose = Purpose::Work { files: files.is_some() };
+        settings.tools.files = files.or(settings.tools.files);
         let kind = agency::kind(&mut settings, self.agency.as_deref(), self.kind.clone())?;
         let interrupt = interrupt::token();
-        let backend = backend::connect(globals, &settings, Purpose::Work).await?;
+        let backend = backend::connect(globals, &settings, purpose).await?;
         let root = match &self.resume {
             None => backend.create(kind.as_deref(), task.as_deref().unwrap_or_default()).await?.id,
             Some(Some(agent)) => backend.agent(agent.find(&*backend).await?).await?.root,

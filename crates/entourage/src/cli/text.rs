@@ -155,7 +155,7 @@ impl Piece<'_> {
 #[derive(Default)]
 struct Filter {
     written: String,
-    /// The character before what comes next.
+    /// What stands before what comes next, as [`shows`] knows it.
     before: Option<char>,
 }
 
@@ -166,12 +166,9 @@ impl Write for Filter {
             match char {
                 // The line ends of Windows are line ends.
                 '\r' if chars.peek() == Some(&'\n') => {}
-                char if acts(char) || hides_between(self.before, char) => {
-                    write!(self.written, "{}", char.escape_unicode())?;
-                }
-                char => self.written.push(char),
+                char if shows(&mut self.before, char) => self.written.push(char),
+                char => write!(self.written, "{}", char.escape_unicode())?,
             }
-            self.before = Some(char);
         }
         Ok(())
     }
@@ -187,8 +184,7 @@ pub(super) fn acts(char: char) -> bool {
 }
 
 /// Whether a character shows nothing, or passes for the end of a line: a person would give leave for words
-/// that they do not see, or that each font shows in its own way. Those that choose the form of the sign
-/// before them stay.
+/// that they do not see, or that each font shows in its own way.
 fn hides(char: char) -> bool {
     matches!(
         char,
@@ -219,18 +215,45 @@ fn hides(char: char) -> bool {
     ) || u32::from(char) & 0xfffe == 0xfffe // no character in any plane
 }
 
-/// Whether a character that joins signs, or keeps them apart, stands where there is nothing to join: such
-/// words look like others. The scripts that are written in joined letters need both, emoji the first.
+/// Whether a character only shows where it stands. `before` is the character before it, and then this one, if it
+/// is one on which the next may build.
+fn shows(before: &mut Option<char>, char: char) -> bool {
+    let shows = !acts(char) && !hides_between(*before, char);
+    // A form is that of its sign: where the sign joins others, so does the form.
+    let builds = shows && (!is_form(char) || before.is_some_and(pictured));
+    *before = Some(char).filter(|_| builds);
+    shows
+}
+
+/// Whether a character chooses how the sign before it is shown: as text, or as a picture.
+fn is_form(char: char) -> bool {
+    matches!(char, '\u{fe0e}' | '\u{fe0f}')
+}
+
+/// Whether a character is a picture, or among those that may be.
+fn pictured(char: char) -> bool {
+    matches!(char, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
+}
+
+/// Whether a character that joins signs, keeps them apart or chooses their form stands where there is nothing
+/// to join and no form to choose: such words look like others. The scripts that are written in joined letters
+/// need the first two, emoji the first and the last.
 fn hides_between(before: Option<char>, char: char) -> bool {
     let joined = |char| {
         matches!(char, '\u{600}'..='\u{109f}' | '\u{1780}'..='\u{18af}' | '\u{1900}'..='\u{1cff}'
             | '\u{a840}'..='\u{abff}' | '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}'
             | '\u{10a00}'..='\u{11fff}' | '\u{1e900}'..='\u{1e95f}')
     };
-    let pictured = |char| matches!(char, '\u{fe0f}' | '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}');
+    // Signs of other blocks that are shown as text or as a picture.
+    let formed = |char| {
+        matches!(char, '0'..='9' | '#' | '*' | '©' | '®' | '‼' | '⁉' | '™' | 'ℹ' | '〰' | '〽' | '㊗' | '㊙')
+    };
     match char {
         '\u{200c}' => !before.is_some_and(joined),
-        '\u{200d}' => !before.is_some_and(|before| joined(before) || pictured(before)),
+        '\u{200d}' => {
+            !before.is_some_and(|before| joined(before) || pictured(before) || before == '\u{fe0f}')
+        }
+        char if is_form(char) => !before.is_some_and(|before| pictured(before) || formed(before)),
         _ => false,
     }
 }
@@ -240,15 +263,14 @@ pub(super) fn json(written: &str) -> String {
     let mut safe = String::with_capacity(written.len());
     let mut before = None;
     for char in written.chars() {
-        if acts(char) || hides_between(before, char) {
+        if shows(&mut before, char) {
+            safe.push(char);
+        } else {
             for unit in char.encode_utf16(&mut [0; 2]) {
                 // A string takes everything.
                 let _ = write!(safe, "\\u{unit:04x}");
             }
-        } else {
-            safe.push(char);
         }
-        before = Some(char);
     }
     safe
 }

@@ -149,16 +149,38 @@ fn mistake(path: &Path, text: &str, error: &toml::de::Error) -> Error {
     let (above, this) = before.rsplit_once('\n').map_or((None, before), |(above, this)| (Some(above), this));
     let line = above.map_or(1, |above| above.matches('\n').count() + 2);
     let why = without_value(error.message());
-    // What stands before a value is its key.
-    let why = match this.split_once('=').map(|(key, _)| key.trim()).filter(|key| is_key(key)) {
-        Some(key) => format!("`{key}`: {why}"),
-        None => why,
-    };
+    let key = key_before(this);
+    let why = if key.is_empty() { why } else { format!("`{key}`: {why}") };
     Error::Settings { place: format!("{}:{line}", path.display()), why }
 }
 
+/// The key of the value that begins behind this part of a line, below those of the tables and lists in which it
+/// stands, as far as they are words.
+fn key_before(line: &str) -> String {
+    let (mut above, mut key, mut begin, mut quote) = (Vec::new(), "", 0, None);
+    let mut chars = line.char_indices();
+    while let Some((at, char)) = chars.next() {
+        match (quote, char) {
+            (Some('"'), '\\') => drop(chars.next()),
+            (Some(open), _) => quote = quote.filter(|_| open != char),
+            (None, '"' | '\'') => quote = Some(char),
+            (None, '=') => key = line[begin..at].trim(),
+            (None, '{' | '[') => {
+                above.push(std::mem::take(&mut key));
+                begin = at + 1;
+            }
+            (None, '}' | ']') => key = above.pop().unwrap_or_default(),
+            (None, ',') => (key, begin) = ("", at + 1),
+            (None, _) => {}
+        }
+    }
+    above.push(key);
+    let named = above.into_iter().filter(|key| !key.is_empty());
+    named.take_while(|key| is_key(key)).collect::<Vec<_>>().join(".")
+}
+
 fn is_key(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+    text.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
 }
 
 #[cfg(test)]
@@ -249,6 +271,17 @@ mod tests {
                 .contains("entourage.toml:2: `concurrency`: invalid type")
         );
         assert!(place("x = [", &[]).contains("entourage.toml:1: "));
+        for (file, named) in [
+            ("server = { streams = \"x\" }", ":1: `server.streams`: invalid type"),
+            ("server = { bind = \"127.0.0.1:1\", bnd = 1 }", ":1: `server`: unknown field `bnd`"),
+            (r#"models = { default = "{\"=,", local = { wait_ms = "x" } }"#, ":1: `models.local.wait_ms`: "),
+            ("[models]\nprices = { \"a::b\" = { input = \"x\" } }", ":2: `prices`: "),
+            ("[models]\nfallback = ['{\"', [], \"b\"]", ":2: `fallback`: invalid type"),
+            ("[models]\nlocal = { ollama = '\\', wait_ms = [] }", ":2: `local.wait_ms`: invalid type"),
+        ] {
+            let told = place(file, &[]);
+            assert!(told.contains(&format!("entourage.toml{named}")), "{file}: {told}");
+        }
     }
 
     #[test]

@@ -5,15 +5,28 @@ const BEFORE: [&str; 3] = ["invalid type: ", "invalid value: ", "unknown variant
 /// What stands behind it.
 const BEHIND: &str = ", expected ";
 
+/// What stands before the name of a setting that is not there.
+const UNKNOWN: &str = "unknown field `";
+
 /// A message on one line, without the value that it complains of.
 pub(super) fn without_value(message: &str) -> String {
     let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = without_strange_name(line);
     let start = BEFORE.iter().filter_map(|before| Some(line.find(before)? + before.len())).min();
     // The last one: the value may hold these words, what is expected does not.
     let (Some(start), Some(end)) = (start, line.rfind(BEHIND)) else { return line };
     let Some(value) = line.get(start..end) else { return line };
     let sort = value.split(['`', '"', '\'']).next().unwrap_or_default();
     format!("{}{}", format!("{}{sort}", &line[..start]).trim_end(), &line[end..])
+}
+
+/// The message without the name of an unknown setting that is no word: what stands where a setting is named may be
+/// a key.
+fn without_strange_name(line: String) -> String {
+    let Some(begin) = line.find(UNKNOWN).map(|at| at + UNKNOWN.len()) else { return line };
+    let Some(name) = line.get(begin..).and_then(|rest| rest.split('`').next()) else { return line };
+    let is_word = name.len() <= 32 && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    if is_word { line } else { line.replacen(&format!(" `{name}`"), "", 1) }
 }
 
 #[cfg(test)]
@@ -33,6 +46,7 @@ mod tests {
                 "unknown variant, expected `full` or `normal`",
             ),
             ("unknown field `bnd`, expected `bind`", "unknown field `bnd`, expected `bind`"),
+            ("unknown field `sk-proj-9x`, expected `bind`", "unknown field, expected `bind`"),
             ("missing field `key`", "missing field `key`"),
         ];
         for (message, without) in told {

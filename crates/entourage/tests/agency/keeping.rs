@@ -13,7 +13,7 @@ use entourage::{
 };
 use entourage_engine::Clock;
 use entourage_llm::{Message, ScriptedModel};
-use entourage_testkit::FakeClock;
+use entourage_testkit::{FakeClock, within};
 
 use crate::{agent, chain, hands_on, is, lines, scripted};
 
@@ -225,12 +225,15 @@ async fn a_save_that_fails_or_hangs_is_tried_again_and_keeps_nobody_waiting() {
     assert_eq!(say(&agency, "Go.").await, "<<<Go.>>>");
     let began = clock.now();
     let is_saved = |thread: &str| elsewhere.lines().contains_key(thread);
-    while !is_saved("c Ceo<user")
-        || !elsewhere.saves.lock().unwrap().is_empty()
-        || !is_saved("c Developer<Ceo")
-    {
-        clock.advance_to_sleeper(A_SAVES_TIME).await;
-    }
+    within("all is saved", async {
+        while !is_saved("c Ceo<user")
+            || !elsewhere.saves.lock().unwrap().is_empty()
+            || !is_saved("c Developer<Ceo")
+        {
+            clock.advance_to_sleeper(A_SAVES_TIME).await;
+        }
+    })
+    .await;
     let waited = clock.now().since(began);
     assert!(A_SAVES_TIME <= waited && waited < 10 * A_SAVES_TIME, "one that hangs is given {waited:?}");
     // Nor does one that hangs keep the program from ending, or the other threads from being saved.
@@ -241,10 +244,13 @@ async fn a_save_that_fails_or_hangs_is_tried_again_and_keeps_nobody_waiting() {
             clock.advance_to_sleeper(A_SAVES_TIME).await;
         }
     };
-    tokio::select! {
-        () = agency.close() => {}
-        () = time_goes_by => {}
-    }
+    within("it is closed", async {
+        tokio::select! {
+            () = agency.close() => {}
+            () = time_goes_by => {}
+        }
+    })
+    .await;
     let lines = elsewhere.lines();
     assert_eq!(lines["c Ceo<user"].len(), 8, "{lines:?}");
     assert_eq!((lines["c Developer<Ceo"].len(), lines["c Reviewer<Developer"].len()), (4, 4), "{lines:?}");

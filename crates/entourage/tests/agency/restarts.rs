@@ -1,8 +1,11 @@
 //! A program that ends in the middle goes on with the next one.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -148,6 +151,56 @@ async fn closing_ends_every_wait_and_lets_go_of_the_database() {
     let resumed = agency.resume_response("c").await.unwrap();
     assert_eq!(resumed.final_output.as_deref(), Some("here"));
     drop((threads, thread, client));
+}
+
+/// Whoever drops the last handle lets go of the database too, with no call of `close`, and in the middle of
+/// a run as well: it goes on in the next agency.
+#[tokio::test]
+async fn dropping_the_last_handle_lets_go_of_the_database() {
+    let directory = tempfile::tempdir().unwrap();
+    for is_at_work in [false, true] {
+        let path = directory.path().join(format!("{is_at_work}.db"));
+        let open = async |model: &Arc<HeldModel>| {
+            let a = agent("A");
+            let builder = Agency::new([&a], []).database(&path).model(Arc::clone(model));
+            builder.open().await.map(|agency| (a, agency))
+        };
+        let held = || Arc::new(HeldModel::new(ScriptedModel::deciding(|_| Some(Ok(Script::text("here"))))));
+        let model = held();
+        let (a, agency) = open(&model).await.unwrap();
+        let stream = a.get_response_stream("Go.").chat_id("c").await.unwrap().detached();
+        model.begun().await;
+        let stream = if is_at_work {
+            Some(stream)
+        } else {
+            model.let_go(1);
+            stream.result().await.unwrap();
+            None
+        };
+        let (client, threads) = (agency.client().clone(), agency.threads());
+        let thread = threads.get_thread("c", "A", None).await.unwrap().unwrap();
+        drop((agency, a, threads, stream));
+        thread.get_full_log().await.unwrap();
+        drop(thread);
+        client.chat("c").await.unwrap();
+        assert!(matches!(open(&model).await, Err(Error::Store(_))), "it is in use by the client");
+        drop(client);
+
+        let next = held();
+        next.let_go(1);
+        let reopened = async {
+            loop {
+                match open(&next).await {
+                    Err(Error::Store(_)) => tokio::task::yield_now().await,
+                    opened => return opened.unwrap(),
+                }
+            }
+        };
+        let reopened = tokio::time::timeout(Duration::from_secs(5), reopened).await;
+        let (_a, agency) = reopened.expect("nobody holds the database");
+        let resumed = agency.resume_response("c").await.unwrap();
+        assert_eq!(resumed.final_output.as_deref(), Some("here"));
+    }
 }
 
 /// A store that takes its time with what agents commit, once it is told to.

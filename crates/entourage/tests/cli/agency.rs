@@ -60,6 +60,23 @@ fn a_file_anywhere_is_talked_to_with_the_kinds_beside_it() {
     assert!(!said.stdout.trim().is_empty());
 }
 
+/// A server has read its own kinds, of which one may have the name of the file's first agent.
+#[test]
+fn the_file_of_an_agency_is_refused_where_a_server_runs() {
+    let place = studio("team");
+    place.write("data/kinds/ceo.md", "---\nname: ceo\n---\nYou lead something else.\n");
+    place.write("data/kinds/clerk.md", "---\nname: clerk\n---\nYou file papers.\n");
+    place.write("data/kinds/office.agency.md", "---\nname: office\nentry_points: clerk\n---\nBe brief.\n");
+    let _server = Server::start(&place);
+    for arguments in [&["run", "Build it"][..], &["chat"]] {
+        let refused = place.entourage(&[arguments, &["--agency", "team/studio.agency.md"]].concat());
+        assert!(refused.error(2).contains("--agency has no effect on the server"), "{refused:?}");
+    }
+    assert_eq!(place.entourage(&["agents", "--json"]).good().stdout, "", "nothing was begun");
+    let ran = place.entourage(&["run", "Build it", "--agency", "office", "--json"]).good().json();
+    assert_eq!(ran[0]["kind"], "clerk");
+}
+
 #[test]
 fn what_is_wrong_with_an_agency_is_said_in_a_line() {
     let place = studio("team");

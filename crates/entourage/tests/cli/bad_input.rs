@@ -39,7 +39,9 @@ fn a_mistyped_data_directory_is_named_and_not_made() {
     let place = Place::new();
     let mistyped = place.path().join("mistyped");
     let data = mistyped.display().to_string();
-    for command in [&["usage"][..], &["agents"], &["doctor", "--offline"], &["jobs"], &["prune"]] {
+    for command in
+        [&["usage"][..], &["agents"], &["doctor", "--offline"], &["jobs"], &["prune"], &["context", "@last"]]
+    {
         let ended = place.entourage(&[command, &["--data", &data]].concat());
         assert!(!mistyped.exists(), "{ended:?}");
     }

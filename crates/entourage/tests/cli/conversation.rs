@@ -224,6 +224,23 @@ fn a_piped_conversation_answers_what_it_is_asked() {
     assert_eq!(listed.len(), 1, "{listed:?}");
 }
 
+/// Nothing that is piped in vanishes: what is no text is said as far as it is, and what comes after it, too.
+#[test]
+fn a_line_that_is_no_text_ends_no_piped_conversation() {
+    let place = Place::new();
+    let said = Ended::of(place.command(&["chat"]).write_stdin(&b"Hello\n<\xff>\r\nAgain"[..])).good();
+    for asked in ["Asked: Hello\n", "Asked: <\u{fffd}>\n", "Asked: Again\n"] {
+        assert!(said.stdout.contains(asked), "{asked}: {said:?}");
+    }
+    let mut chat = place.process(&["chat"]);
+    chat.stdin(fs::File::open(place.path()).expect("a directory")).stderr(Stdio::piped());
+    let chat = chat.stdout(Stdio::null()).spawn().expect("it starts");
+    let _patience = Patience::with(&chat);
+    let told = chat.wait_with_output().expect("it ends").stderr;
+    let told = String::from_utf8_lossy(&told);
+    assert!(told.contains("stdin cannot be read any more: "), "{told}");
+}
+
 /// A question that another terminal answers holds up no conversation that is piped in.
 #[test]
 fn a_piped_conversation_goes_on_when_its_question_is_answered_elsewhere() {

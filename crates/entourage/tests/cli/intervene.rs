@@ -1,6 +1,6 @@
 //! Stepping in from the command line.
 
-use crate::place::Place;
+use crate::place::{Place, id};
 
 #[test]
 fn an_agent_is_commented_on_and_deleted_and_what_makes_no_sense_is_said() {
@@ -56,6 +56,8 @@ fn a_pause_and_a_resume_before_the_work_do_not_end_what_resumes_it() {
     for arguments in [&["steer", "@last", "Say it again."][..], &["pause", "@last"], &["resume", "@last"]] {
         place.entourage(arguments).good();
     }
+    let apart = place.entourage(&["run", "--resume", "-q", "@last"]);
+    assert!(apart.error(2).contains("write `--resume @last`"), "{apart:?}");
     let resumed = place.entourage(&["run", "-q", "--resume"]).good();
     assert!(resumed.stdout.contains("Say it again."), "{resumed:?}");
 }
@@ -79,4 +81,34 @@ fn what_goes_on_with_a_paused_agent_says_at_once_that_it_is_paused() {
     assert!(tree.stderr.contains(&hint), "{tree:?}");
     place.entourage(&["resume", "@last"]).good();
     place.entourage(&["run", "-q", "--resume", id]).good();
+}
+
+/// What a person wants of an agent that waits for an answer is done before anything is said of the question, which
+/// is not open any more then.
+#[test]
+fn what_goes_on_with_an_agent_that_was_stopped_or_given_other_work_shows_no_old_question() {
+    let kind =
+        "---\nname: researcher\ntools: [create_note]\napproval:\n  - tools: create_note\n---\nNote it.\n";
+    for begin in [&["run", "Look"][..], &["run", "--kind", "researcher", "Look"]] {
+        let place = Place::new();
+        place.write("data/kinds/researcher.md", kind);
+        assert_eq!(place.entourage(begin).code, 3);
+        place.entourage(&["stop", "@last"]).good();
+        let resumed = place.entourage(&["run", "--resume"]);
+        assert_eq!(resumed.code, 130, "{resumed:?}");
+        assert!(
+            resumed.stderr.contains("stopped; go on with") && !resumed.stderr.contains("answer with"),
+            "{resumed:?}"
+        );
+        let tree = place.entourage(&["tree"]).good();
+        assert!(!tree.stdout.contains("waiting"), "{tree:?}");
+    }
+    let place = Place::new();
+    place.write("data/kinds/researcher.md", kind);
+    let before = place.entourage(&["run", "--kind", "researcher", "Look"]);
+    place.entourage(&["modify", "@last", "Look elsewhere"]).good();
+    let asked = place.entourage(&["run", "--resume"]);
+    let old = id(&before.stderr, "qst_");
+    assert!(!asked.stderr.contains(&format!("entourage answer {old}")), "{asked:?}");
+    assert!(asked.stderr.contains("Look elsewhere"), "{asked:?}");
 }

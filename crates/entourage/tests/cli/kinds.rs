@@ -141,12 +141,36 @@ fn files_of_a_coding_agent_are_imported_and_what_is_there_stays() {
     assert!(shown.contains("read_file") && shown.contains("You review."), "{shown}");
 }
 
+/// What is not even read is among those that are left out.
+#[test]
+fn an_import_that_leaves_out_a_file_by_its_size_or_sort_fails() {
+    let place = Place::new();
+    let import = |directory: &str| place.entourage(&["kinds", "import", directory]);
+    place.write("agents/clerk.md", CLERK);
+    let huge = place.write("agents/huge.md", &"x".repeat(1024 * 1024 + 1));
+    place.write("agents/list.txt", "Nothing.\n");
+    let imported = import("agents");
+    assert_eq!(imported.code, 1, "{imported:?}");
+    assert!(imported.stdout.contains("huge.md is left out: is larger than 1 MiB"), "{imported:?}");
+    assert!(imported.stderr.contains("1 of 2 files are kinds in "), "{imported:?}");
+    std::fs::remove_file(huge).expect("there");
+    std::fs::remove_file(place.data().join("kinds/clerk.md")).expect("there");
+    import("agents").good();
+
+    std::fs::create_dir_all(place.path().join("others/directory.md")).expect("a directory");
+    let none = import("others");
+    assert!(none.code == 1 && none.stdout.contains("directory.md is left out: "), "{none:?}");
+    std::fs::remove_dir(place.path().join("others/directory.md")).expect("there");
+    assert!(import("others").error(2).contains("there is no *.md in others"));
+}
+
 #[test]
 fn a_limit_in_money_wants_a_known_price_before_anything_begins() {
     let place = Place::new();
     let kind = |model: &str| {
         format!("---\nname: clerk\nmodel: {model}\nlimits:\n  max_cost: $0.50\n---\nYou file papers.\n")
     };
+    let usual = place.entourage(&["kinds", "list", "--json"]).good().json().len();
     place.write("data/kinds/clerk.md", &kind("compatible::cheap"));
     let refused = place.entourage(&["run", "File this", "--kind", "clerk"]);
     assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{refused:?}");
@@ -155,6 +179,10 @@ fn a_limit_in_money_wants_a_known_price_before_anything_begins() {
     }
     let checked = place.entourage(&["kinds", "check"]);
     assert!(checked.code == 1 && checked.stdout.contains("compatible::cheap is not known"), "{checked:?}");
+    assert!(checked.stderr.contains(&format!("{usual} kinds, 1 mistake (")), "it is none: {checked:?}");
+    let doctor = place.entourage(&["doctor", "--offline"]).stdout;
+    let good = doctor.lines().find(|line| line.starts_with("✓ kinds")).expect("the others");
+    assert!(good.contains("assistant") && !good.contains("clerk"), "{good}");
     let other = place.entourage(&["run", "Hello"]).good();
     assert!(other.stderr.contains("going on without this file"), "only that kind is left out: {other:?}");
     place.write("data/kinds/clerk.md", &kind("rehearsal::free"));

@@ -42,6 +42,18 @@ fn a_rehearsal_shows_its_note_and_what_to_try_next() {
     }
 }
 
+/// What the README has a newcomer begin with shows at a glance who worked for whom, and what came of it.
+#[test]
+fn the_first_rehearsal_is_read_at_a_glance() {
+    let place = Place::new();
+    place.write("papers/README.md", "The keyword is marzipan.\nIt is sweet.\nIt is brown.\n");
+    let task = "What is in these files? Keep a note of it.";
+    let ended = place.entourage(&["run", task, "--files", "papers"]).good();
+    let is_step = |line: &&str| line.starts_with("assistant ") || line.starts_with("researcher ");
+    assert_eq!(ended.stderr.lines().filter(is_step).count(), 6, "{ended:?}");
+    assert!(ended.stderr.lines().count() <= 13 && ended.stdout.lines().count() <= 13, "{ended:?}");
+}
+
 const TO_TRY: [&str; 3] = ["entourage tree", "entourage tail", "entourage doctor"];
 
 #[test]

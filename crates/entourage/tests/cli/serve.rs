@@ -3,8 +3,10 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
-    net::TcpStream,
-    process::Stdio,
+    net::{TcpListener, TcpStream},
+    process::{Child, Stdio},
+    sync::mpsc,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -137,6 +139,140 @@ fn a_silent_server_is_told_of_and_asked_again() {
     assert!(is_told, "it ended before it told of what came last");
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "each event, once");
     tail.kill().and_then(|()| tail.wait()).expect("it ends");
+}
+
+/// A server that is gone is told of as gone, also where its silence is told of before that is certain.
+#[test]
+fn what_follows_a_server_that_was_killed_ends() {
+    let place = Place::new();
+    let server = Server::start(&place);
+    place.entourage(&["run", "Before", "--quiet"]).good();
+    let silent = soon_silent(&place);
+    let mut tail = spawned(&place, &["tail", "@last", "--follow"]);
+    let _patience = Patience::with(&tail);
+    let mut said = BufReader::new(tail.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.starts_with(&silent)), "it follows");
+    drop(server);
+    assert!(said.any(|line| line.starts_with("error: ") && line.contains("it does not listen any more")));
+    assert_eq!(tail.wait().expect("it ends").code(), Some(1));
+}
+
+fn spawned(place: &Place, arguments: &[&str]) -> Child {
+    let mut command = place.process(arguments);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("it starts")
+}
+
+/// What passes for the server of a place. It answers when a test says so; once nobody listens to it any more it
+/// is gone.
+struct Fake {
+    asked: mpsc::Receiver<(String, TcpStream)>,
+}
+
+impl Fake {
+    fn at(place: &Place) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let heartbeat = json!({ "secs": 0, "nanos": 100_000_000 });
+        let sign = json!({ "url": url, "pid": std::process::id(), "heartbeat": heartbeat });
+        place.write("data/server.json", &sign.to_string());
+        let (says, asked) = mpsc::channel();
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let head = BufReader::new(&stream).lines().map_while(Result::ok);
+                let head: Vec<String> = head.take_while(|line| !line.is_empty()).collect();
+                let asked = head.first().and_then(|line| line.rsplit_once(' ')).expect("a request").0;
+                if asked == "GET /healthz" {
+                    answer(&mut stream, "{}");
+                } else if says.send((asked.to_owned(), stream)).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { asked }
+    }
+
+    /// The next request, which waits for its answer.
+    fn next(&self, wanted: &str) -> TcpStream {
+        let (asked, stream) = self.asked.recv_timeout(Duration::from_secs(60)).expect("somebody asks");
+        assert_eq!(asked, wanted);
+        stream
+    }
+}
+
+fn answer(stream: &mut TcpStream, body: &str) {
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close", body.len());
+    // Whoever asked may be gone.
+    let _ = write!(stream, "{head}\r\n\r\n{body}");
+}
+
+/// Waits until a command has said that the server has been silent.
+fn tells_of_silence(command: &mut Child) {
+    let _patience = Patience::with(command);
+    let mut notes = BufReader::new(command.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    let is_note = |line: &String| line.contains(" has been silent for ") && line.ends_with("for its answer");
+    assert!(notes.any(|line| is_note(&line)), "it says nothing of the silence");
+}
+
+/// Whatever a command asks for, it says that it waits.
+#[test]
+fn every_command_that_a_silent_server_does_not_answer_says_that_it_waits() {
+    let place = Place::new();
+    let fake = Fake::at(&place);
+    for (arguments, asked) in [
+        (&["kinds", "reload"][..], "POST /v1/kinds/reload"),
+        (&["jobs", "run", "stuck"], "POST /v1/jobs/stuck/run"),
+        (&["webhooks", "retry", "crm"], "POST /v1/webhooks/crm/retry"),
+        (&["agency", "delete-chat", "studio", "first"], "DELETE /v1/agencies/studio/chats/first"),
+        (
+            &["revoke", "grt_00000000000070008000000000000000"],
+            "DELETE /v1/grants/grt_00000000000070008000000000000000",
+        ),
+    ] {
+        let mut command = spawned(&place, arguments);
+        let _unanswered = fake.next(asked);
+        tells_of_silence(&mut command);
+        command.kill().and_then(|()| command.wait()).expect("it ends");
+    }
+}
+
+#[test]
+fn a_quiet_command_says_nothing_of_a_silent_server() {
+    let place = Place::new();
+    let fake = Fake::at(&place);
+    for (arguments, asked) in
+        [(&["kinds", "list"][..], "GET /v1/kinds"), (&["doctor", "--offline"], "GET /v1/jobs")]
+    {
+        let quiet = spawned(&place, &[arguments, &["--quiet"]].concat());
+        let _patience = Patience::with(&quiet);
+        let mut first = fake.next(asked);
+        // Whoever asked later says so by now.
+        let mut loud = spawned(&place, arguments);
+        let _unanswered = fake.next(asked);
+        tells_of_silence(&mut loud);
+        loud.kill().and_then(|()| loud.wait()).expect("it ends");
+        answer(&mut first, r#"{"data":[]}"#);
+        let ended = quiet.wait_with_output().expect("it ends");
+        assert!(ended.status.success(), "{ended:?}");
+        assert_eq!(String::from_utf8_lossy(&ended.stderr), "");
+    }
+}
+
+/// What was typed must have an effect, also where a server appears while a command waits for the database.
+#[test]
+fn a_server_that_comes_late_is_not_given_a_task_without_its_files() {
+    let place = Place::new();
+    place.entourage(&["run", "Before", "--quiet"]).good();
+    let lock = fs::File::open(place.data().join("entourage.db.lock")).expect("there");
+    lock.lock().expect("free");
+    let mut run = spawned(&place, &["run", "Read", "--files", "."]);
+    let _patience = Patience::with(&run);
+    let mut said = BufReader::new(run.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.starts_with("waiting for another entourage")));
+    // It is gone once it is asked for something.
+    drop(Fake::at(&place));
+    assert!(said.any(|line| line.contains("error: --files has no effect on the server")));
+    assert_eq!(run.wait().expect("it ends").code(), Some(2));
 }
 
 #[test]

@@ -89,12 +89,12 @@ impl Gate {
     /// # Errors
     /// [`Error::Busy`] when that is known to take longer than a moment.
     async fn enter(&self, priority: Priority, owner: Option<Owner>) -> Result<Pass<'_>> {
-        let mut place = Place::at(self, priority, owner);
+        let mut place = Place::at(self, priority, owner.clone());
         loop {
             let way = {
                 let mut inner = self.lock();
                 let first = inner.queue.first().is_some_and(|(ticket, _)| ticket == place.ticket);
-                inner.state.enter(Instant::now(), first, priority == Priority::Now)
+                inner.state.enter(Instant::now(), first, (priority, owner.as_ref()))
             };
             match way {
                 Way::Through(round, began) => {

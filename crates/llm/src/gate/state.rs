@@ -7,11 +7,16 @@
 //! requests refuses one or a few, not as many as there are callers. Refusals come fast: a slow answer
 //! holds nobody up for long.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{
+    collections::{HashMap, VecDeque},
+    time::Duration,
+};
 
+use entourage_types::Owner;
 use tokio::time::Instant;
 
 use super::Door;
+use crate::Priority;
 
 /// So many may ask at once until it is known that the provider takes more.
 const PROBE: usize = 1;
@@ -30,6 +35,8 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// The longest pause that a provider gets by asking for it: its clock may be wrong, and a quota may be
 /// raised meanwhile. Then one request finds out.
 const LONGEST_ASKED: Duration = Duration::from_secs(300);
+/// How far ahead a call is given its turn: nobody sleeps for longer, and what was given for longer would go by.
+const FARTHEST: Duration = Duration::from_secs(240);
 /// What a rate is counted over.
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -67,6 +74,8 @@ pub(super) struct State {
     /// Requests a minute, and when those of the last minute were made.
     rate: Option<usize>,
     made: VecDeque<Instant>,
+    /// For when the last call was sent home that the rate had no room for, of each owner and of each sort.
+    sent_home: HashMap<(Priority, Option<Owner>), Instant>,
     /// Nobody passes before this, but for one request at a time that a person asks for.
     closed: Option<Instant>,
     /// When the last request began that passed while it was closed.
@@ -89,6 +98,7 @@ impl State {
             width: if open { places } else { PROBE },
             rate: rate.map(|rate| usize::try_from(rate).unwrap_or(usize::MAX).max(1)),
             made: VecDeque::new(),
+            sent_home: HashMap::new(),
             closed: None,
             ahead: None,
             round: 0,
@@ -111,12 +121,20 @@ impl State {
 
     /// Lets the first of the queue through, if anybody. While the door is closed, one that a person asks
     /// for finds out whether it still has to be, unless another one is doing so.
-    pub(super) fn enter(&mut self, now: Instant, first: bool, asked_by_person: bool) -> Way {
+    pub(super) fn enter(
+        &mut self,
+        now: Instant,
+        first: bool,
+        (priority, owner): (Priority, Option<&Owner>),
+    ) -> Way {
+        let asked_by_person = priority == Priority::Now;
         let is_closed = self.closed.is_some_and(|opens| opens > now);
         let ahead = asked_by_person && is_closed && self.asking(now) == 0;
         let opens = if ahead { self.rate_allows(now) } else { self.opens(now) };
         match opens {
-            Some(opens) if opens - now > MOMENT => Way::Home(opens - now),
+            Some(opens) if opens - now > MOMENT => {
+                Way::Home(self.turn_of((priority, owner.cloned()), now, opens) - now)
+            }
             Some(opens) => Way::Wait(first.then_some(opens)),
             None if !first || self.in_flight >= self.places => Way::Wait(None),
             None if self.asking(now) >= self.width => {
@@ -161,7 +179,25 @@ impl State {
             self.made.pop_front();
         }
         let used_up = self.rate.is_some_and(|rate| self.made.len() >= rate);
+        // Those who were sent home do not come, or not for so much.
+        if self.rate.is_some_and(|rate| self.made.len() < rate / 2) {
+            self.sent_home.clear();
+        }
         self.made.front().filter(|_| used_up).map(|made| *made + MINUTE)
+    }
+
+    /// When an owner's call should come again that finds the door closed until then. While the rate is used up,
+    /// those of one owner come one after the other, as far apart as its share of the rate is: were they to come
+    /// together, whoever has many would have nearly all of it. What a person waits for has turns of its own.
+    fn turn_of(&mut self, whose: (Priority, Option<Owner>), now: Instant, opens: Instant) -> Instant {
+        let Some(rate) = self.rate.filter(|rate| self.made.len() >= *rate) else { return opens };
+        self.sent_home.retain(|_, until| *until > now);
+        let last = self.sent_home.get(&whose).copied();
+        let owners = self.sent_home.len() + usize::from(last.is_none());
+        let apart = MINUTE.mul_f64(owners as f64 / rate as f64);
+        let turn = last.map_or(opens, |last| opens.max((last + apart).min(now + FARTHEST)));
+        self.sent_home.insert(whose, turn);
+        turn
     }
 
     /// The provider has taken a request that `began` then; `wanted` says whether others wait to ask.
@@ -247,7 +283,9 @@ mod tests {
 
     /// A call that begins and ends at once. False where nobody is let through.
     fn call(state: &mut State, now: Instant, sort: Sort) -> bool {
-        let Way::Through(round, began) = state.enter(now, true, false) else { return false };
+        let Way::Through(round, began) = state.enter(now, true, (Priority::Person, None)) else {
+            return false;
+        };
         state.ended(now, round, sort);
         state.left(round, Some(began));
         true
@@ -278,7 +316,9 @@ mod tests {
             assert_eq!(pause(&mut state, now), Some(own), "refused {refused} times before");
             now += own;
         }
-        let Way::Through(round, began) = state.enter(now, true, false) else { panic!("it is open") };
+        let Way::Through(round, began) = state.enter(now, true, (Priority::Person, None)) else {
+            panic!("it is open")
+        };
         state.accepted(round, began, false);
         state.left(round, None);
         assert_eq!(pause(&mut state, now), Some(PAUSE));

@@ -78,7 +78,7 @@ problems! {
     not_now             "not-now"              "The agent is not where this can be done"  CONFLICT;
     gone                "agent-cancelled"      "The agent was cancelled"                 CONFLICT;
     too_many_streams    "too-many-streams"     "Too many streams are open"               TOO_MANY_REQUESTS;
-    too_many_requests   "too-many-requests"    "Too many requests are under way"         TOO_MANY_REQUESTS;
+    too_many_requests   "too-many-requests"    "Too many requests at once"               TOO_MANY_REQUESTS;
     cursor_gone         "cursor-gone"          "The events behind this number are gone"  GONE;
     disk_full           "disk-full"            "The disk is full"                        SERVICE_UNAVAILABLE;
     unavailable         "store-unavailable"    "The store cannot be reached"             SERVICE_UNAVAILABLE;
@@ -119,8 +119,16 @@ impl Problem {
     }
 }
 
+/// The longest detail, in characters: those about files of kinds have one line for each mistake, while what a client
+/// sent, which a detail may name, is as long as it likes.
+const LONGEST: usize = 8_000;
+
 impl IntoResponse for Problem {
-    fn into_response(self) -> Response {
+    fn into_response(mut self) -> Response {
+        if let Some((end, _)) = self.detail.char_indices().nth(LONGEST) {
+            self.detail.truncate(end);
+            self.detail.push('…');
+        }
         let scheme = if self.kind.ends_with("unauthorized") { "Bearer" } else { "Webhook-Signature" };
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, Json(self)).into_response();

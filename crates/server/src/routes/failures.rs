@@ -10,11 +10,17 @@ use utoipa::{
 use crate::Problem;
 
 /// Status, name and meaning of each way to fail that a client should be ready for.
-const EXPECTED: [(&str, &str, &str); 5] = [
+const EXPECTED: [(&str, &str, &str); 6] = [
     ("400", "Malformed", "The path, the query, a header or the JSON is malformed."),
     ("401", "Unauthorized", "There is no valid token."),
     ("404", "NotFound", "There is no such thing, or it is not the caller's."),
     ("422", "Unprocessable", "The request makes no sense as it is; the detail says what would."),
+    (
+        "429",
+        "TooMany",
+        "As many requests or streams of this owner are open as one may have, or it has not taken the answers to \
+         earlier ones. `Retry-After` says when to ask again.",
+    ),
     (
         "503",
         "Unavailable",
@@ -24,11 +30,6 @@ const EXPECTED: [(&str, &str, &str); 5] = [
 const RESERVED: (&str, &str, &str) = ("403", "Reserved", "It is for the operator alone.");
 const UNEXPECTED: (&str, &str, &str) = ("default", "Failure", "Anything else.");
 const GONE: (&str, &str, &str) = ("410", "Gone", "Events behind that number are not kept any more.");
-const MANY: (&str, &str, &str) = (
-    "429",
-    "TooMany",
-    "As many streams are open as one owner may have. `Retry-After` says when to ask again.",
-);
 const CONFLICT: (&str, &str, &str) = ("409", "Conflict", "It is too late for that.");
 
 /// How any request about the house's nouns may fail.
@@ -39,9 +40,6 @@ pub(crate) struct Unexpected;
 
 /// How a request fails that asks for what is not kept any more.
 pub(crate) struct Gone;
-
-/// How a request that stays open fails where too many do.
-pub(crate) struct TooMany;
 
 /// How a request that comes too late fails.
 pub(crate) struct Conflict;
@@ -67,12 +65,6 @@ impl IntoResponses for Gone {
     }
 }
 
-impl IntoResponses for TooMany {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        refer([MANY])
-    }
-}
-
 impl IntoResponses for Conflict {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         refer([CONFLICT])
@@ -87,7 +79,7 @@ impl IntoResponses for Reserved {
 
 /// What the operations refer to.
 pub(crate) fn described() -> impl Iterator<Item = (String, RefOr<Response>)> {
-    EXPECTED.into_iter().chain([UNEXPECTED, CONFLICT, GONE, MANY, RESERVED]).map(|(_, name, meaning)| {
+    EXPECTED.into_iter().chain([UNEXPECTED, CONFLICT, GONE, RESERVED]).map(|(_, name, meaning)| {
         let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name(Problem::name()))).build();
         let response =
             ResponseBuilder::new().description(meaning).content("application/problem+json", problem);

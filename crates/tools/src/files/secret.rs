@@ -34,8 +34,6 @@ const ENDINGS: [&str; 24] = [
     "_key.json",
     "wp-config.php",
 ];
-/// Their whole names before the first dot.
-const PASSWORDS: [&str; 3] = ["password", "passwords", "passwd"];
 /// How their names end before the first dot.
 const STEMS: [&str; 8] = [
     "credentials",
@@ -47,9 +45,9 @@ const STEMS: [&str; 8] = [
     "_ecdsa",
     "_ed25519",
 ];
-/// What they are called, in files of data: behind a name of their own, and with any of `DATA` behind it.
-/// Programs and documents only speak of such things.
-const WORDS: [&str; 13] = [
+/// What they are called in files of data, with or without a name of their own before it.
+const WORDS: [&str; 14] = [
+    "env",
     "secret",
     "secrets",
     "apikey",
@@ -64,14 +62,47 @@ const WORDS: [&str; 13] = [
     "oauth_token",
     "private_key",
 ];
-const DATA: [&str; 12] =
-    ["asc", "cfg", "conf", "csv", "ini", "json", "properties", "toml", "txt", "xml", "yaml", "yml"];
+/// How names of data end: programs and documents only speak of such things. The last are where a file of
+/// settings counts.
+const DATA: [&str; 20] = [
+    "asc",
+    "cfg",
+    "conf",
+    "csv",
+    "ini",
+    "json",
+    "properties",
+    "toml",
+    "txt",
+    "xml",
+    "yaml",
+    "yml",
+    "dev",
+    "development",
+    "local",
+    "prod",
+    "production",
+    "stage",
+    "staging",
+    "test",
+];
 /// How they begin.
-const BEGINNINGS: [&str; 8] =
-    ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "credentials", "secrets.", "secret.", "env."];
+const BEGINNINGS: [&str; 5] = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "credentials"];
+/// How they begin, but for programs, which only speak of such things.
+const HEADS: [&str; 8] =
+    ["secret.", "secrets.", "env.", "password.", "passwords.", "passwd.", "client_secret", "client-secret"];
+/// How programs end that hold nothing of the kind themselves.
+const PROGRAMS: [&str; 16] = [
+    ".rs", ".go", ".java", ".kt", ".scala", ".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".swift", ".ts",
+    ".tsx", ".vue", ".dart",
+];
 /// Their whole names.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 17] = [
+    "secret",
     "secrets",
+    "password",
+    "passwords",
+    "passwd",
     "shadow",
     "kubeconfig",
     "htpasswd",
@@ -119,16 +150,16 @@ fn is_secret_itself(name: &str) -> bool {
         || STEMS.iter().any(|ending| stem.ends_with(ending))
         || is_data_of_secrets(name)
         || NAMES.contains(&name)
-        || PASSWORDS.contains(&stem)
         || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+        || HEADS.iter().any(|head| name.starts_with(head)) && !PROGRAMS.iter().any(|end| name.ends_with(end))
         || ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
 fn is_data_of_secrets(name: &str) -> bool {
-    let Some((stem, kind)) = name.split_once('.') else { return false };
+    let Some((stem, kind)) = name.rsplit_once('.') else { return false };
     let stem = stem.replace('-', "_");
     let is_called =
-        |word: &&str| stem.strip_suffix(*word).is_some_and(|own| own.is_empty() || own.ends_with('_'));
+        |word: &&str| stem.strip_suffix(*word).is_some_and(|own| own.is_empty() || own.ends_with(['_', '.']));
     DATA.contains(&kind) && WORDS.iter().any(is_called)
 }
 
@@ -192,6 +223,28 @@ mod tests {
             "env.1",
             "env.bak",
             "env.bak.1",
+            "env.local",
+            "prod.env.local",
+            "db.secret.yaml",
+            "prod.secrets.yaml",
+            "appsettings.secrets.json",
+            "client_secret_123.apps.googleusercontent.com.json",
+            "secret",
+            "password.txt",
+            "secrets.prod.yaml",
+            "secrets.production.json",
+            "secret.staging.yml",
+            "secrets.enc.yaml",
+            "env.production.json",
+            "secrets.yaml.example",
+            "passwords.2024.txt",
+            "env.sh",
+            "secrets.nix",
+            "secrets.db",
+            "secrets.tar.gz",
+            "passwords.xlsx",
+            "passwd.db",
+            "secrets.py",
         ] {
             assert!(is_secret(Path::new(secret)), "{secret}");
         }
@@ -226,6 +279,12 @@ mod tests {
             "auth.ts",
             "cookies.md",
             "src/env/mod.rs",
+            "env.ts",
+            "secret.rs",
+            "password.rs",
+            "client_secret.rs",
+            "reset-password.json",
+            "translations/reset_password.json",
         ] {
             assert!(!is_secret(Path::new(plain)), "{plain}");
         }

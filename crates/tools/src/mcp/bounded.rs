@@ -16,7 +16,7 @@ use rmcp::{
 use tokio::task::coop::consume_budget;
 use tokio_util::sync::CancellationToken;
 
-use super::lines::Trouble;
+use super::{lines::Trouble, silence::Heard};
 
 /// Requests of a server that may wait for it to take their answers.
 const MOST: usize = 1_000;
@@ -30,11 +30,12 @@ pub(super) struct Bounded<T> {
     /// Cancelled once the server has sent too much: its answers need not be sent any more.
     given_up: CancellationToken,
     trouble: Trouble,
+    heard: Heard,
 }
 
 impl<T> Bounded<T> {
-    pub(super) fn new(inner: T, trouble: Trouble) -> Self {
-        Self { inner, requests: Arc::default(), given_up: CancellationToken::new(), trouble }
+    pub(super) fn new(inner: T, trouble: Trouble, heard: Heard) -> Self {
+        Self { inner, requests: Arc::default(), given_up: CancellationToken::new(), trouble, heard }
     }
 }
 
@@ -68,6 +69,7 @@ impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for Bounded<T> {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             let message = self.inner.receive().await?;
+            self.heard.now();
             let taken = match &message {
                 JsonRpcMessage::Notification(_) => Ok(false),
                 JsonRpcMessage::Request(request) => locked(&self.requests).take(&request.id),
@@ -163,7 +165,7 @@ mod tests {
 
     fn bounded(sends: impl IntoIterator<Item = Value>, reads: bool) -> (Bounded<Server>, Trouble) {
         let (server, trouble) = (Server { sends: sends.into_iter().collect(), reads }, Trouble::default());
-        (Bounded::new(server, Arc::clone(&trouble)), trouble)
+        (Bounded::new(server, Arc::clone(&trouble), Heard::default()), trouble)
     }
 
     fn ping(id: Value) -> Value {

@@ -4,7 +4,10 @@ use std::{collections::HashMap, sync::Arc};
 
 use rmcp::{
     ClientHandler, ErrorData, Peer, RoleClient, ServiceExt,
-    model::{ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ErrorCode, Implementation},
+    model::{
+        ClientCapabilities, ClientConfig, ClientRequest, CustomRequest, CustomResult, ErrorCode,
+        Implementation, PingRequest,
+    },
     service::{ClientInitializeError, RequestContext, RunningService},
     transport::{
         StreamableHttpClientTransport, async_rw::AsyncRwTransport,
@@ -20,6 +23,7 @@ use super::{
     lines::{Lines, Trouble},
     secrets::Secrets,
     settings::McpTransport,
+    silence::{Heard, PONG},
 };
 use crate::{Error, McpSettings, Result};
 
@@ -28,6 +32,7 @@ pub(super) struct Connection {
     service: RunningService<RoleClient, Client>,
     child: Option<Child>,
     trouble: Trouble,
+    heard: Heard,
 }
 
 impl Connection {
@@ -52,6 +57,18 @@ impl Connection {
 
     pub(super) fn is_lost(&self) -> bool {
         self.service.peer().is_transport_closed()
+    }
+
+    /// When the server was last heard of.
+    pub(super) fn heard(&self) -> &Heard {
+        &self.heard
+    }
+
+    /// Whether it answers when it is asked for nothing but that.
+    pub(super) async fn is_there(&self) -> bool {
+        let ping = ClientRequest::PingRequest(PingRequest::default());
+        // An error is an answer.
+        tokio::time::timeout(PONG, self.service.peer().send_request(ping)).await.is_ok()
     }
 
     /// What the server sent that cannot be a message, if it did: the connection has ended by that.
@@ -90,7 +107,7 @@ impl ClientHandler for Client {
 }
 
 async fn connect(settings: &McpSettings) -> Result<Connection, String> {
-    let trouble = Trouble::default();
+    let (trouble, heard) = (Trouble::default(), Heard::default());
     let why =
         |error: &ClientInitializeError| trouble.get().map_or_else(|| refused(error), |why| (*why).into());
     match &settings.transport {
@@ -100,12 +117,12 @@ async fn connect(settings: &McpSettings) -> Result<Connection, String> {
             let (child, stdout, stdin) = Child::start(log, supervisor, command, args, env, cwd.as_ref())
                 .map_err(|error| format!("it does not start: {error}"))?;
             let transport = AsyncRwTransport::new_client(Lines::new(stdout, Arc::clone(&trouble)), stdin);
-            let served = Client.serve(Bounded::new(transport, Arc::clone(&trouble))).await;
+            let served = Client.serve(Bounded::new(transport, Arc::clone(&trouble), heard.clone())).await;
             let service = served.map_err(|error| {
                 let hint = ". What it wrote to its standard error is in the log, at level debug";
                 format!("{}{}", why(&error), if trouble.get().is_none() { hint } else { "" })
             })?;
-            Ok(Connection { service, child: Some(child), trouble })
+            Ok(Connection { service, child: Some(child), trouble, heard })
         }
         McpTransport::Url { url, headers } => {
             let headers: HashMap<_, _> = headers
@@ -118,9 +135,9 @@ async fn connect(settings: &McpSettings) -> Result<Connection, String> {
             crate::tls::ensure_provider();
             let config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers);
             let transport = StreamableHttpClientTransport::from_config(config);
-            let served = Client.serve(Bounded::new(transport, Arc::clone(&trouble))).await;
+            let served = Client.serve(Bounded::new(transport, Arc::clone(&trouble), heard.clone())).await;
             let service = served.map_err(|error| why(&error))?;
-            Ok(Connection { service, child: None, trouble })
+            Ok(Connection { service, child: None, trouble, heard })
         }
     }
 }

@@ -17,6 +17,8 @@ mod secrets;
 #[cfg(feature = "mcp")]
 mod server;
 mod settings;
+#[cfg(feature = "mcp")]
+mod silence;
 #[cfg(all(feature = "mcp", target_os = "linux"))]
 mod supervise;
 #[cfg(feature = "mcp")]

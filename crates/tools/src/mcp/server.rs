@@ -18,6 +18,7 @@ use super::{
     connection::Connection,
     failure::{Loss, loss, unanswered},
     secrets::Secrets,
+    silence::{Calls, Doubt},
     tool::{McpTool, Naming},
 };
 use crate::{Checker, Error, McpSettings, Result, Tool};
@@ -34,6 +35,7 @@ const KEY: &str = "entourage/idempotency-key";
 pub struct McpServer {
     settings: McpSettings,
     state: Mutex<State>,
+    calls: Calls,
 }
 
 /// Why there is no list of a server's tools.
@@ -73,7 +75,7 @@ impl McpServer {
     /// A server by its settings. Nothing is started yet.
     #[must_use]
     pub fn new(settings: McpSettings) -> Self {
-        Self { settings, state: Mutex::default() }
+        Self { settings, state: Mutex::default(), calls: Calls::default() }
     }
 
     /// Whether this owner's agents may use it.
@@ -154,7 +156,10 @@ impl McpServer {
         let mut again = false;
         loop {
             let (peer, number) = self.peer().await?;
-            let error = match peer.call_tool_once(params.clone()).await {
+            let under_way = self.calls.begin(number);
+            let answer = peer.call_tool_once(params.clone()).await;
+            under_way.end();
+            let error = match answer {
                 Ok(CallToolResponse::Complete(result)) => return Ok(result),
                 Ok(_) => {
                     let why = "it wants more than one exchange for this call, which is not supported";
@@ -191,6 +196,17 @@ impl McpServer {
             tracing::debug!(server = self.settings.name, "lost; connecting anew");
             // Before the new one starts: what is left of the old one may hold what it needs.
             drop(connection);
+        }
+        if let Some(connection) = &state.connection {
+            let hangs = match self.calls.doubt(state.number, connection.heard()) {
+                Doubt::None => false,
+                Doubt::Ask => !connection.is_there().await,
+                Doubt::Hangs => true,
+            };
+            if hangs {
+                tracing::warn!(server = self.settings.name, "answers nothing any more; connecting anew");
+                drop(state.connection.take());
+            }
         }
         if state.connection.is_none() {
             state.connection = Some(Connection::open(&self.settings).await?);

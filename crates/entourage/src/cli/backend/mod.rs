@@ -7,13 +7,11 @@ mod remote;
 mod running;
 mod sse;
 mod stream;
-
-use std::path::PathBuf;
+mod tree;
 
 use async_trait::async_trait;
 use entourage_engine::{Entry, FoundDamage, JobRecord, ReceiverRecord, Seen, Signal, UsageQuery};
 use entourage_llm::MODEL_VARIABLE;
-use entourage_tools::FilesSettings;
 use entourage_types::{
     Action, Agent, AgentId, Answer, Chat, Cost, Event, Grant, GrantId, Intervention, Item, Owner, PostId,
     Question, QuestionId, Session, ShownStatus, Status, Usage, UsageRow,
@@ -193,7 +191,10 @@ pub(crate) enum Purpose {
     /// To read, to write and to answer: nothing works meanwhile.
     Look,
     /// To let agents work.
-    Work,
+    Work {
+        /// Whether a directory was named for them to read.
+        files: bool,
+    },
 }
 
 /// The house of this data directory. Another short command that works on it is waited for.
@@ -208,18 +209,20 @@ pub(crate) async fn connect(
     }
     let mut patience = Patience::new(globals);
     loop {
-        if let Some(running) = Running::find(&settings.data).await {
-            let running = Running { quiet: globals.quiet, ..running };
-            // What the environment says holds for whoever needs it; what is typed must have an effect.
-            let typed = globals.model.is_some() && globals.model != std::env::var(MODEL_VARIABLE).ok();
-            if purpose == Purpose::Work && typed {
-                return Err(running.in_the_way("--model"));
+        if let Some(running) = Running::find(&settings.data, globals.quiet).await {
+            if let Purpose::Work { files } = purpose {
+                // What the environment says holds for whoever needs it; what is typed must have an effect.
+                let model = globals.model.is_some() && globals.model != std::env::var(MODEL_VARIABLE).ok();
+                let typed = [("--model", model), ("--files", files), ("--agency", settings.agency.is_some())];
+                if let Some((option, _)) = typed.into_iter().find(|(_, is_typed)| *is_typed) {
+                    return Err(running.in_the_way(option));
+                }
             }
             return Ok(Box::new(Remote::new(&running, settings)?));
         }
         let opened = match purpose {
             Purpose::Look => Local::to_look(settings),
-            Purpose::Work => Local::to_work(settings).await,
+            Purpose::Work { .. } => Local::to_work(settings).await,
         };
         match opened {
             Ok(local) => {
@@ -233,16 +236,6 @@ pub(crate) async fn connect(
             Err(error) => patience.wait(error).await?,
         }
     }
-}
-
-/// Lets agents read a directory. A server has its own, which a command cannot change.
-pub(crate) async fn local_files(settings: &mut entourage::Settings, files: Option<&PathBuf>) -> Result<()> {
-    let Some(files) = files else { return Ok(()) };
-    if let Some(running) = Running::find(&settings.data).await {
-        return Err(running.in_the_way("--files"));
-    }
-    settings.tools.files = Some(FilesSettings::new(files));
-    Ok(())
 }
 
 /// Whose agents the person at this machine sees.

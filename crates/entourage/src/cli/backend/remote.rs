@@ -1,6 +1,6 @@
 //! The house in another process on this machine, over its HTTP API.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt::Display, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use entourage::Settings;
@@ -9,8 +9,8 @@ use entourage_engine::{
 };
 use entourage_server::Problem;
 use entourage_types::{
-    Action, Agent, AgentId, Answer, Chat, Cost, Event, Grant, GrantId, GrantStatus, Intervention, Item,
-    PostId, Question, QuestionId, QuestionStatus, Session, TaskId, Time, Usage, UsageRow,
+    Action, Agent, AgentId, Answer, Chat, Event, Grant, GrantId, GrantStatus, Intervention, Item, PostId,
+    Question, QuestionId, QuestionStatus, Session, TaskId, Time, UsageRow,
 };
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Client, Method, Response, StatusCode};
@@ -18,7 +18,10 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::{Backend, Follow, Left, Listed, Part, Result, Running, Tree, UNFINISHED, owner, stream::Stream};
+use super::{
+    Backend, Follow, Left, Listed, Part, Result, Running, Tree, UNFINISHED, owner, stream::Stream,
+    tree::Whole,
+};
 use crate::cli::{failure::Failure, kinds::Used};
 
 /// The variable with the token for a server that wants one.
@@ -59,8 +62,8 @@ impl Remote {
         self.running.waits_for(async { read(self.ask(Method::GET, path, None).await?).await }).await
     }
 
-    async fn post<T: DeserializeOwned>(&self, path: &str, body: Value) -> Result<T> {
-        self.running.waits_for(async { read(self.ask(Method::POST, path, Some(body)).await?).await }).await
+    async fn post<T: DeserializeOwned>(&self, path: &str, body: Option<Value>) -> Result<T> {
+        self.running.waits_for(async { read(self.ask(Method::POST, path, body).await?).await }).await
     }
 
     /// The server's kinds, with those at work as them.
@@ -70,7 +73,7 @@ impl Remote {
 
     /// Has the server read the kinds anew.
     pub(crate) async fn reload_kinds(&self) -> Result<Reloaded> {
-        read(self.ask(Method::POST, "kinds/reload", None).await?).await
+        self.post("kinds/reload", None).await
     }
 
     /// A request, and its answer once it is known to be a good one.
@@ -119,9 +122,12 @@ fn in_path(segments: &[&str]) -> String {
 
 async fn read<T: DeserializeOwned>(response: Response) -> Result<T> {
     let url = response.url().clone();
-    response.json().await.map_err(|error| {
-        Failure::failed(format!("{url} answered something else: {error}. Is it of this version?"))
-    })
+    response.json().await.map_err(|error| something_else(&url, &error))
+}
+
+/// An answer that is not understood.
+fn something_else(url: &impl Display, error: &impl Display) -> Failure {
+    Failure::failed(format!("{url} answered something else: {error}. Is it of this version?"))
 }
 
 /// What a server says when it does not do what it was asked.
@@ -153,35 +159,6 @@ struct List<T> {
 #[derive(Deserialize)]
 struct Posted {
     post: PostId,
-}
-
-/// An agent with those it made.
-#[derive(Deserialize)]
-struct Node {
-    #[serde(flatten)]
-    agent: Agent,
-    children: Vec<Node>,
-}
-
-impl Node {
-    fn flatten_into(self, agents: &mut Vec<Agent>) {
-        agents.push(self.agent);
-        self.children.into_iter().for_each(|child| child.flatten_into(agents));
-    }
-}
-
-#[derive(Deserialize)]
-struct Whole {
-    root: Node,
-    #[serde(default)]
-    threads: Vec<Node>,
-    total: Total,
-}
-
-#[derive(Deserialize)]
-struct Total {
-    usage: Usage,
-    cost: Cost,
 }
 
 /// One visible entry of a conversation, as it is sent.
@@ -217,12 +194,12 @@ impl Backend for Remote {
         if !self.is_server() {
             return Err(self.running.busy());
         }
-        self.post("agents", json!({ "kind": kind, "message": message })).await
+        self.post("agents", Some(json!({ "kind": kind, "message": message }))).await
     }
 
     async fn send(&self, to: AgentId, text: &str) -> Result<PostId> {
         let message = json!({ "message": text });
-        self.post::<Posted>(&format!("agents/{to}/messages"), message).await.map(|posted| posted.post)
+        self.post::<Posted>(&format!("agents/{to}/messages"), Some(message)).await.map(|posted| posted.post)
     }
 
     async fn work(&self, root: AgentId) -> Result<()> {
@@ -266,11 +243,9 @@ impl Backend for Remote {
     }
 
     async fn tree(&self, agent: AgentId) -> Result<Tree> {
-        let Whole { root, threads, total: Total { usage, cost } } =
-            self.get(&format!("agents/{agent}/tree")).await?;
-        let mut agents = Vec::new();
-        [root].into_iter().chain(threads).for_each(|top| top.flatten_into(&mut agents));
-        Ok(Tree { agents, usage, cost })
+        let path = format!("agents/{agent}/tree");
+        let whole: Whole = self.get(&path).await?;
+        whole.flat().map_err(|error| something_else(&path, &error))
     }
 
     async fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageRow>> {
@@ -323,7 +298,7 @@ impl Backend for Remote {
             Answer::Reject { reason } => json!({ "verdict": verdict, "reason": reason }),
             Answer::Retry | Answer::GiveUp => json!({ "verdict": verdict }),
         };
-        self.post(&format!("questions/{id}/answer"), body).await
+        self.post(&format!("questions/{id}/answer"), Some(body)).await
     }
 
     async fn grants(&self, agent: Option<AgentId>) -> Result<Vec<Grant>> {
@@ -333,11 +308,13 @@ impl Backend for Remote {
     }
 
     async fn revoke(&self, id: GrantId) -> Result<Grant> {
-        read(self.ask(Method::DELETE, &format!("grants/{id}"), None).await?).await
+        let path = format!("grants/{id}");
+        self.running.waits_for(async { read(self.ask(Method::DELETE, &path, None).await?).await }).await
     }
 
     async fn intervene(&self, agent: AgentId, action: Action, text: Option<&str>) -> Result<Intervention> {
-        self.post(&format!("agents/{agent}/interventions"), json!({ "action": action, "text": text })).await
+        let body = json!({ "action": action, "text": text });
+        self.post(&format!("agents/{agent}/interventions"), Some(body)).await
     }
 
     async fn context(&self, agent: AgentId) -> Result<Seen> {
@@ -357,7 +334,8 @@ impl Backend for Remote {
     }
 
     async fn delete_agency_chat(&self, agency: &str, chat: &str) -> Result<()> {
-        self.ask(Method::DELETE, &in_path(&["agencies", agency, "chats", chat]), None).await.map(drop)
+        let path = in_path(&["agencies", agency, "chats", chat]);
+        self.running.waits_for(self.ask(Method::DELETE, &path, None)).await.map(drop)
     }
 
     async fn jobs(&self) -> Result<Vec<JobRecord>> {
@@ -365,7 +343,7 @@ impl Backend for Remote {
     }
 
     async fn run_job(&self, name: &str) -> Result<JobRecord> {
-        read(self.ask(Method::POST, &format!("jobs/{name}/run"), None).await?).await
+        self.post(&format!("jobs/{name}/run"), None).await
     }
 
     async fn damages(&self, job: &str) -> Result<Vec<FoundDamage>> {
@@ -377,7 +355,7 @@ impl Backend for Remote {
     }
 
     async fn retry_receiver(&self, name: &str) -> Result<ReceiverRecord> {
-        read(self.ask(Method::POST, &format!("webhooks/{name}/retry"), None).await?).await
+        self.post(&format!("webhooks/{name}/retry"), None).await
     }
 
     async fn history(&self, root: AgentId, after: Option<u64>) -> Result<Vec<Event>> {

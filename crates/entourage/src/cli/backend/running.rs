@@ -75,10 +75,11 @@ impl Running {
         Self { url, pid, token: None, works: Works::All, heartbeat: usual_heartbeat(), quiet: false }
     }
 
-    /// The process at work in a data directory, if there is one and it answers.
-    pub(crate) async fn find(data: &Path) -> Option<Self> {
+    /// The process at work in a data directory, if there is one and it answers. With `quiet`, nothing is said
+    /// of how it answers from then on.
+    pub(crate) async fn find(data: &Path, quiet: bool) -> Option<Self> {
         let text = fs::read_to_string(data.join(FILE)).ok()?;
-        let running: Self = serde_json::from_str(&text).ok()?;
+        let running = Self { quiet, ..serde_json::from_str(&text).ok()? };
         // A file that a crash left behind leads nowhere, or to whoever has the port now.
         if !is_alive(running.pid) {
             return None;

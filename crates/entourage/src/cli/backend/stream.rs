@@ -8,7 +8,7 @@ use entourage_types::{AgentId, Event, RunId};
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::BoxStream};
 use reqwest::Method;
 use serde::Deserialize;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::{
     Follow, Remote, Result,
@@ -30,7 +30,7 @@ pub(super) struct Stream {
     /// The number of the last event, or where to begin.
     last: Option<u64>,
     connection: Connection,
-    /// Attempts at a new connection since the last piece came, or since a silence was told of.
+    /// Attempts at a new connection since the last piece came, or since one of them was not answered.
     attempts: u32,
     /// When the last piece came.
     heard: Instant,
@@ -42,10 +42,12 @@ pub(super) struct Stream {
     ready: VecDeque<Signal>,
 }
 
-/// Where the pieces come from. An attempt is kept with its pause, so that a caller that stops waiting and asks
-/// again goes on with it.
+/// Where the pieces come from. An attempt and the pause before it are kept, so that a caller that stops waiting
+/// and asks again goes on with them.
 enum Connection {
     Open(Pieces),
+    /// The next attempt is made then.
+    Pausing(Instant),
     Opening(BoxFuture<'static, Result<Pieces>>),
 }
 
@@ -70,12 +72,15 @@ impl Stream {
     }
 
     /// Not even a heartbeat came for too long: the server is stopped, or the connection is dead. It is asked
-    /// again, for as long as it takes.
+    /// again, for as long as it takes; one that refuses to be asked is gone after some attempts.
     fn tell_of_silence(&mut self) {
         self.remote.running.tell_of_silence(self.heard.elapsed(), "asking again, nothing is lost");
-        (self.is_silent, self.attempts) = (true, 0);
+        self.is_silent = true;
         self.due = Instant::now() + self.remote.running.longest_silence();
-        self.again();
+        if !matches!(self.connection, Connection::Pausing(_)) {
+            self.attempts = 0;
+            self.again();
+        }
     }
 
     /// Something came.
@@ -92,14 +97,7 @@ impl Stream {
     fn again(&mut self) {
         let pause = self.attempts.checked_sub(1).map(|doubled| PAUSE * (1 << doubled.min(ATTEMPTS)));
         self.attempts += 1;
-        let (remote, root, last) = (self.remote.clone(), self.root, self.last);
-        let attempt = async move {
-            if let Some(pause) = pause {
-                tokio::time::sleep(pause).await;
-            }
-            connect(&remote, root, last).await
-        };
-        self.connection = Connection::Opening(attempt.boxed());
+        self.connection = Connection::Pausing(Instant::now() + pause.unwrap_or_default());
     }
 
     /// Waits for the next piece or the next connection; dropping the future loses nothing.
@@ -118,6 +116,12 @@ impl Stream {
                     return Err(self.remote.lost("it breaks off each stream before anything came of it"));
                 }
             },
+            Connection::Pausing(until) => {
+                sleep_until(*until).await;
+                let (remote, root, last) = (self.remote.clone(), self.root, self.last);
+                let attempt = async move { connect(&remote, root, last).await };
+                self.connection = Connection::Opening(attempt.boxed());
+            }
             Connection::Opening(attempt) => match attempt.await {
                 Ok(pieces) => {
                     self.connection = Connection::Open(pieces);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use entourage::{House, Kinds, NewAgent, Settings};
 use entourage_llm::Rehearsal;
 use entourage_store::MemoryStore;
-use entourage_types::{AgentId, Time};
+use entourage_types::{AgentId, Cost, Time, Usage};
 use serde_json::json;
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
@@ -60,6 +60,21 @@ async fn no_page_is_read_before_the_one_that_reaches_back_far_enough() {
         let path = format!("/v1/agents/{agent}/messages?limit=200");
         assert_eq!(asked.await.unwrap(), [path.clone(), path + "&cursor=there"][..pages]);
     }
+}
+
+/// A tree is read however deep it is: a parser of JSON stops at some depth.
+#[tokio::test]
+async fn a_tree_is_read_however_deep_it_is() {
+    const DEPTH: usize = 300;
+    let house = House::builder(Arc::new(MemoryStore::default()), Arc::new(Rehearsal)).kinds(Kinds::builtin());
+    let agent = house.build().client(owner()).create(NewAgent::default(), None).await.unwrap();
+    let written = serde_json::to_string(&agent).unwrap();
+    let open = written.strip_suffix('}').unwrap().to_owned() + ",\"children\":[";
+    let total = json!({ "usage": Usage::default(), "cost": Cost::default() });
+    let root = open.repeat(DEPTH) + &"]}".repeat(DEPTH);
+    let body = format!("{{\"root\":{root},\"threads\":[{open}]}}],\"total\":{total}}}");
+    let (backend, _) = serving(vec![("application/json", body)]).await;
+    assert_eq!(backend.tree(agent.id).await.unwrap().agents.len(), DEPTH + 1);
 }
 
 /// However many other agents wait, one that was told something has work, and one that was not has none.

@@ -92,7 +92,7 @@ impl Doctor {
         let settings = globals.settings()?;
         let mut findings = house::settings(&settings);
         findings.push(house::data(&settings));
-        let running = Running::find(&settings.data).await;
+        let running = Running::find(&settings.data, globals.quiet).await;
         findings.push(house::server(&settings, running.as_ref()));
         let (database, backend) = house::database(&settings, running.as_ref(), self.repair)?;
         findings.push(database);

@@ -38,10 +38,14 @@ struct Imported {
 pub(super) fn import(globals: &Globals, settings: &Settings, from: &Path) -> Result<Exit> {
     let to = settings.kinds_directory().unwrap_or_else(|| settings.data.join("kinds"));
     let (files, others) = found(from)?;
-    if files.is_empty() {
+    // What is left out unread is counted where its name is that of a kind's file.
+    let total = files.len() + others.iter().filter(|(path, _)| is_named_as_one(path)).count();
+    if total == 0 {
         return Err(Failure::usage(format!("there is no *.md in {}", from.display())));
     }
-    fs::create_dir_all(&to).map_err(|error| Failure::failed(format!("{}: {error}", to.display())))?;
+    if !files.is_empty() {
+        fs::create_dir_all(&to).map_err(|error| Failure::failed(format!("{}: {error}", to.display())))?;
+    }
     let mut count = 0;
     for file in &files {
         let one = one(file, &to);
@@ -58,9 +62,9 @@ pub(super) fn import(globals: &Globals, settings: &Settings, from: &Path) -> Res
         if globals.json { out::json(&one)? } else { write(&one)? }
     }
     if !globals.json && !globals.quiet {
-        out::note(format!("{count} of {} files are kinds in {} now", files.len(), to.display()));
+        out::note(format!("{count} of {total} files are kinds in {} now", to.display()));
     }
-    Ok(if count == files.len() { Exit::Done } else { Exit::Failed })
+    Ok(if count == total { Exit::Done } else { Exit::Failed })
 }
 
 /// What is no file of a kind, each with the reason.
@@ -86,13 +90,17 @@ fn found(from: &Path) -> Result<(Vec<PathBuf>, Others)> {
 fn reason_skipped(path: &Path) -> Option<&'static str> {
     match fs::metadata(path) {
         Ok(is) if is.is_dir() => Some("is a directory; import it by its own name"),
-        _ if path.extension().is_none_or(|end| end != "md") => Some("does not end in .md"),
+        _ if !is_named_as_one(path) => Some("does not end in .md"),
         // A pipe or a device would never end.
         Ok(is) if !is.is_file() => Some("is not a regular file"),
         Ok(is) if is.len() > MOST_BYTES => Some("is larger than 1 MiB"),
         Ok(_) => None,
         Err(_) => Some("cannot be read"),
     }
+}
+
+fn is_named_as_one(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "md")
 }
 
 fn one(file: &Path, to: &Path) -> Imported {

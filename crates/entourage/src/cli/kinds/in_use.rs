@@ -71,8 +71,8 @@ impl From<InUse> for Used {
 
 /// The kinds of the house of this data directory: the server's, where one runs. To look makes no
 /// database, and waits for nobody who has it.
-pub(super) async fn in_use(settings: &Settings) -> Result<Vec<Used>> {
-    if let Some(running) = Running::find(&settings.data).await {
+pub(super) async fn in_use(settings: &Settings, quiet: bool) -> Result<Vec<Used>> {
+    if let Some(running) = Running::find(&settings.data, quiet).await {
         return Remote::new(&running, settings)?.kinds().await;
     }
     let of_files = |open_runs| -> Result<Vec<Used>> {

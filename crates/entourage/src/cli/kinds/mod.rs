@@ -75,7 +75,7 @@ impl Kinds {
 }
 
 async fn list(globals: &Globals, settings: &Settings) -> Result<Exit> {
-    let kinds = in_use::in_use(settings).await?;
+    let kinds = in_use::in_use(settings, globals.quiet).await?;
     let paint = out::stdout();
     let width = kinds.iter().map(|kind| kind.name.chars().count()).max().unwrap_or(0);
     for kind in &kinds {
@@ -97,17 +97,13 @@ pub(super) async fn checked(
 ) -> entourage::Result<(entourage::Kinds, Vec<Finding>, Option<entourage::Error>)> {
     let (mut kinds, mut findings) = entourage::loaded_kinds(settings)?;
     findings.extend(entourage::unchecked(&mut kinds));
+    let unpriced = entourage::unpriced(settings, &mut kinds).await;
+    let unpriced = unpriced.map(|unpriced| findings.extend(unpriced)).err();
     // Files are set up by whoever runs a task, so their tools count as there.
     let toolbox =
         builtin(Tools { files: Some(FilesSettings::new(&settings.data)), ..settings.tools.clone() });
     findings.extend(kinds.check(&toolbox.names().collect::<Vec<_>>()));
-    Ok(match entourage::unpriced(settings, kinds.clone()).await {
-        Ok(unpriced) => {
-            findings.extend(unpriced);
-            (kinds, findings, None)
-        }
-        Err(error) => (kinds, findings, Some(error)),
-    })
+    Ok((kinds, findings, unpriced))
 }
 
 async fn check(globals: &Globals, settings: &Settings) -> Result<Exit> {

@@ -10,7 +10,7 @@ use crate::cli::{
 };
 
 pub(super) async fn reload(globals: &Globals, settings: &Settings) -> Result<Exit> {
-    let Some(running) = Running::find(&settings.data).await else {
+    let Some(running) = Running::find(&settings.data, globals.quiet).await else {
         return Err(Failure::failed(format!(
             "no server runs for {}, so there is nothing to reload: every other command reads the kinds as it begins",
             settings.data.display()

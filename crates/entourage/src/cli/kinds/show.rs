@@ -19,7 +19,7 @@ struct Shown<'a> {
 pub(super) async fn show(globals: &Globals, settings: &Settings, name: &str) -> Result<Exit> {
     let (kinds, _) = entourage::loaded_kinds(settings)?;
     let kind = kinds.named(name)?;
-    let in_use = in_use(settings).await?.into_iter().find(|used| used.name == name);
+    let in_use = in_use(settings, globals.quiet).await?.into_iter().find(|used| used.name == name);
     if globals.json {
         out::json(&Shown { kind: &kind, in_use })?;
     } else {

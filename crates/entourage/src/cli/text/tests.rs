@@ -34,7 +34,8 @@ proptest! {
     /// What only shows is not changed.
     #[test]
     fn what_only_shows_is_left_alone(foreign in "[\\PC\n\t]{0,60}") {
-        let plain: String = foreign.chars().filter(|char| !acts(*char)).collect();
+        // Where the form of a sign is chosen, there may be no sign.
+        let plain: String = foreign.chars().filter(|char| !acts(*char) && !is_form(*char)).collect();
         let text = Text::from(&plain);
         prop_assert_eq!(text.as_str(), plain);
     }
@@ -106,6 +107,29 @@ fn what_hides_is_shown_as_a_code() {
     assert_eq!(Text::from("👩\u{200c}👧 می\u{200d}\u{200d}").as_str(), "👩\\u{200c}👧 می\u{200d}\\u{200d}");
 }
 
+/// A form is chosen for a sign that has several: anywhere else nothing would be seen of it.
+#[test]
+fn a_form_passes_behind_a_sign_that_has_it() {
+    for whole in ["❤\u{fe0f}", "☎\u{fe0e}!", "#\u{fe0f}\u{20e3}", "©\u{fe0f}", "🏳\u{fe0f}\u{200d}🌈"]
+    {
+        assert_eq!(Text::from(whole).as_str(), whole);
+        assert_eq!(json(whole), whole);
+    }
+    for (hidden, shown, json_shown) in [
+        ("a\u{fe0f}b", r"a\u{fe0f}b", r"a\ufe0fb"),
+        ("\u{fe0e}", r"\u{fe0e}", r"\ufe0e"),
+        ("می\u{fe0e}", r"می\u{fe0e}", r"می\ufe0e"),
+        ("❤\u{fe0f}\u{fe0f}", "❤\u{fe0f}\\u{fe0f}", "❤\u{fe0f}\\ufe0f"),
+        ("❤\u{fe0f}\u{fe0f}\u{fe0f}", "❤\u{fe0f}\\u{fe0f}\\u{fe0f}", "❤\u{fe0f}\\ufe0f\\ufe0f"),
+        // Nor do they make a sign of what is none, which could be joined with another.
+        ("a\u{fe0f}\u{200d}b", r"a\u{fe0f}\u{200d}b", r"a\ufe0f\u200db"),
+        ("1\u{fe0f}\u{200d}b", "1\u{fe0f}\\u{200d}b", "1\u{fe0f}\\u200db"),
+    ] {
+        assert_eq!(Text::from(hidden).as_str(), shown);
+        assert_eq!(json(hidden), json_shown);
+    }
+}
+
 /// Paint is the one source of escape sequences, and takes only what was filtered.
 #[test]
 fn only_paint_paints() {
@@ -130,6 +154,10 @@ fn what_joins_two_signs_may_come_in_the_next_piece() {
         (
             &["می", "\u{200c}خواهم", " 👩", "\u{200d}", "👧 plain", "\u{200d}"][..],
             "می\u{200c}خواهم 👩\u{200d}👧 plain\\u{200d}",
+        ),
+        (
+            &["❤", "\u{fe0f}", "\u{200d}", "🔥 ❤\u{fe0f}", "\u{fe0f}", "\u{200d} a", "\u{fe0f}"],
+            "❤\u{fe0f}\u{200d}🔥 ❤\u{fe0f}\\u{fe0f}\\u{200d} a\\u{fe0f}",
         ),
         (&["a\r", "\nb\r", "", "\n\r", "c\r"], "a\nb\n\\u{d}c"),
     ] {

@@ -9,7 +9,7 @@ use entourage_types::{Agent, AgentId, CallId, Event, EventBody, Item, ItemBody, 
 use serde_json::Value;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Failures, Gone, TooMany, chat};
+use super::{Failures, Gone, chat};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id},
@@ -46,7 +46,6 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
     responses(
         (status = 200, description = "The stream.", body = ChatMessageView, content_type = "text/event-stream"),
         Gone,
-        TooMany,
         Failures,
     )
 )]

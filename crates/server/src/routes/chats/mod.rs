@@ -12,7 +12,7 @@ use entourage_engine::Client;
 use entourage_types::{Agent, AgentId};
 use utoipa_axum::router::OpenApiRouter;
 
-use super::failures::{Conflict, Failures, Gone, TooMany};
+use super::failures::{Conflict, Failures, Gone};
 use crate::{Problem, state::Served};
 
 /// The kind of agent that leads a chat.

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Answer, Conflict, Failures, TooMany};
+use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey, Names},
@@ -124,7 +124,6 @@ struct Respond {
         (status = 202, description = "It goes on once its questions were answered.", body = ResponseView),
         Failures,
         Conflict,
-        TooMany,
     )
 )]
 async fn respond(

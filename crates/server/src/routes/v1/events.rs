@@ -8,7 +8,7 @@ use entourage_engine::{Signal, Watch};
 use entourage_types::AgentId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Failures, Gone, TooMany};
+use super::{Failures, Gone};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id},
@@ -38,7 +38,6 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
     responses(
         (status = 200, description = "The stream.", body = EventView, content_type = "text/event-stream"),
         Gone,
-        TooMany,
         Failures,
     )
 )]

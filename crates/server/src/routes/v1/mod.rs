@@ -19,7 +19,7 @@ mod work;
 use axum::Json;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::failures::{Conflict, Failures, Gone, Reserved, TooMany};
+use super::failures::{Conflict, Failures, Gone, Reserved};
 use crate::{Problem, state::Served};
 
 /// What every handler returns.

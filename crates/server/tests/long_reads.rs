@@ -1,0 +1,79 @@
+//! Reads that take long: one owner's keep nobody else waiting, and end with whoever wanted them.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use entourage_engine::NewAgent;
+use entourage_store_sqlite::{Settings, SqliteStore, Statements};
+use entourage_types::{Action, Owner};
+use serde_json::json;
+use tokio::{io::AsyncWriteExt, net::TcpStream, sync::Semaphore};
+
+use crate::{
+    auth::{settings, token_of},
+    site::{Site, house},
+};
+
+/// How many threads read what may be long.
+const READERS: usize = 4;
+/// How many of them one owner may have: all but one.
+const SHARE: u32 = 3;
+
+/// How long a test waits for something that must happen.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+async fn soon<T>(what: &str, happens: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, happens).await.unwrap_or_else(|_| panic!("never: {what}"))
+}
+
+/// From here on whoever reads a record of Ann's reads far longer than a test waits, inside SQLite.
+fn make_slow(path: &Path) {
+    let slow = "ALTER TABLE entities RENAME TO kept;
+        CREATE VIEW entities AS SELECT * FROM kept WHERE owner <> 'ann' OR (
+            WITH RECURSIVE number(i) AS (SELECT kept.n UNION ALL SELECT i + 1 FROM number LIMIT 300000000)
+            SELECT count(*) FROM number
+        ) > 0";
+    rusqlite::Connection::open(path).unwrap().execute_batch(slow).unwrap();
+}
+
+#[tokio::test]
+async fn an_owner_who_asks_for_more_than_all_readers_can_read_keeps_no_other_waiting() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("house.db");
+    let [ann, bob] = ["ann", "bob"].map(Owner::new);
+    let house = house(Arc::new(SqliteStore::open(&path, Settings::default()).unwrap()));
+    let hers = house.client(ann.clone()).create(NewAgent::default(), None).await.unwrap().id;
+    house.client(ann).intervene(hers, Action::Comment, Some("hello")).await.unwrap();
+    let his = house.client(bob).create(NewAgent::default(), None).await.unwrap().id;
+    drop(house);
+    make_slow(&path);
+
+    let begun = Arc::new(Semaphore::new(0));
+    let heard = Arc::clone(&begun);
+    let statements = Statements::new(move |sql| {
+        if sql.contains("FROM entities") {
+            heard.add_permits(1);
+        }
+    });
+    let sqlite = Settings { readers: READERS, statements: Some(statements), ..Settings::default() };
+    let site = Site::at_rest(Arc::new(SqliteStore::open(&path, sqlite).unwrap()), settings()).await;
+    let token = token_of("ann");
+    let (ann, bob) = (site.bearing(&token), site.bearing(&token_of("bob")));
+    let list = format!("/v1/agents/{hers}/interventions");
+    let head =
+        format!("GET {list} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\n\r\n", site.address);
+    // Again: as many can be begun only if those of before have ended.
+    for _ in 0..2 {
+        let mut clients = Vec::new();
+        for _ in 0..2 * READERS {
+            let mut client = TcpStream::connect(site.address).await.unwrap();
+            client.write_all(head.as_bytes()).await.unwrap();
+            clients.push(client);
+        }
+        soon("her reads begin", begun.acquire_many(SHARE)).await.unwrap().forget();
+        let agents = soon("another owner's list", bob.get("/v1/agents")).await.expect(200);
+        assert_eq!(agents["data"][0]["id"], json!(his));
+        drop(clients);
+        let agents = soon("her own, after she has hung up", ann.get("/v1/agents")).await.expect(200);
+        assert_eq!(agents["data"][0]["id"], json!(hers));
+    }
+}
