@@ -13,7 +13,19 @@ use super::out;
 
 /// Whether a person can be asked: one who sees the question and can type.
 pub(crate) fn is_interactive() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
+    io::stdin().is_terminal() && io::stderr().is_terminal() && !is_in_background()
+}
+
+/// Whether the terminal's keys go to another program, and reading them would stop this one.
+#[cfg(unix)]
+fn is_in_background() -> bool {
+    // A terminal that is not the process's own has no foreground to tell of.
+    rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|front| front != rustix::process::getpgrp())
+}
+
+#[cfg(not(unix))]
+fn is_in_background() -> bool {
+    false
 }
 
 /// What is typed, read by a thread of its own: a runtime would wait for one of its own that is still

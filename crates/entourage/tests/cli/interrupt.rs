@@ -3,7 +3,7 @@
 use std::{
     io::Read,
     net::TcpListener,
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{
     model::accepted,
     place::{Patience, Place, id},
+    terminal::Terminal,
 };
 
 /// A model that takes a request and never answers.
@@ -103,4 +104,17 @@ fn another_run_leaves_interrupted_work_alone() {
         agent["status"].as_str().expect("a status").to_owned()
     };
     assert_eq!((status("Something else").as_str(), status("Think hard").as_str()), ("succeeded", "running"));
+}
+
+/// A task that a shell runs in the background reads no keys, by which the shell would stop it, with the database held.
+#[test]
+fn a_task_in_the_background_of_a_terminal_goes_on_to_its_end() {
+    let place = Place::new();
+    let task = place.process(&["run", "-q", "Say hello."]);
+    let mut shell = Command::new("setsid");
+    shell.args(["--ctty", "bash", "-c", "set -m; \"$@\" & wait $!; echo \"it ended with $?\"", "bash"]);
+    shell.arg(task.get_program()).args(task.get_args()).current_dir(place.path()).env_clear();
+    shell.envs(task.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut terminal = Terminal::whole(shell, 120);
+    terminal.shows("it ended with 0");
 }
