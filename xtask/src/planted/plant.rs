@@ -89,7 +89,10 @@ fn unoptimised(repo: &Repo) -> String {
         package.get("version")?.get("workspace")?;
         Some(package.get("name")?.as_str()?.to_owned())
     });
+    let own = repo.get(VERSIONED_IN).unwrap_or_default();
     packages
+        // What has a profile of its own there keeps it.
+        .filter(|name| !own.contains(&format!("[profile.release.package.{name}]")))
         .map(|name| format!("\n[profile.release.package.{name}]\nopt-level = 0\ncodegen-units = 16\n"))
         .collect()
 }
@@ -102,7 +105,8 @@ mod tests {
     fn each_bug_stands_beside_what_is_right_and_the_switch_in_the_crate_of_all() {
         let repo = Repo::of(&[
             (SWITCHED_IN, "//! Nouns.\n"),
-            (VERSIONED_IN, "[workspace.package]\nversion = \"1.2.3\"\n"),
+            (VERSIONED_IN, "[workspace.package]\nversion = \"1.2.3\"\n[profile.release.package.own]\n"),
+            ("crates/own/Cargo.toml", "[package]\nname = \"own\"\nversion.workspace = true\n"),
             ("crates/a/Cargo.toml", "[package]\nname = \"a\"\nversion.workspace = true\n"),
             ("tests/beside/Cargo.toml", "[package]\nname = \"beside\"\nversion = \"0.0.0\"\n"),
             ("a.rs", "fn a() { let b = 1 + 1; c(); }\n"),
@@ -125,7 +129,7 @@ mod tests {
         assert!(files[SWITCHED_IN].contains("pub fn is_planted"));
         assert_eq!(
             files[VERSIONED_IN],
-            "[workspace.package]\nversion = \"0.0.0-planted\"\n\
+            "[workspace.package]\nversion = \"0.0.0-planted\"\n[profile.release.package.own]\n\
              \n[profile.release.package.a]\nopt-level = 0\ncodegen-units = 16\n"
         );
     }
