@@ -17,8 +17,9 @@ use entourage_types::{EntityKind, Item, ItemBody, Note, Scope};
 use tasks::{Check, FILES, PAGES, TASKS, Task};
 use tokio::process::Command;
 
-/// How many of the first five, and of all, the 1.5B model had when it was measured last.
-const FLOOR_OF_FIVE: usize = 3;
+/// How many of the first five, and of all, the 1.5B model must have: one of the five less than when it was
+/// measured last, since what it writes differs a little between processors.
+const FLOOR_OF_FIVE: usize = 4;
 const FLOOR: usize = 12;
 const FIVE: usize = 5;
 
