@@ -147,6 +147,29 @@ pub async fn pages_of_agents_go_both_ways(place: impl Place) -> Result<()> {
     Ok(())
 }
 
+/// How many of these commits, all made at once, are taken; the others are refused as expected.
+async fn taken_of(
+    store: &Arc<impl Store + 'static>,
+    commits: impl Iterator<Item = Commit>,
+    is_expected: impl Fn(&Error) -> bool,
+) -> Result<usize> {
+    let made: Vec<_> = commits
+        .map(|commit| {
+            let store = Arc::clone(store);
+            tokio::spawn(async move { store.commit(commit).await })
+        })
+        .collect();
+    let mut taken = 0;
+    for commit in made {
+        match join(commit).await {
+            Ok(_) => taken += 1,
+            Err(error) if is_expected(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(taken)
+}
+
 /// A tree takes agents up to its limit, whoever makes them and however many at once.
 pub async fn a_full_tree_refuses(place: impl Place) -> Result<()> {
     let store = Arc::new(place.open().await?);
@@ -155,20 +178,12 @@ pub async fn a_full_tree_refuses(place: impl Place) -> Result<()> {
         let child = above.child("digger", "digs", None, at(1));
         Commit::new(at(1)).expect(Expect::TreeBelow(above.root, 5)).write(Write::NewAgent(child))
     };
-    let spawned: Vec<_> = (0..12)
-        .map(|_| {
-            let (store, commit) = (Arc::clone(&store), spawn(&root));
-            tokio::spawn(async move { store.commit(commit).await })
-        })
-        .collect();
-    let mut made = 0;
-    for spawn in spawned {
-        match join(spawn).await {
-            Ok(_) => made += 1,
-            Err(Error::TreeFull { root: full, found: 5, limit: 5 }) => assert_eq!(full, root.id),
-            Err(error) => return Err(error),
-        }
-    }
+    let made = taken_of(
+        &store,
+        (0..12).map(|_| spawn(&root)),
+        |error| matches!(error, Error::TreeFull { root: full, found: 5, limit: 5 } if *full == root.id),
+    )
+    .await?;
     assert_eq!(made, 4);
     store.commit(spawn(&other)).await?;
     Ok(())
@@ -184,20 +199,12 @@ pub async fn too_many_children_are_refused(place: impl Place) -> Result<()> {
         let new = above.child("digger", "digs", None, at(2));
         Commit::new(at(2)).expect(Expect::ChildrenBelow(above.id, 3)).write(Write::NewAgent(new))
     };
-    let spawned: Vec<_> = (0..8)
-        .map(|_| {
-            let (store, commit) = (Arc::clone(&store), spawn(&root));
-            tokio::spawn(async move { store.commit(commit).await })
-        })
-        .collect();
-    let mut made = 0;
-    for spawn in spawned {
-        match join(spawn).await {
-            Ok(_) => made += 1,
-            Err(Error::TooManyChildren { parent, found: 3, limit: 3 }) => assert_eq!(parent, root.id),
-            Err(error) => return Err(error),
-        }
-    }
+    let made = taken_of(
+        &store,
+        (0..8).map(|_| spawn(&root)),
+        |error| matches!(error, Error::TooManyChildren { parent, found: 3, limit: 3 } if *parent == root.id),
+    )
+    .await?;
     assert_eq!(made, 2, "besides the one there was");
     store.commit(spawn(&child)).await?;
     Ok(())
