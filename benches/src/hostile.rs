@@ -231,7 +231,7 @@ async fn answered(request: reqwest::RequestBuilder, due: Instant) -> Result<Dura
             Err(error) => return Err(error.into()),
         }
     };
-    anyhow::ensure!(answer.status() < StatusCode::BAD_REQUEST, "{}", answer.status());
+    anyhow::ensure!(answer.status() < StatusCode::BAD_REQUEST, "{}: {}", answer.url(), answer.status());
     answer.bytes().await?;
     Ok(due.elapsed())
 }

@@ -39,7 +39,7 @@ pub struct Follow {
     /// How much of each run's answer under way was told. What follows a gap is not: the whole text comes
     /// with the item.
     heard: HashMap<RunId, Heard>,
-    /// Whether it is to be looked what keeps the message from being read.
+    /// Whether to look for an open question that keeps the message from being read.
     looks: bool,
     /// The questions that were told of.
     asked: HashSet<QuestionId>,

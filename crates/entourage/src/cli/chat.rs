@@ -2,7 +2,6 @@
 
 use clap::Args;
 use entourage_engine::{Entry, Role};
-use entourage_tools::FilesSettings;
 use entourage_types::{AgentId, Question, Reply, Status};
 use tokio_util::sync::CancellationToken;
 
@@ -97,9 +96,7 @@ impl Chat {
             ));
         }
         let mut settings = globals.settings()?;
-        let files = self.files.as_ref().map(FilesSettings::new);
-        let purpose = Purpose::Work { files: files.is_some() };
-        settings.tools.files = files.or(settings.tools.files);
+        let purpose = Purpose::to_work(&mut settings, self.files.as_ref());
         let kind = agency::kind(&mut settings, self.agency.as_deref(), self.kind)?;
         let (kinds, _) = entourage::loaded_kinds(&settings)?;
         let interrupt = interrupt::token();

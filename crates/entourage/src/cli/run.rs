@@ -8,7 +8,6 @@ use std::{
 
 use clap::Args;
 use entourage_engine::{Entry, Role};
-use entourage_tools::FilesSettings;
 use entourage_types::{AgentId, Cost, Question, ShownStatus, Status, Usage};
 use serde::Serialize;
 
@@ -84,9 +83,7 @@ impl Run {
         }
         let task = self.task.as_deref().map(text).transpose()?;
         let mut settings = globals.settings()?;
-        let files = self.files.as_ref().map(FilesSettings::new);
-        let purpose = Purpose::Work { files: files.is_some() };
-        settings.tools.files = files.or(settings.tools.files);
+        let purpose = Purpose::to_work(&mut settings, self.files.as_ref());
         let kind = agency::kind(&mut settings, self.agency.as_deref(), self.kind.clone())?;
         let interrupt = interrupt::token();
         let backend = backend::connect(globals, &settings, purpose).await?;

@@ -62,8 +62,8 @@ const WORDS: [&str; 14] = [
     "oauth_token",
     "private_key",
 ];
-/// How names of data end: programs and documents only speak of such things. The last are where a file of
-/// settings counts.
+/// How files of data end: programs and documents only speak of such things. The last eight say what a file of
+/// settings is for, as in `prod.env.local`.
 const DATA: [&str; 20] = [
     "asc",
     "cfg",

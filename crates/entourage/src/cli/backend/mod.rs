@@ -9,9 +9,12 @@ mod sse;
 mod stream;
 mod tree;
 
+use std::path::PathBuf;
+
 use async_trait::async_trait;
 use entourage_engine::{Entry, FoundDamage, JobRecord, ReceiverRecord, Seen, Signal, UsageQuery};
 use entourage_llm::MODEL_VARIABLE;
+use entourage_tools::FilesSettings;
 use entourage_types::{
     Action, Agent, AgentId, Answer, Chat, Cost, Event, Grant, GrantId, Intervention, Item, Owner, PostId,
     Question, QuestionId, Session, ShownStatus, Status, Usage, UsageRow,
@@ -195,6 +198,16 @@ pub(crate) enum Purpose {
         /// Whether a directory was named for them to read.
         files: bool,
     },
+}
+
+impl Purpose {
+    /// To let agents work, and read this directory where one is named.
+    pub(crate) fn to_work(settings: &mut entourage::Settings, files: Option<&PathBuf>) -> Self {
+        if let Some(files) = files {
+            settings.tools.files = Some(FilesSettings::new(files));
+        }
+        Self::Work { files: files.is_some() }
+    }
 }
 
 /// The house of this data directory. Another short command that works on it is waited for.
