@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Packs a binary into a wheel and an npm package, installs each into an empty place, and has it do a task there
 # with the rehearsal for a model; has systemd read the unit, and starts, reloads and stops what that names:
-# packages.sh BINARY. What the machine cannot do is skipped loudly.
+# packages.sh BINARY. Of the container and of `cargo install` only what they name is looked up: neither is
+# built. What the machine cannot do is skipped loudly.
 # Ends with a line "packages: N passed, N failed, N skipped".
 set -uo pipefail
 BINARY=$(realpath "${1:?packages.sh BINARY}")
@@ -39,6 +40,35 @@ unit() {   # the unit's command as it stands there, with nothing but the unit's 
   kill -HUP $server && until grep -q 'read anew' "$WORK/unit.log"; do kill -0 $server || return; sleep 0.1; done
   kill -TERM $server && wait $server
 }
+makes() {   # makes PACKAGE PROGRAM FOLDER: that package stands in that folder, and makes that program as it is
+  cargo metadata --format-version 1 --no-deps | python3 -c '
+import json, sys
+package, program, folder = sys.argv[1:]
+for found in json.load(sys.stdin)["packages"]:
+    if found["name"] == package and found["manifest_path"].endswith(f"/{folder}/Cargo.toml"):
+        usual = set(found["features"]["default"])
+        programs = [made for made in found["targets"] if made["kind"] == ["bin"] and made["name"] == program]
+        sys.exit(not any(usual.issuperset(made.get("required-features", [])) for made in programs))
+sys.exit(f"no package {package} in {folder}")' "$@"
+}
+container() {   # what is built is what is copied and started, with the oldest Rust that will do
+  local file=packaging/Containerfile package='' program='' copied rust said
+  read -r package program < <(sed -nE 's/^RUN cargo build --release --locked -p (\S+) --bin (\S+)$/\1 \2/p' "$file")
+  copied=$(sed -nE 's#^COPY --from=build /source/target/release/(\S+) /usr/local/bin/\1$#\1#p' "$file")
+  rust=$(sed -nE 's/^rust-version = "(.+)"$/\1/p' Cargo.toml)
+  [ -n "$program" ] && [ "$copied" = "$program" ] && makes "$package" "$program" crates/entourage &&
+    grep -q "^FROM .*/rust:$rust-.* AS build\$" "$file" &&
+    grep -q "^CMD \[\"$program\", \"serve\", \"--bind\", \"0.0.0.0:4180\"\]\$" "$file" || return
+  # Its command is understood: without tokens it is refused, and says why.
+  said=$(env -i ENTOURAGE_DATA="$WORK/container" ENTOURAGE_MODEL=rehearsal timeout 20 \
+    "$BINARY" serve --bind 0.0.0.0:4180 2>&1) && return 1
+  grep -qF '[server.auth.jwt]' <<<"$said"
+}
+install_of_cargo() {   # what the pages tell to install is there, and makes a program by itself
+  local folders
+  folders=$(grep -ohE 'cargo install --locked --path [^` ]+' README.md packaging/README.md | sed 's/.* //' | sort -u)
+  [ "$folders" = crates/entourage ] && makes entourage entourage "$folders"
+}
 try() {   # try WHAT FUNCTION PROGRAM...: PROGRAMs are what it needs of the machine
   local what=$1 function=$2 program; shift 2
   for program in "$@"; do
@@ -52,5 +82,7 @@ try() {   # try WHAT FUNCTION PROGRAM...: PROGRAMs are what it needs of the mach
 try "a wheel in an empty environment" wheel python3
 try "an npm package in an empty prefix" npm_package npm node
 try "the systemd unit" unit systemd-analyze
+try "what the Containerfile names, though no image is built" container cargo python3
+try "what cargo install is told, though nothing is installed" install_of_cargo cargo python3
 echo "packages: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -71,6 +71,12 @@ pub enum Error {
     /// The idempotency key was used for another request.
     #[error("the idempotency key was used before for another request")]
     KeyReused,
+    /// The agent of the first request with this idempotency key is not kept any more.
+    #[error(
+        "agent {0}, which the first request with this idempotency key was about, was pruned and is not kept any more. \
+         With another key the request is a new one"
+    )]
+    Forgotten(AgentId),
     /// Events were asked for from a number on that is not kept any more.
     #[error(
         "the events of tree {root} behind number {after} are not kept any more, up to number {}. Read the \

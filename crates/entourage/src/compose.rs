@@ -11,7 +11,7 @@ use entourage_engine::{
     dispatch::{self, Advance, Dispatcher, Embedded},
     kinds::Finding,
 };
-use entourage_llm::{Choice, MODEL_VARIABLE, Rehearsal, check_name, choose};
+use entourage_llm::{Choice, MODEL_VARIABLE, Rehearsal, Tried, check_name, choose};
 #[cfg(feature = "server")]
 use entourage_server::Auth;
 use entourage_store::{MemoryStore, Store};
@@ -163,11 +163,22 @@ async fn forget(house: House, retention: Retention) {
 /// The model that these settings lead to.
 ///
 /// # Errors
-/// [`Error::Model`] when what is set explicitly cannot work.
+/// [`Error::Model`] when what is set explicitly cannot work; [`Error::Settings`] when a variable or an option names no
+/// model.
 pub async fn choice(settings: &Settings) -> Result<Choice> {
+    let from = settings.model_from.as_ref();
+    if let (Some(from), Some(model)) = (from, &settings.models.default) {
+        let wrong = |why| Error::Settings { place: from.clone(), why };
+        check_name(model).map_err(|error| wrong(error.to_string()))?;
+    }
     // The variable that names the model is among the settings already, below the command line.
     let variable = |name: &str| if name == MODEL_VARIABLE { None } else { std::env::var(name).ok() };
-    Ok(choose(settings.models.clone(), variable).await?)
+    let mut choice = choose(settings.models.clone(), variable).await?;
+    if let Some(from) = from {
+        choice.why = format!("{from} says so");
+        choice.tried = vec![Tried { what: from.clone(), found: Ok(choice.default_model.clone()) }];
+    }
+    Ok(choice)
 }
 
 /// A house to look at and to write to: nothing works in it, and no model or tool is set up.
@@ -277,13 +288,15 @@ pub fn check_webhooks(settings: &Settings) -> Result<()> {
 
 fn store(settings: &Settings) -> Result<SqliteStore> {
     make_directory(&settings.data)?;
-    let durability = match settings.store.durability {
+    Ok(SqliteStore::open(settings.data.join(DATABASE), store_settings(&settings.store))?)
+}
+
+fn store_settings(set: &settings::Store) -> entourage_store_sqlite::Settings {
+    let durability = match set.durability {
         settings::Durability::Full => Durability::Full,
         settings::Durability::Normal => Durability::Normal,
     };
-    let migrate = settings.store.migrate;
-    let chosen = entourage_store_sqlite::Settings { durability, migrate, ..Default::default() };
-    Ok(SqliteStore::open(settings.data.join(DATABASE), chosen)?)
+    entourage_store_sqlite::Settings { durability, migrate: set.migrate, ..Default::default() }
 }
 
 /// Makes the data directory, for its owner alone: what agents write down is private.
@@ -356,6 +369,20 @@ mod tests {
         let served = tools.iter().filter(|tool| tool.serves(&Owner::new(owner)));
         let names = served.map(|tool| tool.name().to_owned());
         names.filter(|name| name.ends_with("_file") || name.ends_with("_files")).collect()
+    }
+
+    /// What each of these is to the file is the store's own to show.
+    #[test]
+    fn the_database_is_opened_as_the_settings_say() {
+        let opened = |text: &str| {
+            let settings: Settings = toml::from_str(text).expect("valid");
+            let chosen = store_settings(&settings.store);
+            (chosen.durability, chosen.migrate)
+        };
+        assert_eq!(opened(""), (Durability::Full, true));
+        assert_eq!(opened("store.durability = \"full\""), (Durability::Full, true));
+        assert_eq!(opened("store.durability = \"normal\""), (Durability::Normal, true));
+        assert_eq!(opened("store.migrate = false"), (Durability::Full, false));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Pages: lists in parts, newest first, each part with a cursor to the next.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, str::FromStr};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use entourage_engine::{ItemQuery, Page as Rows, Result as Told};
@@ -88,10 +88,10 @@ impl Paging {
         Ok(Page { data: found.into_iter().map(V::from).collect(), next_cursor })
     }
 
-    /// Where a transcript goes on that is told from its end: the number of the item before which, and
-    /// how many items.
-    pub(crate) fn items(&self) -> Result<(Option<u64>, u32), Problem> {
-        let before = self.after.as_deref().map(|before| before.parse().map_err(|_| bad_cursor()));
+    /// Where a transcript goes on that is told from its end: the number of the item before which, or a place
+    /// that says more, and how many items.
+    pub(crate) fn items<P: FromStr>(&self) -> Result<(Option<P>, u32), Problem> {
+        let before = self.after.as_deref().map(|before| before.parse::<P>().map_err(|_| bad_cursor()));
         Ok((before.transpose()?, self.limit))
     }
 
@@ -124,8 +124,8 @@ pub(crate) struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// A part of what a transcript tells, and the number of the item before which it goes on.
-    pub(crate) fn of_items(told: impl IntoIterator<Item = T>, before: Option<u64>) -> Self {
+    /// A part of what a transcript tells, and the item or the place before which it goes on.
+    pub(crate) fn of_items(told: impl IntoIterator<Item = T>, before: Option<impl ToString>) -> Self {
         let next_cursor = before.map(|before| encode(&before.to_string()));
         Self { data: told.into_iter().collect(), next_cursor }
     }

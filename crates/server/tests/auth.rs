@@ -18,7 +18,7 @@ pub(crate) fn settings() -> Settings {
     with(Algorithm::Hs256, SECRET)
 }
 
-fn with(algorithm: Algorithm, key: &str) -> Settings {
+pub(crate) fn with(algorithm: Algorithm, key: &str) -> Settings {
     let audience = (algorithm != Algorithm::Hs256).then(|| "entourage".into());
     let jwt = Jwt { algorithm, key: key.into(), audience, issuer: None, operator: None };
     Settings { auth: Auth::Jwt(jwt), ..Settings::default() }
@@ -29,7 +29,7 @@ pub(crate) fn token_of(owner: &str) -> String {
 }
 
 /// Seconds from now, as a token counts.
-fn from_now(seconds: i64) -> i64 {
+pub(crate) fn from_now(seconds: i64) -> i64 {
     Time::now().micros() / 1_000_000 + seconds
 }
 
@@ -44,7 +44,7 @@ fn critical(claims: &Value) -> String {
     jsonwebtoken::encode(&header, claims, &EncodingKey::from_secret(SECRET.as_bytes())).expect("a token")
 }
 
-async fn ask(site: &Site, authorization: Option<&str>) -> Answer {
+pub(crate) async fn ask(site: &Site, authorization: Option<&str>) -> Answer {
     let request = site.request(Method::GET, "/v1/agents");
     send(match authorization {
         Some(value) => request.header("authorization", value),

@@ -3,14 +3,15 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use entourage_engine::{Check, Checked, House, Kinds, kinds::parse};
+use entourage_engine::{Check, Checked, House, Kinds, NewAgent, Page, kinds::parse};
 use entourage_llm::{Script, ScriptedModel};
 use entourage_server::Settings;
 use entourage_store_sqlite::SqliteStore;
+use entourage_types::{Owner, Time};
 use serde_json::{Value, json};
 
 use crate::{
-    site::{Site, send},
+    site::{Site, house, send},
     stream::{Frame, Stream},
 };
 
@@ -136,35 +137,73 @@ async fn a_message_is_there_at_once_and_keeps_its_id() {
     assert_eq!((after.len(), &after[2]["id"]), (4, &taken["id"]));
 }
 
-/// Shows: S1-R004, S1-R005, S1-R009, S1-R010, S1-R011, S1-R012, S1-R019, S1-R020, S1-R021, S1-R022.
-/// Shows: S1-R024, S1-R040, S1-R041, S1-R042, S1-R043, S1-R044, S1-R045, S1-R046, S1-R062, S1-R064.
-/// Shows: S1-R065, S1-R067, S1-R078, S1-R079, S1-R082.
+/// A chat whose researcher has asked the user, and the researcher.
+async fn asked(site: &Site) -> (String, String) {
+    let chat = begun(site, "do ask").await;
+    let (.., id) = standing(site, &chat).await;
+    advance(site, &id).await;
+    (chat, id)
+}
+
+/// The same once the user has answered and the result was told.
+async fn done(site: &Site) -> (String, String) {
+    let (chat, id) = asked(site).await;
+    say(site, &chat, &format!("tell {id} red")).await;
+    for agent in [&chat, &id, &chat] {
+        advance(site, agent).await;
+    }
+    (chat, id)
+}
+
+/// The same once the user has given it more to do, and that was told, too.
+async fn done_again(site: &Site) -> (String, String) {
+    let (chat, id) = done(site).await;
+    say(site, &chat, &format!("tell {id} hello")).await;
+    for agent in [&chat, &id, &chat] {
+        advance(site, agent).await;
+    }
+    (chat, id)
+}
+
+/// Shows: S1-R004, S1-R005, S1-R019, S1-R020, S1-R078, S1-R079.
 #[tokio::test]
-async fn a_task_goes_from_pending_through_a_question_to_success_and_begins_again() {
+async fn a_task_is_pending_until_its_sub_agent_begins() {
     let site = site().await;
     let chat = begun(&site, "do ask").await;
-    let (task, agent, id) = standing(&site, &chat).await;
+    let (task, agent, _) = standing(&site, &chat).await;
     assert_eq!((&*task, &*agent), ("pending", "active"), "the orchestrator does not wait for it");
-    let history = format!("/api/sub-agents/{id}/messages");
+}
 
-    advance(&site, &id).await;
+/// Shows: S1-R022, S1-R024, S1-R043, S1-R044, S1-R045, S1-R046, S1-R064, S1-R065, S1-R067, S1-R078.
+/// Shows: S1-R079, S1-R082.
+#[tokio::test]
+async fn a_question_is_told_in_the_history_and_in_the_main_chat_and_its_task_waits() {
+    let site = site().await;
+    let (chat, id) = asked(&site).await;
     let (task, agent, _) = standing(&site, &chat).await;
     assert_eq!((&*task, &*agent), ("waiting", "waiting_for_user"));
-    let messages = list(&site, &history).await;
+    let messages = list(&site, &format!("/api/sub-agents/{id}/messages")).await;
     let roles: Vec<String> = said(&messages).into_iter().map(|(role, _)| role).collect();
     assert_eq!(roles, ["system", "user", "assistant"]);
     assert!(text(&messages[0]["content"]).contains("You are the Researcher"));
     assert_eq!(said(&messages)[1..], [says("user", "ask"), says("assistant", "Which colour?")]);
     let asked = list(&site, &format!("/api/chats/{chat}/messages")).await.pop().unwrap();
     let tasks = list(&site, &format!("/api/chats/{chat}/tasks")).await;
+    assert_eq!(tasks[0]["instruction"], "ask");
     assert_eq!(asked["content"], "The Researcher needs more information: Which colour?");
     assert_eq!((&asked["role"], &asked["metadata"]["type"]), (&json!("assistant"), &json!("question")));
     assert_eq!(asked["metadata"]["taskId"], tasks[0]["id"]);
     assert_eq!(asked["metadata"]["subAgentId"], json!(id));
     let question = site.get(&format!("/v1/questions/{}", text(&asked["metadata"]["questionId"]))).await;
     assert_eq!(question.expect(200)["status"], "open");
+}
 
-    // The answer, in plain words. It is active again at once, before it has read it.
+/// Shows: S1-R011, S1-R012, S1-R040, S1-R041, S1-R042, S1-R046, S1-R078, S1-R079.
+#[tokio::test]
+async fn an_answer_in_plain_words_has_the_work_go_on_to_its_result() {
+    let site = site().await;
+    let (chat, id) = asked(&site).await;
+    // It is active again at once, before it has read it.
     say(&site, &chat, &format!("tell {id} red")).await;
     advance(&site, &chat).await;
     let (task, agent, _) = standing(&site, &chat).await;
@@ -172,7 +211,7 @@ async fn a_task_goes_from_pending_through_a_question_to_success_and_begins_again
     advance(&site, &id).await;
     let (task, agent, _) = standing(&site, &chat).await;
     assert_eq!((&*task, &*agent), ("success", "completed"));
-    let messages = list(&site, &history).await;
+    let messages = list(&site, &format!("/api/sub-agents/{id}/messages")).await;
     assert_eq!(said(&messages)[3..], [says("user", "red"), says("assistant", "It came back: red")]);
     let tasks = list(&site, &format!("/api/chats/{chat}/tasks")).await;
     assert_eq!((&tasks[0]["result"], &tasks[0]["instruction"]), (&json!("It came back: red"), &json!("ask")));
@@ -180,8 +219,19 @@ async fn a_task_goes_from_pending_through_a_question_to_success_and_begins_again
     advance(&site, &chat).await;
     let last = list(&site, &format!("/api/chats/{chat}/messages")).await.pop().unwrap();
     assert_eq!((&last["content"], &last["metadata"]["taskId"]), (&json!("It is done."), &tasks[0]["id"]));
+}
 
-    // And once more: no second task, no second agent.
+/// Shows: S1-R009, S1-R010, S1-R012, S1-R062.
+#[tokio::test]
+async fn a_sub_agent_that_was_done_takes_its_task_up_again_and_each_result_is_told_once() {
+    let site = site().await;
+    let (chat, id) = done(&site).await;
+    let told = async || {
+        let messages = list(&site, &format!("/api/chats/{chat}/messages")).await;
+        messages.iter().filter(|message| message["content"] == "It is done.").count()
+    };
+    assert_eq!(told().await, 1);
+    // No second task, no second agent.
     say(&site, &chat, &format!("tell {id} hello")).await;
     advance(&site, &chat).await;
     let (task, agent, same) = standing(&site, &chat).await;
@@ -191,13 +241,79 @@ async fn a_task_goes_from_pending_through_a_question_to_success_and_begins_again
     advance(&site, &chat).await;
     assert_eq!(standing(&site, &chat).await.0, "success");
     assert_eq!(
-        said(&list(&site, &history).await)[5..],
+        said(&list(&site, &format!("/api/sub-agents/{id}/messages")).await)[5..],
         [says("user", "hello"), says("assistant", "You said: hello")]
     );
-    for path in [history, format!("/api/chats/{chat}/messages")] {
+    assert_eq!(told().await, 2);
+}
+
+#[tokio::test]
+async fn pages_of_one_message_each_lead_through_the_same_as_one_page_of_all() {
+    let site = site().await;
+    let (chat, id) = done_again(&site).await;
+    for path in [format!("/api/sub-agents/{id}/messages"), format!("/api/chats/{chat}/messages")] {
         assert_eq!(walked(&site, &path).await, list(&site, &path).await);
         site.get(&format!("{path}?cursor=MTphYmM")).await.problem(400, "invalid-cursor");
     }
+}
+
+#[tokio::test]
+async fn the_last_change_of_a_sub_agent_never_goes_back_wherever_one_comes_back() {
+    let site = site().await;
+    let (chat, id) = done(&site).await;
+    let whole = follow(&site, &chat, 0).await.until(is_over).await;
+    let numbers = whole.iter().filter_map(|frame| frame.id);
+    for after in numbers.take_while(|number| Some(*number) != whole.last().and_then(|last| last.id)) {
+        let seen = follow(&site, &chat, after).await.until(is_over).await;
+        never_goes_back(&seen);
+    }
+    never_goes_back(&whole);
+    let read = site.get(&format!("/api/sub-agents/{id}")).await.expect(200);
+    assert_eq!(latest(&whole)[&("sub_agent".to_owned(), id)], read);
+}
+
+/// Asserts that a chat's only sub-agent was never told with an earlier change than before.
+fn never_goes_back(seen: &[Frame]) {
+    let of_agent = seen.iter().filter(|frame| frame.event == "sub_agent");
+    let changes: Vec<Time> =
+        of_agent.map(|frame| serde_json::from_value(frame.data["updatedAt"].clone()).unwrap()).collect();
+    assert!(changes.is_sorted(), "{changes:?}");
+}
+
+#[tokio::test]
+async fn a_document_is_read_without_those_before_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("house.db");
+    let house = house(Arc::new(SqliteStore::open(&path, Default::default()).unwrap()));
+    let client = house.client(Owner::local());
+    let new = NewAgent { kind: Some("orchestrator".into()), ..NewAgent::default() };
+    let chat = client.create(new, None).await.unwrap().id;
+    for number in 0..3 {
+        client.send(chat, &format!("do {number}"), None).await.unwrap();
+        house.advance(chat).await.unwrap();
+    }
+    let tasks = client.tasks(Some(chat), None, Page::all()).await.unwrap();
+    let [first, _, last] = &tasks[..] else { panic!("{} tasks", tasks.len()) };
+    drop((client, house));
+    let file = rusqlite::Connection::open(&path).unwrap();
+    // The first cannot be read any more, and two of the others fill a page.
+    let long = "UPDATE entities SET body = json_set(body, '$.instruction', hex(zeroblob(400000))) \
+                WHERE kind = 'task'";
+    assert_eq!(file.execute(long, []).unwrap(), 3);
+    let unreadable = "UPDATE entities SET body = '{}' WHERE kind = 'task' AND id = ?1";
+    assert_eq!(file.execute(unreadable, [first.id.to_string()]).unwrap(), 1);
+    drop(file);
+
+    let store = Arc::new(SqliteStore::open(&path, Default::default()).unwrap());
+    let site = Site::at_rest(store, Settings::default()).await;
+    site.get(&format!("/api/tasks/{}", first.id)).await.problem(500, "internal");
+    let task = site.get(&format!("/api/tasks/{}", last.id)).await.expect(200);
+    assert_eq!(task["id"], json!(last.id));
+    let agent = site.get(&format!("/api/sub-agents/{}", last.to)).await.expect(200);
+    assert_eq!(agent["taskId"], json!(last.id));
+    // None of what was said is about a task.
+    let messages = list(&site, &format!("/api/chats/{chat}/messages")).await;
+    assert_eq!(said(&messages), [0, 1, 2].map(|number| says("user", &format!("do {number}"))));
 }
 
 /// Shows: S1-R021, S1-R036, S1-R037, S1-R039, S1-R046, S1-R050, S1-R051, S1-R052, S1-R053, S1-R080.

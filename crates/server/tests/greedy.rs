@@ -183,19 +183,32 @@ async fn every_list_with_long_rows_comes_in_parts_of_bounded_bytes_that_lead_thr
         // Instructions, task, a call and its output for each note, and the question.
         (format!("/api/sub-agents/{writer}/messages"), 2 + 2 * ROWS + 1),
         (format!("/api/sub-agents/{writer}/tool-calls"), ROWS),
+        // Of a turn under way.
+        (format!("/api/sub-agents/{digger}/tool-calls"), ROWS),
+        // What was said, and behind it the question of each.
+        (format!("/api/chats/{chat}/messages"), 2 * ROWS),
     ] {
         walk_through(&site, &path, rows).await;
     }
+
+    // Its question is answered, and it does the same again: of the first turn all is in the transcript now.
+    let question = site.client().questions_of(digger).await.unwrap().remove(0).id;
+    let answer = json!({"answer": "Dig on."});
+    site.post(&format!("/v1/questions/{question}/answer"), &answer).await.expect(200);
+    site.house.advance(digger).await.unwrap();
+    let calls = walk_through(&site, &format!("/api/sub-agents/{digger}/tool-calls"), 2 * ROWS).await;
+    assert!(calls.iter().all(|call| call["result"] == long(0)), "each call is told with its output");
 }
 
-/// Asserts that a list has so many rows, each once, in several pages of bounded bytes.
-async fn walk_through(site: &Site, path: &str, rows: usize) {
+/// Asserts that a list has so many rows, each once, in several pages of bounded bytes; returns them.
+async fn walk_through(site: &Site, path: &str, rows: usize) -> Vec<Value> {
     let (pages, longest) = walk(site, path).await;
     assert!(longest < MOST, "{path}: {longest} bytes");
     let name = |row: &Value| row.get("key").unwrap_or(&row["id"]).as_str().unwrap().to_owned();
     let names: BTreeSet<String> = pages.iter().flatten().map(name).collect();
     assert_eq!((names.len(), pages.concat().len()), (rows, rows), "{path}: each row once");
     assert!(pages.len() > 2, "{path}: {} pages", pages.len());
+    pages.concat()
 }
 
 #[tokio::test]
@@ -238,6 +251,7 @@ async fn words_that_are_too_long_are_refused_and_not_repeated_and_change_nothing
         (&format!("{question}/answer"), json!({"answer": words})),
         (&judge, json!({"answer": words})),
         (&judge, json!({"verdict": "reject", "reason": words})),
+        (&judge, json!({"verdict": "approve", "arguments": {"title": "Found", "content": words}})),
         (&judge, json!({"verdict": "approve", "digest": words})),
     ] {
         let answer = site.post(path, &body).await;

@@ -1,5 +1,8 @@
 //! A request that is sent again happens once.
 
+use std::time::Duration;
+
+use entourage_engine::Retention;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -22,6 +25,22 @@ async fn an_agent_is_made_once_per_key() {
 
     post(&site, "/v1/agents", "k1", &json!({"message": "bye"})).await.problem(422, "key-reused");
     assert_ne!(post(&site, "/v1/agents", "k2", &body).await.expect(201)["id"], first.expect(201)["id"]);
+}
+
+/// Nothing is made anew under a key that was used, and it is said why there is nothing to answer with.
+#[tokio::test]
+async fn a_key_whose_agent_was_pruned_says_so() {
+    let site = Site::open().await;
+    let body = json!({"message": "hello"});
+    let id = post(&site, "/v1/agents", "k", &body).await.expect(201)["id"].as_str().unwrap().to_owned();
+    site.follow(&id, 0).await.until(|frame| frame.is_status_of(&id, "succeeded")).await;
+    let retention = Retention { trees: Some(Duration::from_micros(1)), ..Retention::default() };
+    assert_eq!(site.house.prune(&retention).await.unwrap().trees, 1);
+    let problem = post(&site, "/v1/agents", "k", &body).await.problem(404, "not-found");
+    for part in [id.as_str(), "idempotency key", "pruned", "another key"] {
+        assert!(problem.detail.contains(part), "{}", problem.detail);
+    }
+    assert_ne!(post(&site, "/v1/agents", "k2", &body).await.expect(201)["id"], id.as_str());
 }
 
 #[tokio::test]

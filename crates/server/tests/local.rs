@@ -3,8 +3,12 @@
 use std::net::SocketAddr;
 
 use entourage_server::{Auth, Error, Settings};
-use reqwest::Method;
+use reqwest::{Method, header::HeaderValue};
 use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::site::{Site, send};
@@ -51,6 +55,150 @@ async fn a_name_that_was_pointed_at_this_machine_is_refused_everywhere() {
             "{host}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_host_that_only_looks_like_this_machine_is_refused() {
+    let site = Site::open().await;
+    for host in [
+        "",
+        "0",
+        "evil.example:80",
+        "localhost.",
+        "localhost6",
+        "evil-localhost",
+        "evil.localhost",
+        "localhost.evil.example:4180",
+        "localhost:evil",
+        "localhost:",
+        "localhost:99999",
+        "localhost:80:80",
+        "localhost:80.evil.example",
+        "localhost evil.example",
+        "localhost,evil.example",
+        "localhost;evil.example",
+        "localhost/evil.example",
+        "localhost?evil.example",
+        "localhost#evil.example",
+        "localhost\\evil.example",
+        "localhost@evil.example",
+        "http://localhost",
+        "%6cocalhost",
+        "127.0.0.1.",
+        "127.0.0.1.nip.io",
+        "127.0.0.1.evil.example:4180",
+        "127.0.0.1:4180.evil.example",
+        "127.0.0.256",
+        "127.1",
+        "0177.0.0.1",
+        "0x7f.0.0.1",
+        "2130706433",
+        "0.0.0.0",
+        "10.0.0.1",
+        "192.168.0.1",
+        "169.254.169.254",
+        "::1",
+        "[::1",
+        "[::]",
+        "[::1].evil.example",
+        "[::1]evil.example:4180",
+        "[::ffff:127.0.0.1]",
+        "[fe80::1]",
+    ] {
+        let answer = send(site.request(Method::GET, "/v1/kinds").header("host", host)).await;
+        assert_eq!(answer.status, 403, "{host}");
+        let problem = answer.problem(403, "foreign-site");
+        assert!(problem.detail.contains(&format!("host `{host}`")), "{host}: {}", problem.detail);
+    }
+    let wide = HeaderValue::from_bytes("ｌocalhost".as_bytes()).unwrap();
+    send(site.request(Method::GET, "/v1/kinds").header("host", wide)).await.problem(403, "foreign-site");
+    // What stands in the request's first line counts more than the header, and there may be neither.
+    for head in [
+        "GET http://evil.example/v1/kinds HTTP/1.1\r\nHost: localhost",
+        "GET http://localhost.evil.example/v1/kinds HTTP/1.1\r\nHost: localhost",
+        "GET http://user@localhost/v1/kinds HTTP/1.1\r\nHost: localhost",
+        "GET /v1/kinds HTTP/1.0",
+    ] {
+        let mut stream = TcpStream::connect(site.address).await.unwrap();
+        stream.write_all(format!("{head}\r\nConnection: close\r\n\r\n").as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert_eq!(answer.split(' ').nth(1), Some("403"), "{head}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_only_looks_like_one_of_this_server_is_refused_and_makes_nothing() {
+    let site = Site::open().await;
+    let (own, port) = (site.address, site.address.port());
+    let post = |headers: &[(&str, &str)]| {
+        let request = site.request(Method::POST, "/v1/agents").json(&json!({}));
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        send(request)
+    };
+    for origin in [
+        &*format!("http://{own}/"),
+        &format!("http://{own}/index.html"),
+        &format!("HTTP://{own}"),
+        &format!("http:{own}"),
+        &format!("http:///{own}"),
+        &format!("//{own}"),
+        &format!("{own}"),
+        &format!("ws://{own}"),
+        &format!("wss://{own}"),
+        &format!("ftp://{own}"),
+        &format!("blob:http://{own}"),
+        &format!("http://{own}.evil.example"),
+        &format!("http://{own}@evil.example"),
+        &format!("http://evil.example@{own}"),
+        &format!("http://{own} http://evil.example"),
+        &format!("http://{own}, http://evil.example"),
+        &format!("null, http://{own}"),
+        &format!("http://evil.example:{port}"),
+        &format!("http://127.0.0.1.evil.example:{port}"),
+        &format!("http://127.0.0.2:{port}"),
+        &format!("http://127.1:{port}"),
+        &format!("http://2130706433:{port}"),
+        &format!("http://0.0.0.0:{port}"),
+        &format!("http://[::1]:{port}"),
+        &format!("http://[::ffff:127.0.0.1]:{port}"),
+        &format!("http://localhost.:{port}"),
+        &format!("http://evil.localhost:{port}"),
+        &format!("http://127.0.0.1:{port}0"),
+        "http://127.0.0.1",
+        "http://127.0.0.1:",
+        "NULL",
+        "*",
+        "about:blank",
+        "file://",
+        "chrome-extension://abcdefghijklmnop",
+    ] {
+        for headers in [&[("origin", origin)][..], &[("origin", origin), ("sec-fetch-site", "cross-site")]] {
+            let answer = post(headers).await;
+            assert_eq!(answer.status, 403, "{headers:?}");
+            answer.problem(403, "foreign-site");
+        }
+    }
+    // On the usual port, which need not be named, nothing behind it counts as none.
+    for (host, origin) in [
+        ("127.0.0.1", "http://127.0.0.1:80.evil.example"),
+        ("localhost", "http://localhost:evil"),
+        ("[::1]", "http://[::1].evil.example"),
+    ] {
+        post(&[("host", host), ("origin", origin)]).await.problem(403, "foreign-site");
+    }
+    let own = format!("http://{own}");
+    for said in ["Same-Origin", "same-origin, cross-site", "same-origin;", "\"same-origin\"", "same origin"] {
+        for headers in
+            [&[("sec-fetch-site", said)][..], &[("sec-fetch-site", said), ("origin", own.as_str())]]
+        {
+            post(headers).await.problem(403, "foreign-site");
+        }
+    }
+    let foreign = HeaderValue::from_bytes("http://ｌocalhost".as_bytes()).unwrap();
+    let request = site.request(Method::POST, "/v1/agents").json(&json!({}));
+    send(request.header("origin", foreign)).await.problem(403, "foreign-site");
+    assert_eq!(site.get("/v1/agents").await.expect(200)["data"], json!([]));
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ mod cursors;
 mod description;
 mod events;
 mod first;
+mod forged;
 mod greedy;
 mod idempotency;
 mod interventions;

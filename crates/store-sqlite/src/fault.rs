@@ -1,7 +1,7 @@
 //! What fails inside, and how it reads outside.
 
 use entourage_store::Error;
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
 /// What to do about a file that does not read back.
 pub(crate) const DAMAGED: &str = "The file is damaged. Stop every program that works on it, move it and its `-wal` \
@@ -52,6 +52,10 @@ impl From<Fault> for Error {
         };
         match (&error, error.sqlite_error_code()) {
             (_, Some(ErrorCode::DiskFull)) => Self::DiskFull(error.to_string()),
+            // What it writes there takes the room that the file needs, and nothing else.
+            (error, _) if error.sqlite_extended_error_code() == Some(ffi::SQLITE_IOERR_SHMSIZE) => {
+                Self::DiskFull(format!("there is no room for the `-shm` file of the database ({error})"))
+            }
             (_, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) => unavailable(
                 "another program holds it, such as a `sqlite3` with an open transaction: end that",
                 &error,
@@ -88,9 +92,17 @@ fn unavailable(cause: &'static str, error: &rusqlite::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use rusqlite::ffi;
-
     use super::*;
+
+    /// SQLite words it as any error of the disk.
+    #[test]
+    fn a_file_beside_the_database_that_finds_no_room_is_a_full_disk() {
+        let full = rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR_SHMSIZE), None);
+        let error = Error::from(Fault::from(full));
+        assert!(matches!(&error, Error::DiskFull(why) if why.contains("-shm")), "{error:?}");
+        let broken = rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR_READ), None);
+        assert!(matches!(Error::from(Fault::from(broken)), Error::Unavailable { .. }));
+    }
 
     /// A file that does not read back is no passing outage, and the text says what to do.
     #[test]

@@ -17,6 +17,11 @@ use crate::{
 
 /// Statements kept prepared on each connection: more than there are.
 const STATEMENTS: usize = 128;
+/// Kilobytes of pages that the writer holds, also while nothing is written: the ends of all tables and indexes,
+/// and a group of commits.
+const WRITTEN: i32 = 2_000;
+/// Kilobytes of pages that each reader holds.
+const READ: i32 = 500;
 
 /// The writer's connection, on a database that is ours and of the latest version. An older one is
 /// brought there where `migrate` says so.
@@ -63,7 +68,7 @@ fn configure(
     // The writer's thread does that, so that no author waits for it.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
-    connection.pragma_update(None, "cache_size", -16_000)?;
+    connection.pragma_update(None, "cache_size", -WRITTEN)?;
     migrate::run(&mut connection, version)?;
     Ok(connection)
 }
@@ -90,6 +95,8 @@ pub(crate) fn reader(path: &Path) -> Result<Connection> {
     connection.pragma_update(None, "temp_store", "MEMORY").map_err(Fault::from)?;
     // Pages of the database come from the system's cache without a copy.
     connection.pragma_update(None, "mmap_size", 256 << 20).map_err(Fault::from)?;
+    // Those that are in the log still are forgotten with each commit.
+    connection.pragma_update(None, "cache_size", -READ).map_err(Fault::from)?;
     Ok(connection)
 }
 
@@ -138,10 +145,7 @@ fn ours(path: &Path, connection: &Connection) -> Result<u32> {
         Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) => {
             "it is not a database. Move it away, or name another --data directory"
         }
-        Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseCorrupt) => {
-            return Err(unusable(path, format!("{error}. {DAMAGED}")));
-        }
-        Err(error) => return Err(unusable(path, error)),
+        Err(error) => return Err(failed(path, error)),
     };
     Err(unusable(path, why))
 }
@@ -155,6 +159,16 @@ fn version(connection: &Connection) -> rusqlite::Result<Option<u32>> {
         (0, 0) => Some(0),
         _ => None,
     })
+}
+
+/// What SQLite could not do with a file: the cause and the next step, as while it is open.
+fn failed(path: &Path, error: rusqlite::Error) -> Error {
+    match Error::from(Fault::from(error)) {
+        Error::DiskFull(why) => Error::DiskFull(format!("{}: {why}", path.display())),
+        Error::Unavailable { cause, detail } => unusable(path, format!("{cause} ({detail})")),
+        Error::Damaged(why) | Error::Database(why) => unusable(path, why),
+        error => error,
+    }
 }
 
 fn unusable(path: &Path, why: impl ToString) -> Error {

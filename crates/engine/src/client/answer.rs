@@ -7,7 +7,7 @@ use entourage_types::{
     QuestionStatus, Time, ToolSpec, Verdict, WakeupId,
 };
 
-use super::{Client, checked_text};
+use super::{Client, LONGEST_TEXT, checked_text};
 use crate::{Error, Result};
 
 impl Client {
@@ -18,7 +18,7 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotOpen`] when somebody was faster, [`Error::OtherCall`] when
     /// the answer is for other arguments, [`Error::Invalid`] for an empty text, for an answer that
-    /// such a question does not take, and for arguments that the tool does not take.
+    /// such a question does not take, and for arguments that are too long or that the tool does not take.
     pub async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question> {
         loop {
             let question = self.question(id).await?;
@@ -131,8 +131,14 @@ fn fitting(question: &Question, answer: Answer) -> Result<Answer> {
     }
 }
 
-/// Refuses arguments that the tool would refuse.
+/// Refuses arguments that are too long, and those that the tool would refuse.
 fn checked(proposal: &Proposal, arguments: &serde_json::Value) -> Result<()> {
+    let length = arguments.to_string().len();
+    if length > LONGEST_TEXT {
+        return Err(Error::Invalid(format!(
+            "the arguments have {length} bytes; at most {LONGEST_TEXT} are taken"
+        )));
+    }
     let Proposal { tool, parameters, .. } = proposal;
     let spec = ToolSpec { name: tool.clone(), description: String::new(), parameters: parameters.clone() };
     let fits = Checker::new(&spec).and_then(|checker| checker.check(arguments));

@@ -1,7 +1,7 @@
 //! Making an agent at the top of a tree, with or without its first message.
 
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
-use entourage_types::{Agent, Author, Entity, EntityKind, Post, PostBody, PostId, WakeupId};
+use entourage_types::{Agent, AgentId, Author, Entity, EntityKind, Post, PostBody, PostId, WakeupId};
 use serde::{Deserialize, Serialize};
 
 use super::{Client, checked_name, checked_text};
@@ -29,7 +29,8 @@ impl Client {
     /// The same `key` with the same request returns the agent made before.
     ///
     /// # Errors
-    /// [`Error::UnknownKind`], [`Error::Invalid`] for an empty message and a long title, [`Error::KeyReused`].
+    /// [`Error::UnknownKind`], [`Error::Invalid`] for an empty message and a long title, [`Error::KeyReused`],
+    /// [`Error::Forgotten`] where the agent made before is not kept any more.
     pub async fn create(&self, new: NewAgent, key: Option<&str>) -> Result<Agent> {
         checked_name("kind", new.kind.as_deref().unwrap_or_default())?;
         checked_name("title", new.title.as_deref().unwrap_or_default())?;
@@ -48,21 +49,23 @@ impl Client {
         }
         let request = serde_json::to_string(&new)?;
         match self.once(key, &request, &agent.id.to_string(), &mut commit).await? {
-            Some(id) => {
-                let id = id.parse().map_err(|_| Error::KeyReused)?;
-                self.agent(id).await
-            }
+            Some(id) => self.made_before(id.parse().map_err(|_| Error::KeyReused)?).await,
             None => match self.house.store().commit(commit).await {
                 Ok(_) => Ok(agent),
                 // The same key arrived twice at once; the other one was first.
                 Err(StoreError::Exists { kind: EntityKind::Request, .. }) => {
                     let mut again = Commit::new(now);
                     let first = self.once(key, &request, "", &mut again).await?.ok_or(Error::KeyReused)?;
-                    self.agent(first.parse().map_err(|_| Error::KeyReused)?).await
+                    self.made_before(first.parse().map_err(|_| Error::KeyReused)?).await
                 }
                 Err(error) => Err(error.into()),
             },
         }
+    }
+
+    /// The agent of the first request with a key.
+    pub(super) async fn made_before(&self, id: AgentId) -> Result<Agent> {
+        self.house.store().agent(&self.scope, id).await?.ok_or(Error::Forgotten(id))
     }
 
     /// Makes a commit happen once per key: returns what the first one answered, or adds the

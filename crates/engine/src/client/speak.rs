@@ -64,7 +64,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::UnknownKind`]; [`Error::Invalid`] for an empty text or chat, or a sender of no use as a
-    /// name; [`Error::KeyReused`].
+    /// name; [`Error::KeyReused`]; [`Error::Forgotten`] where the thread of the first message is not kept any more.
     pub async fn speak(&self, speech: Speech, key: Option<&str>) -> Result<Spoken> {
         check_names(&speech)?;
         let kind = self.house.kinds().named(&speech.to)?;
@@ -143,7 +143,7 @@ impl Client {
                 spoken.agent = agent.parse().map_err(|_| Error::KeyReused)?;
                 spoken.post = post.parse().map_err(|_| Error::KeyReused)?;
                 // Its chat may have been deleted since, and another have its name.
-                spoken.root = self.agent(spoken.agent).await?.root;
+                spoken.root = self.made_before(spoken.agent).await?.root;
                 spoken.again = true;
             }
             None => {

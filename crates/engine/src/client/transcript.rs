@@ -10,7 +10,7 @@ use entourage_types::{
 };
 use serde::Serialize;
 
-use super::Client;
+use super::{Client, Place};
 use crate::{Result, prompt::REFUSED, thread};
 
 /// How many items are read to know what an item is about that goes on with them.
@@ -82,33 +82,34 @@ impl Client {
         Ok(self.transcript_before(id, None, u32::MAX, usize::MAX).await?.0)
     }
 
-    /// The last part of it before item `before`, or the very last one, of at most `limit` items that
-    /// have about `bytes`; and the number before which it goes on, none at the beginning.
+    /// The last part of it before a place, or the very last one: at most `limit` of its entries, from as many
+    /// items, that have about `bytes`; and the place before which it goes on, none at the beginning.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`].
     pub async fn transcript_before(
         &self,
         id: AgentId,
-        before: Option<u64>,
+        before: Option<Place<QuestionId>>,
         limit: u32,
         bytes: usize,
-    ) -> Result<(Vec<Entry>, Option<u64>)> {
+    ) -> Result<(Vec<Entry>, Option<Place<QuestionId>>)> {
         let agent = self.agent(id).await?;
         // In this order: what is read meanwhile is there twice, and never missing.
         let unread = if before.is_none() { self.house.store().inbox(id).await? } else { Vec::new() };
         let last = |before: u64, limit: u32, bytes: usize| {
             self.transcript_part(ItemQuery { before: Some(before), bytes, ..ItemQuery::of(id, 0, limit) })
         };
-        let part = last(before.unwrap_or(u64::MAX), limit, bytes).await?;
+        let part = last(before.map_or(u64::MAX, |place| place.item), limit, bytes).await?;
         let from = part.first().map_or(0, |first| first.seq);
         let mut items = if from > 0 { last(from, LEAD, bytes / 4).await? } else { Vec::new() };
         items.extend(part);
-        if let Some(before) = before {
+        let end = before.map_or_else(|| items.last().map_or(0, |last| last.seq + 1), |place| place.item);
+        if before.is_some() {
             // The one behind the part says whether its last turn was refused.
-            items.extend(self.items(id, before, 1).await?);
+            items.extend(self.items(id, end, 1).await?);
         }
-        let told = |item: &Item| item.seq >= from && before.is_none_or(|before| item.seq < before);
+        let told = |item: &Item| (from..end).contains(&item.seq);
         let mut telling = self.telling(&agent);
         let mut entries = Vec::new();
         for (at, item) in items.iter().enumerate() {
@@ -116,60 +117,70 @@ impl Client {
                 entries.extend(telling.item(item).filter(|_| told(item)));
             }
         }
+        let last_told = before.and_then(|place| place.beside);
         if agent.parent.is_none() {
             let at = |seq: u64| items.iter().find(|item| item.seq == seq).map(|item| item.at);
             let since = if from > 0 { at(from) } else { None };
-            let questions = self.questions_below(&agent, since, before.and_then(at)).await?;
-            entries.extend(questions.into_iter().map(Telling::question));
-            entries.sort_by_key(|entry| entry.at);
+            // The last that was told says better where the questions go on than a moment does.
+            let until = if last_told.is_none() { at(end) } else { None };
+            let after = last_told.map(|last| last.to_string());
+            let page = Page { after, limit, newest_first: true, bytes };
+            let asked = self.questions_between(&agent, page, since, until).await?;
+            entries = merged(entries, asked.into_iter().rev().map(Telling::question));
         }
         let read: HashSet<PostId> = entries.iter().filter_map(|entry| entry.post).collect();
+        let mut fits = within(bytes);
+        let shown = entries.iter().rev().take(limit as usize).take_while(|entry| fits(entry)).count();
+        let hidden = entries.len() - shown;
+        let mut entries = entries.split_off(hidden);
+        let item = match hidden {
+            0 => from,
+            _ => entries.iter().find_map(|entry| entry.item_seq).unwrap_or(end),
+        };
+        let beside = entries.iter().find_map(|entry| entry.question).or(last_told);
+        let next = (hidden > 0 || from > 0).then_some(Place { item, beside });
         let unread = unread.iter().filter(|post| !read.contains(&post.id)).filter_map(Telling::unread);
-        let mut room = bytes;
         // What does not fit is told once it has been read.
-        entries.extend(unread.take_while(|entry| {
-            let fits = room > 0;
-            room = room.saturating_sub(entry.text.len());
-            fits
-        }));
-        Ok((entries, (from > 0).then_some(from)))
+        entries.extend(unread.take_while(within(bytes)));
+        Ok((entries, next))
     }
 
-    /// The questions of an agent at the top and of all below it, as [`Self::questions_between`] finds them.
-    async fn questions_below(
-        &self,
-        top: &Agent,
-        since: Option<Time>,
-        until: Option<Time>,
-    ) -> Result<Vec<Question>> {
-        let mut questions = self.questions_between(top.root, since, until).await?;
-        if !questions.is_empty() {
-            let tree = self.tree(top.id).await?;
-            let below = thread::below(&tree, top.id);
-            questions.retain(|question| below.contains(&question.agent));
-        }
-        Ok(questions)
-    }
-
-    /// The questions of a tree that were asked from one moment on and before another, oldest first.
+    /// The questions of an agent at the top and of all below it that were asked from one moment on and before
+    /// another, newest first: those of this page, and one more where there are more.
     async fn questions_between(
         &self,
-        root: AgentId,
+        top: &Agent,
+        mut page: Page,
         since: Option<Time>,
-        until: Option<Time>,
+        mut until: Option<Time>,
     ) -> Result<Vec<Question>> {
-        let mut page = Page { limit: QUESTIONS, newest_first: true, ..Page::default() };
-        let mut between = Vec::new();
+        let (most, mut room) = (page.limit as usize, page.bytes);
+        page.limit = page.limit.min(QUESTIONS);
+        let (mut between, mut below) = (Vec::new(), HashSet::new());
         loop {
-            let found = self.questions(Some(root), None, page.clone()).await?;
-            let is_later = |question: &Question| since.is_none_or(|since| question.created >= since);
-            let oldest = found.last().filter(|oldest| found.len() == QUESTIONS as usize && is_later(oldest));
-            page.after = oldest.map(|oldest| oldest.id.to_string());
-            let is_earlier = |question: &Question| until.is_none_or(|until| question.created < until);
-            between.extend(found.into_iter().filter(|question| is_later(question) && is_earlier(question)));
-            if page.after.is_none() {
-                between.reverse();
-                return Ok(between);
+            let found = self.questions(Some(top.root), None, page.clone()).await?;
+            let Some(last) = found.last() else { return Ok(between) };
+            page.after = Some(last.id.to_string());
+            if below.is_empty() {
+                below = thread::below(&self.tree(top.id).await?, top.id);
+            }
+            for question in found {
+                if until.is_some_and(|until| question.created >= until) {
+                    continue;
+                }
+                // From here on their order decides: of two asked at once, the times may say otherwise.
+                until = None;
+                if since.is_some_and(|since| question.created < since) {
+                    return Ok(between);
+                }
+                if below.contains(&question.agent) {
+                    let is_more = room == 0 || between.len() == most;
+                    room = room.saturating_sub(question.text.len());
+                    between.push(question);
+                    if is_more {
+                        return Ok(between);
+                    }
+                }
             }
         }
     }
@@ -183,6 +194,28 @@ impl Client {
     /// Which of its words are the answer of a kind.
     pub(crate) fn reply_of(&self, kind: &str) -> Reply {
         self.house.kinds().get(kind).map_or(Reply::FinalText, |kind| kind.reply)
+    }
+}
+
+/// What was said and what was asked, each in its own order: a question stands before what was said after it.
+fn merged(said: Vec<Entry>, asked: impl Iterator<Item = Entry>) -> Vec<Entry> {
+    let (mut all, mut asked) = (Vec::with_capacity(said.len()), asked.peekable());
+    for entry in said {
+        while let Some(question) = asked.next_if(|question| question.at < entry.at) {
+            all.push(question);
+        }
+        all.push(entry);
+    }
+    all.extend(asked);
+    all
+}
+
+/// Whether one entry after the other fits: the one by which they have so many bytes is the last.
+fn within(mut room: usize) -> impl FnMut(&Entry) -> bool {
+    move |entry| {
+        let fits = room > 0;
+        room = room.saturating_sub(entry.text.len());
+        fits
     }
 }
 

@@ -107,7 +107,7 @@ impl Run<'_> {
         self.record.stop_reason = Some(reason);
         self.record.ended = Some(at);
         for id in self.record.tasks.clone() {
-            self.report(id, status, &result, &mut writes).await?;
+            self.report(id, status, &result, at, &mut writes).await?;
         }
         writes.push(self.run_row(status, None));
         writes.push(self.rested_row(status, Some(reason), at));
@@ -137,7 +137,7 @@ impl Run<'_> {
         }
         self.take_unread(at, &mut writes);
         for id in self.record.tasks.clone() {
-            self.report(id, Status::Cancelled, &TaskResult::Error(cause.into()), &mut writes).await?;
+            self.report(id, Status::Cancelled, &TaskResult::Error(cause.into()), at, &mut writes).await?;
         }
         // One at rest, with nothing unread, has no run that this could end.
         let has_run = self.opened || self.agent.items > before;
@@ -222,12 +222,13 @@ impl Run<'_> {
         Ok(matches!(status, Some(QuestionStatus::Answered | QuestionStatus::Declined)))
     }
 
-    /// Ends a task and tells its assigner.
+    /// Ends a task at the moment at which its agent ends, and tells its assigner.
     async fn report(
         &mut self,
         id: entourage_types::TaskId,
         status: Status,
         result: &TaskResult,
+        at: Time,
         writes: &mut Vec<Write>,
     ) -> Result<()> {
         let scope = Scope::from(&self.agent.owner);
@@ -242,7 +243,6 @@ impl Run<'_> {
             return Ok(());
         }
         self.expecting.push(Expect::Status(EntityKind::Task, id.to_string(), task.status.as_str()));
-        let at = self.house.now();
         if task.status.is_terminal() {
             // More on it was taken, and is not begun any more.
             writes.push(Write::Task(task.clone().again(at)));

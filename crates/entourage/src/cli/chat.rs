@@ -1,8 +1,14 @@
 //! `entourage chat`: a conversation on the terminal.
 
+mod again;
+mod wish;
+
+use std::sync::Arc;
+
 use clap::Args;
+use entourage::{Kinds, Settings};
 use entourage_engine::{Entry, Role};
-use entourage_types::{AgentId, Question, Reply, Status};
+use entourage_types::{Agent, AgentId, PostId, Question, Reply, Status};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -15,13 +21,15 @@ use super::{
     progress::Rest,
     question,
     run::beside,
-    session::{ANSWERS, Begun, End, Session, Typed, is_command},
+    session::{Begun, End, Session, Typed},
     text::text,
     tree,
     view::View,
     which::Which,
     words,
 };
+use wish::Wish;
+pub(super) use wish::is_end;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -33,22 +41,8 @@ Examples:
 In the conversation: /help lists the commands, /quit ends, and what is typed while agents work is read
 before their next step. A paste is one message. Everything is kept: come back at any time.";
 
-/// What may be typed besides words for the agent.
-const COMMANDS: [(&str, &str); 6] = [
-    ("/tree", "shows the agents, and what they ask"),
-    ("/decline", "declines the question that is asked"),
-    ("/reject WHY", "does not let the call be made that waits for leave"),
-    ("/edit {…}", "lets it be made with these arguments instead"),
-    ("/help", "shows this"),
-    ("/quit", "ends the conversation, as /exit and Ctrl-D do; everything is kept"),
-];
 /// The file in the data directory with what was typed.
 const HISTORY: &str = "chat_history";
-
-/// Whether a text ends the conversation.
-pub(super) fn is_end(text: &str) -> bool {
-    matches!(text.trim(), "/quit" | "/exit")
-}
 
 /// Talk with an agent on the terminal
 #[derive(Debug, Args)]
@@ -67,27 +61,6 @@ pub(crate) struct Chat {
     files: Option<std::path::PathBuf>,
 }
 
-/// What a person wants next.
-enum Wish {
-    Say(String),
-    Tree,
-    Help,
-    Unknown(String),
-    Quit,
-}
-
-impl Wish {
-    fn of(text: &str) -> Self {
-        match text {
-            text if is_end(text) => Self::Quit,
-            "/tree" => Self::Tree,
-            "/help" => Self::Help,
-            text if is_command(text) => Self::Unknown(text.to_owned()),
-            text => Self::Say(text.to_owned()),
-        }
-    }
-}
-
 impl Chat {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
         if globals.json {
@@ -100,49 +73,36 @@ impl Chat {
         let kind = agency::kind(&mut settings, self.agency.as_deref(), self.kind)?;
         let (kinds, _) = entourage::loaded_kinds(&settings)?;
         let interrupt = interrupt::token();
-        let backend = backend::connect(globals, &settings, purpose).await?;
-        let mut talk =
-            Talk { backend: &*backend, globals, interrupt, session: None, edited: false, told: 0, shown: 0 };
-        talk.welcome(kind.as_deref());
+        let backend = backend::connect(globals, &settings, purpose).await?.into();
+        let mut talk = Talk {
+            backend,
+            globals,
+            settings: &settings,
+            kind,
+            kinds,
+            interrupt,
+            session: None,
+            edited: false,
+            told: 0,
+            shown: 0,
+            first: None,
+            key: PostId::new().to_string(),
+            alone: false,
+        };
+        talk.welcome();
         let mut lines = Lines::edited(settings.data.join(HISTORY));
         talk.edited = lines.is_edited();
-        let aloud = |kind: &str| kinds.get(kind).is_none_or(|kind| kind.reply == Reply::FinalText);
         if let Some(agent) = self.agent {
-            let agent = backend.agent(agent.find(&*backend).await?).await?;
-            talk.begin(agent.root, Begun::Before, aloud(&agent.kind)).await?;
+            let agent = talk.backend.agent(agent.find(&*talk.backend).await?).await?;
+            talk.begin(&agent, Begun::Before).await?;
         }
         let exit = loop {
-            let wish = match talk.listen(&mut lines).await? {
-                End::Interrupted => break Exit::Interrupted,
-                End::Closed => Wish::Quit,
-                End::Command(command) => Wish::of(&command),
-                End::Answered => continue,
-                // What others say and what comes by itself is shown while a person thinks what to say.
-                End::Rest(_) if talk.session.is_some() && input::is_interactive() => continue,
-                End::Rest(rest) => {
-                    let question = asked(rest);
-                    let Some(wish) = talk.wish_while(question.as_ref(), &mut lines).await? else { continue };
-                    match (wish, question) {
-                        (Wish::Say(text) | Wish::Unknown(text), Some(question)) => {
-                            talk.reply(question, &text).await?;
-                            continue;
-                        }
-                        (wish, _) => wish,
-                    }
-                }
+            let end = match talk.go_on(&mut lines).await {
+                Err(failure) => talk.take_up(failure, &mut lines).await?,
+                end => end?,
             };
-            match wish {
-                Wish::Quit => break Exit::Done,
-                Wish::Help => help(),
-                Wish::Unknown(command) => unknown(&command),
-                Wish::Tree => talk.tree().await?,
-                Wish::Say(text) => match &mut talk.session {
-                    Some(session) => session.say(&text).await?,
-                    None => {
-                        let agent = backend.create(kind.as_deref(), &text).await?;
-                        talk.begin(agent.id, Begun::Now, aloud(&agent.kind)).await?;
-                    }
-                },
+            if let Some(exit) = end {
+                break exit;
             }
         };
         // What follows stands where the prompt stood.
@@ -154,22 +114,77 @@ impl Chat {
 
 /// A conversation.
 struct Talk<'a> {
-    backend: &'a dyn Backend,
+    backend: Arc<dyn Backend>,
     globals: &'a Globals,
+    settings: &'a Settings,
+    /// Whom a first message is for.
+    kind: Option<String>,
+    kinds: Kinds,
     interrupt: CancellationToken,
-    session: Option<Session<'a>>,
+    session: Option<Session>,
     /// Whether a line editor has the bottom of the terminal.
     edited: bool,
     /// The last event when the agents were told to rest.
     told: u64,
     /// The number behind the last item of the root that was shown.
     shown: u64,
+    /// The first message, until there is an agent that has it; and the key under which that is made.
+    first: Option<String>,
+    key: String,
+    /// Whether whoever was at work is gone.
+    alone: bool,
 }
 
 impl Talk<'_> {
-    async fn begin(&mut self, root: AgentId, begun: Begun, aloud: bool) -> Result<()> {
+    /// Listens, and does what the person wants then. Returns how the conversation ends, if it does.
+    async fn go_on(&mut self, lines: &mut Lines) -> Result<Option<Exit>> {
+        let wish = match self.listen(lines).await? {
+            End::Interrupted => return Ok(Some(Exit::Interrupted)),
+            End::Closed => Wish::Quit,
+            End::Command(command) => Wish::of(&command),
+            End::Answered => return Ok(None),
+            // What others say and what comes by itself is shown while a person thinks what to say.
+            End::Rest(_) if self.session.is_some() && input::is_interactive() => return Ok(None),
+            End::Rest(rest) => {
+                let question = asked(rest);
+                let Some(wish) = self.wish_while(question.as_ref(), lines).await? else { return Ok(None) };
+                match (wish, question) {
+                    (Wish::Say(text) | Wish::Unknown(text), Some(question)) => {
+                        self.reply(question, &text).await?;
+                        return Ok(None);
+                    }
+                    (wish, _) => wish,
+                }
+            }
+        };
+        match wish {
+            Wish::Quit => return Ok(Some(Exit::Done)),
+            Wish::Help => wish::help(),
+            Wish::Unknown(command) => wish::unknown(&command),
+            Wish::Tree => self.tree().await?,
+            Wish::Say(text) => match &mut self.session {
+                Some(session) => session.say(&text).await?,
+                None => self.create(text).await?,
+            },
+        }
+        Ok(None)
+    }
+
+    /// Has an agent made for a first message.
+    async fn create(&mut self, text: String) -> Result<()> {
+        let first = self.first.insert(text);
+        let agent = self.backend.create(self.kind.as_deref(), first, Some(&self.key)).await?;
+        self.begin(&agent, Begun::Now).await?;
+        self.first = None;
+        Ok(())
+    }
+
+    async fn begin(&mut self, agent: &Agent, begun: Begun) -> Result<()> {
+        let root = agent.root;
+        let aloud = self.kinds.get(&agent.kind).is_none_or(|kind| kind.reply == Reply::FinalText);
         let view = View::new(self.globals, root, aloud, self.edited);
-        let mut session = Session::new(self.backend, root, begun, view, self.interrupt.clone()).await?;
+        let (backend, interrupt) = (Arc::clone(&self.backend), self.interrupt.clone());
+        let mut session = Session::new(backend, root, begun, view, interrupt).await?;
         session.resume().await?;
         if begun == Begun::Before {
             (self.told, self.shown) = (session.progress.last, session.heard);
@@ -192,9 +207,9 @@ impl Talk<'_> {
     }
 
     /// Shows what was said before.
-    async fn greet(&self, session: &mut Session<'_>) -> Result<()> {
+    async fn greet(&self, session: &mut Session) -> Result<()> {
         let paint = out::stdout();
-        for entry in transcript(self.backend, session.root(), |_| false).await? {
+        for entry in transcript(&*self.backend, session.root(), |_| false).await? {
             // What came meanwhile is shown as it comes.
             if entry.item_seq.is_some_and(|seq| seq >= self.shown) {
                 continue;
@@ -236,17 +251,18 @@ impl Talk<'_> {
 
     /// Shows what the root said in the run that it has ended, as far as it was not shown as it came.
     async fn answers(&mut self) -> Result<()> {
-        let Some(session) = &self.session else { return Ok(()) };
+        let Some(session) = &mut self.session else { return Ok(()) };
         let spoken = session.view.said();
         let new = self.shown..session.heard;
         let was_shown = |entry: &Entry| entry.item_seq.is_some_and(|seq| seq < self.shown);
-        for entry in transcript(self.backend, session.root(), was_shown).await? {
+        for entry in transcript(&*self.backend, session.root(), was_shown).await? {
             let is_new = entry.item_seq.is_some_and(|seq| new.contains(&seq) && spoken != Some(seq));
             if is_new && entry.role == Role::Assistant {
                 out::result(entry.text.trim())?;
             }
         }
         self.shown = session.heard;
+        session.answered = false;
         let paint = out::stderr();
         if session.progress.stopped {
             out::note(paint.dim("stopped"));
@@ -276,9 +292,9 @@ impl Talk<'_> {
     }
 
     /// Says whom a person talks to, and how.
-    fn welcome(&self, kind: Option<&str>) {
+    fn welcome(&self) {
         if input::is_interactive() && !self.globals.quiet {
-            let whom = kind.map(|kind| format!("{kind}: ")).unwrap_or_default();
+            let whom = self.kind.as_ref().map(|kind| format!("{kind}: ")).unwrap_or_default();
             out::note(
                 out::stderr()
                     .dim(format!("{whom}/help lists the commands, Ctrl-D leaves; everything is kept")),
@@ -288,7 +304,7 @@ impl Talk<'_> {
 
     /// What a person wants; none once the question that they have before them is not open any more.
     async fn wish_while(&mut self, question: Option<&Question>, lines: &mut Lines) -> Result<Option<Wish>> {
-        let wish = wish(&self.interrupt, self.edited, lines);
+        let wish = wish::next(&self.interrupt, self.edited, lines);
         tokio::pin!(wish);
         let (Some(question), Some(session)) = (question, &mut self.session) else {
             return Ok(Some(wish.await));
@@ -315,7 +331,8 @@ impl Talk<'_> {
     async fn farewell(&self) {
         let left = self.backend.leave().await;
         if let Some(session) = self.session.as_ref().filter(|_| !self.globals.quiet) {
-            let goes_on = if left == Left::AtWork { "it goes on without you" } else { "everything is kept" };
+            let at_work = left == Left::AtWork && !self.alone;
+            let goes_on = if at_work { "it goes on without you" } else { "everything is kept" };
             let (root, again) = (session.root(), self.globals.again());
             out::note(out::stderr().dim(match session.progress.status() {
                 Status::Cancelled => {
@@ -327,44 +344,10 @@ impl Talk<'_> {
     }
 }
 
-async fn wish(interrupt: &CancellationToken, edited: bool, lines: &mut Lines) -> Wish {
-    loop {
-        if input::is_interactive() && !edited {
-            out::aside(out::stderr().cyan("> "));
-        }
-        let line = tokio::select! {
-            line = lines.next() => line,
-            () = interrupt.cancelled() => None,
-        };
-        match line.as_deref().map(str::trim) {
-            None => return Wish::Quit,
-            Some("") => {}
-            Some(text) => return Wish::of(text),
-        }
-    }
-}
-
 /// The question that the next line answers, where nobody can be asked on a terminal.
 fn asked(rest: Rest) -> Option<Question> {
     match rest {
         Rest::Asks(questions) if !input::is_interactive() => questions.into_iter().next(),
         _ => None,
-    }
-}
-
-fn help() {
-    let paint = out::stderr();
-    for (command, does) in COMMANDS {
-        out::note(text!["  ", paint.bold(format!("{command:12}")), paint.dim(does)]);
-    }
-    out::note(paint.dim("  all else is said to the agent, also while it works"));
-}
-
-/// A command that is none, or not now.
-fn unknown(command: &str) {
-    if ANSWERS.iter().any(|answer| command.starts_with(answer)) {
-        out::note("no question is asked");
-    } else {
-        out::note(text!["there is no command ", command, "; /help lists them"]);
     }
 }

@@ -31,22 +31,29 @@ pub(crate) struct Failure {
     exit: Exit,
     /// Each line stands for itself; none at all when there is nobody to tell.
     text: String,
+    /// Who is gone, where nothing else is wrong.
+    gone: Option<String>,
 }
 
 impl Failure {
     /// Something was tried and failed.
     pub(crate) fn failed(text: impl Into<String>) -> Self {
-        Self { exit: Exit::Failed, text: text.into() }
+        Self { exit: Exit::Failed, text: text.into(), gone: None }
     }
 
     /// What was typed or set must change first.
     pub(crate) fn usage(text: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, text: text.into() }
+        Self { exit: Exit::Usage, text: text.into(), gone: None }
     }
 
     /// Whoever read our output has stopped reading: that is no failure of ours.
     pub(crate) fn unread() -> Self {
-        Self { exit: Exit::Done, text: String::new() }
+        Self { exit: Exit::Done, text: String::new(), gone: None }
+    }
+
+    /// The house that was worked with is gone: who that was, and what to do next.
+    pub(crate) fn gone(who: String, next: &str) -> Self {
+        Self { exit: Exit::Failed, text: format!("{who}. {next}"), gone: Some(who) }
     }
 
     /// Tells it on stderr.
@@ -60,6 +67,11 @@ impl Failure {
     /// Whether what was typed or set must change first.
     pub(crate) fn is_usage(&self) -> bool {
         self.exit == Exit::Usage
+    }
+
+    /// Who is gone, where nothing else is wrong: another may come.
+    pub(crate) fn who_is_gone(&self) -> Option<&str> {
+        self.gone.as_deref()
     }
 
     /// What went wrong, for output that is not a terminal's.

@@ -1,6 +1,7 @@
 //! Lines that a person types.
 
 use std::{
+    collections::VecDeque,
     io::{self, BufRead, IsTerminal},
     path::PathBuf,
 };
@@ -32,6 +33,8 @@ fn is_in_background() -> bool {
 /// reading when the process shall end.
 pub(crate) struct Lines {
     lines: mpsc::Receiver<String>,
+    /// What was put back, to be read first.
+    back: VecDeque<String>,
     #[cfg(unix)]
     editing: Option<Editing>,
 }
@@ -43,6 +46,7 @@ impl Lines {
         read(sender);
         Self {
             lines,
+            back: VecDeque::new(),
             #[cfg(unix)]
             editing: None,
         }
@@ -57,7 +61,7 @@ impl Lines {
         if editing.is_none() {
             read(sender);
         }
-        Self { lines, editing }
+        Self { lines, back: VecDeque::new(), editing }
     }
 
     #[cfg(not(unix))]
@@ -79,7 +83,16 @@ impl Lines {
 
     /// The next text, without its end; none when there will be no more.
     pub(crate) async fn next(&mut self) -> Option<String> {
-        self.lines.recv().await
+        match self.back.pop_front() {
+            Some(line) => Some(line),
+            None => self.lines.recv().await,
+        }
+    }
+
+    /// Has texts come again, before any other.
+    pub(crate) fn put_back(&mut self, mut lines: Vec<String>) {
+        lines.extend(self.back.drain(..));
+        self.back = lines.into();
     }
 }
 

@@ -210,7 +210,7 @@ async fn obey(cli: Cli) -> Result<Exit, Failure> {
         Command::Migrate(migrate) => migrate.obey(&globals),
         Command::Completions(completions) => completions.obey(),
         Command::Openapi(openapi) => openapi.obey(),
-        Command::Settings(settings) => settings.obey(),
+        Command::Settings(settings) => settings.obey(&globals),
         Command::Supervise(supervise) => supervise.obey().await,
     }
 }

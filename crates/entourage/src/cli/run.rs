@@ -3,6 +3,7 @@
 use std::{
     io::{IsTerminal, Read},
     path::PathBuf,
+    sync::Arc,
     time::Instant,
 };
 
@@ -86,15 +87,15 @@ impl Run {
         let purpose = Purpose::to_work(&mut settings, self.files.as_ref());
         let kind = agency::kind(&mut settings, self.agency.as_deref(), self.kind.clone())?;
         let interrupt = interrupt::token();
-        let backend = backend::connect(globals, &settings, purpose).await?;
+        let backend: Arc<dyn Backend> = backend::connect(globals, &settings, purpose).await?.into();
         let root = match &self.resume {
-            None => backend.create(kind.as_deref(), task.as_deref().unwrap_or_default()).await?.id,
+            None => backend.create(kind.as_deref(), task.as_deref().unwrap_or_default(), None).await?.id,
             Some(Some(agent)) => backend.agent(agent.find(&*backend).await?).await?.root,
             Some(None) => newest_unfinished(&*backend).await?,
         };
         let view = View::new(globals, root, false, false);
         let begun = if self.resume.is_none() { Begun::Now } else { Begun::Before };
-        let mut session = Session::new(&*backend, root, begun, view, interrupt).await?;
+        let mut session = Session::new(Arc::clone(&backend), root, begun, view, interrupt).await?;
         if begun == Begun::Before && session.progress.status() == Status::Cancelled {
             return Err(entourage_engine::Error::Gone(root).into());
         }

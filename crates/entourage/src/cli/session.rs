@@ -1,7 +1,9 @@
 //! A person and a tree of agents: what happens is shown, questions are asked as they open, until
 //! the agents rest or the person has had enough.
 
-use std::{collections::HashSet, time::Duration};
+mod typed;
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use entourage_engine::Signal;
 use entourage_types::{
@@ -9,8 +11,9 @@ use entourage_types::{
 };
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use typed::{ANSWERS, is_command};
+
 use super::{
-    answer,
     backend::{Backend, Follow, Result},
     input::Lines,
     out,
@@ -58,8 +61,8 @@ pub(crate) enum Begun {
 }
 
 /// One person and one tree.
-pub(crate) struct Session<'a> {
-    backend: &'a dyn Backend,
+pub(crate) struct Session {
+    backend: Arc<dyn Backend>,
     root: AgentId,
     follow: Box<dyn Follow>,
     pub(crate) progress: Progress,
@@ -76,17 +79,21 @@ pub(crate) struct Session<'a> {
     /// The number behind the last item of the root.
     pub(crate) heard: u64,
     /// Whether the root has ended a run of which nobody was told yet.
-    answered: bool,
+    pub(crate) answered: bool,
     /// Whether the person was told of the rest that lasts.
     rested: bool,
     /// Whether a pause is told of and not waited out: who goes on with a tree wants it to go on.
     tells_of_pause: bool,
+    /// What was typed when the house was gone: it is done first where there is one again.
+    pub(crate) undone: Option<String>,
+    /// A message that was sent and may not have arrived, and the key under which it is sent again.
+    unsure: Option<(String, String)>,
 }
 
-impl<'a> Session<'a> {
+impl Session {
     /// Begins with what a tree has come to, which is not shown again.
     pub(crate) async fn new(
-        backend: &'a dyn Backend,
+        backend: Arc<dyn Backend>,
         root: AgentId,
         begun: Begun,
         view: View,
@@ -121,7 +128,22 @@ impl<'a> Session<'a> {
             answered: false,
             rested: false,
             tells_of_pause: begun == Begun::Before,
+            undone: None,
+            unsure: None,
         })
+    }
+
+    /// Goes on with another house, where the one before is gone: from the last event that was taken, and with
+    /// what was being done.
+    pub(crate) async fn go_on(&mut self, backend: Arc<dyn Backend>) -> Result<()> {
+        self.follow = backend.follow(self.root, self.progress.last).await?;
+        self.backend = backend;
+        self.rested = false;
+        // Before any news: an answer is still one to the question that the person had before them.
+        if let Some(line) = self.undone.take() {
+            self.heed(line, Typed::Said).await?;
+        }
+        Ok(())
     }
 
     /// Looks whether a tree that seems to have ended has something to do after all. False when
@@ -145,26 +167,6 @@ impl<'a> Session<'a> {
         self.own.extend(post);
     }
 
-    /// Writes to the root.
-    pub(crate) async fn tell(&mut self, text: &str) -> Result<()> {
-        let post = self.backend.send(self.root, text).await?;
-        self.own.insert(post);
-        self.progress.told(post);
-        Ok(())
-    }
-
-    /// Writes to the root. What is refused is said, and the conversation goes on.
-    pub(crate) async fn say(&mut self, text: &str) -> Result<()> {
-        match self.tell(text).await {
-            Err(failure) if failure.is_usage() => {
-                out::note(text![out::stderr().yellow("note:"), " ", failure.text()]);
-                self.rested = false;
-                Ok(())
-            }
-            told => told,
-        }
-    }
-
     /// Shows what happens until the agents rest. With `lines`, the person is asked; and in a conversation
     /// what happens is shown while the agents rest, too: others may write to them.
     pub(crate) async fn until_rest(&mut self, mut lines: Option<&mut Lines>, typed: Typed) -> Result<End> {
@@ -173,7 +175,7 @@ impl<'a> Session<'a> {
             if lines.is_some() {
                 self.ask();
             }
-            if typed == Typed::Said && self.shows() && std::mem::take(&mut self.answered) {
+            if typed == Typed::Said && self.shows() && self.answered {
                 self.view.clear();
                 return Ok(End::Answered);
             }
@@ -188,7 +190,7 @@ impl<'a> Session<'a> {
             tokio::select! {
                 signal = self.follow.next() => self.take(signal?, typed).await?,
                 line = next(&mut lines) => match line {
-                    Some(line) => if let Some(end) = self.line(line.trim(), typed).await? {
+                    Some(line) => if let Some(end) = self.heed(line, typed).await? {
                         return Ok(end);
                     },
                     None if typed == Typed::Said => {
@@ -229,10 +231,6 @@ impl<'a> Session<'a> {
                 let is_heeded = matches!(event.body, EventBody::Intervention { .. });
                 let stirs = is_heeded && self.progress.is_stirring();
                 self.progress.event(&event);
-                // That an intervention was met does not say yet whether there is work behind it.
-                if stirs && self.goes_on().await? {
-                    self.progress.stir();
-                }
                 self.pieces.event(&event);
                 if typed == Typed::Said {
                     self.hear(&event);
@@ -248,6 +246,10 @@ impl<'a> Session<'a> {
                     let late = question.due.is_some_and(|due| due <= event.at);
                     let why = if late { "(nobody answered in time)" } else { "(it was answered elsewhere)" };
                     out::note(out::stderr().dim(why));
+                }
+                // That an intervention was met does not say yet whether there is work behind it.
+                if stirs && self.goes_on().await? {
+                    self.progress.stir();
                 }
             }
             Signal::Delta(delta) => {
@@ -282,12 +284,6 @@ impl<'a> Session<'a> {
         Ok(has_work || !self.backend.history(self.root, Some(self.progress.last)).await?.is_empty())
     }
 
-    /// Answers an open question with a line that was piped in.
-    pub(crate) async fn reply(&mut self, question: Question, line: &str) -> Result<()> {
-        self.asking = Some(question);
-        self.line(line, Typed::Ignored).await.map(drop)
-    }
-
     /// Puts the next open question before the person, unless there is one already.
     fn ask(&mut self) {
         if self.asking.is_some() {
@@ -312,46 +308,6 @@ impl<'a> Session<'a> {
         self.asked.insert(question.id);
         self.asking = Some(question);
     }
-
-    async fn line(&mut self, line: &str, typed: Typed) -> Result<Option<End>> {
-        let Some(question) = &self.asking else {
-            match typed {
-                // Whoever typed it sees the prompt again.
-                Typed::Said if line.is_empty() => self.rested = false,
-                Typed::Said if is_command(line) => {
-                    self.rested = false;
-                    return Ok(Some(End::Command(line.to_owned())));
-                }
-                Typed::Said => self.say(line).await?,
-                Typed::Ignored => self.view.entered(),
-            }
-            return Ok(None);
-        };
-        if line.is_empty() {
-            if !self.view.is_above() {
-                out::aside("> ");
-            }
-            return Ok(None);
-        }
-        if typed == Typed::Said && is_command(line) && !ANSWERS.contains(&first(line)) {
-            return Ok(Some(End::Command(line.to_owned())));
-        }
-        let id = question.id;
-        let answered = match answer::chosen(question, line) {
-            Ok(answer) => self.backend.answer(id, answer).await.map_err(|failure| failure.text().to_owned()),
-            Err(why) => Err(why),
-        };
-        match answered {
-            Ok(_) => self.progress.answered(id),
-            // It is asked again, unless it turns out that somebody was faster.
-            Err(why) => {
-                out::note(out::stderr().yellow(format!("note: {why}")));
-                self.asked.remove(&id);
-            }
-        }
-        self.asking = None;
-        Ok(None)
-    }
 }
 
 /// The number of the root's item that an event tells of.
@@ -360,19 +316,6 @@ fn item_of(event: &Event, root: AgentId) -> Option<u64> {
         EventBody::Item { item_seq, .. } if event.agent == root => Some(item_seq),
         _ => None,
     }
-}
-
-/// The commands that answer a question.
-pub(crate) const ANSWERS: [&str; 3] = ["/decline", "/reject", "/edit"];
-
-/// Whether a text is a command: a slash and a word, which is not the beginning of a path.
-pub(crate) fn is_command(text: &str) -> bool {
-    let word = first(text).strip_prefix('/');
-    word.is_some_and(|word| !word.is_empty() && word.chars().all(char::is_alphabetic))
-}
-
-fn first(text: &str) -> &str {
-    text.split_whitespace().next().unwrap_or_default()
 }
 
 /// The next line; never, where nobody types.

@@ -2,13 +2,15 @@
 
 use clap::Args;
 use entourage::settings;
+use serde_json::{Value, json};
 
-use super::{backend::Result, failure::Exit, out};
+use super::{backend::Result, failure::Exit, globals::Globals, out};
 
 const AFTER_HELP: &str = "\
 Examples:
   entourage settings                                         every key, what it says, its default
   entourage settings | grep retention
+  entourage settings --json                                  one key a line; its default is TOML
   cargo run -p entourage -- settings > docs/settings.md      the copy in the repository
 
 `entourage init` writes them as a file to start from. `entourage doctor` shows what is set up.";
@@ -19,8 +21,18 @@ Examples:
 pub(crate) struct Settings {}
 
 impl Settings {
-    pub(crate) fn obey(self) -> Result<Exit> {
-        out::piece(settings::markdown())?;
+    pub(crate) fn obey(self, globals: &Globals) -> Result<Exit> {
+        match globals.json {
+            true => settings::keys().iter().try_for_each(|key| out::json(&line(key)))?,
+            false => out::piece(settings::markdown())?,
+        }
         Ok(Exit::Done)
     }
+}
+
+/// A key, for programs.
+fn line(key: &settings::Key) -> Value {
+    let values = key.values.iter().map(|(value, what)| json!({ "value": value, "what": what }));
+    let values: Vec<Value> = values.collect();
+    json!({ "key": key.dotted(), "what": key.what, "values": values, "default": key.default })
 }

@@ -49,6 +49,10 @@ impl Settings {
         };
         let (data, file) = (place(data, DATA), place(file, CONFIG));
         let data = data.map_or_else(paths::data_directory, Ok)?;
+        if data.exists() && !data.is_dir() {
+            let why = "this is no directory; name one with --data, or in ENTOURAGE_DATA".to_owned();
+            return Err(Error::Settings { place: data.display().to_string(), why });
+        }
         let (path, must_exist) = file.map_or_else(|| (data.join(FILE), false), |file| (file, true));
         let text = read(&path, must_exist)?;
         let model = variables.remove(MODEL.0).map(|model| (MODEL.0.to_owned(), model));
@@ -85,6 +89,11 @@ impl Settings {
             return Err(Error::Settings { place, why });
         }
         (settings.data, settings.file) = (data, Some(path));
+        // The variable with a name of its own is the last, and wins.
+        let of_its_key = MODEL.1.replace('.', SEPARATOR);
+        let names_model = |name: &&String| *name == MODEL.0 || name.eq_ignore_ascii_case(&of_its_key);
+        let named = known.iter().map(|(name, _)| name).rfind(names_model);
+        settings.model_from = named.map(|name| format!("the variable {PREFIX}{name}"));
         settings.ignored = unknown.keys().map(|name| variables::unknown(name)).collect();
         Ok(settings)
     }
@@ -233,6 +242,7 @@ mod tests {
         assert_eq!(settings.dispatch.concurrency, 7);
         assert_eq!(settings.server.bind.port(), 1);
         assert_eq!(settings.models.default.as_deref(), Some("rehearsal"));
+        assert_eq!(settings.model_from.as_deref(), Some("the variable ENTOURAGE_MODEL"));
         assert_eq!(settings.tools.fetch.allow.len(), 2);
         assert_eq!(settings.models.providers.len(), 1);
         assert_eq!(settings.store.durability, super::super::Durability::Normal);
@@ -244,6 +254,7 @@ mod tests {
         let (_, rest) = readme.split_once("```toml\n").expect("settings");
         let settings = load(rest.split("```").next().expect("an end"), &[]).expect("valid");
         assert_eq!(settings.models.fallback, ["openai::gpt-5-mini"]);
+        assert_eq!((settings.models.default.is_some(), settings.model_from), (true, None));
         let anthropic = &settings.models.providers[&entourage_llm::Provider::Anthropic];
         assert_eq!(anthropic.requests_per_minute, Some(50));
         assert!(settings.telemetry.otlp_endpoint.is_some() && settings.retention.trees.is_some());

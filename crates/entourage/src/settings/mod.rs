@@ -46,6 +46,9 @@ pub struct Settings {
     /// servers of this machine. The binary names itself.
     #[serde(skip)]
     pub supervisor: Option<Vec<OsString>>,
+    /// Who names the model, where that is not the file: a variable, or an option of the command line.
+    #[serde(skip)]
+    pub model_from: Option<String>,
     /// What was set and has no effect, a sentence each: variables of the environment that name no setting.
     #[serde(skip)]
     pub ignored: Vec<String>,

@@ -15,18 +15,29 @@ use serde_json::json;
 
 use crate::{agent, chain, hands_on, is, last, lines, scripted, to, write};
 
-/// Shows: S2-R004, S2-R006, S2-R022, S2-R023, S2-R031, S2-R032, S2-R036, S2-R039.
-/// Shows: S2-R042, S2-R043, S2-R044, S2-R047, S2-R060, S2-R063, S2-R067, S2-R068, S2-R069, S2-R070.
-/// Shows: S2-R071, S2-R074.
-#[tokio::test]
-async fn a_message_is_handed_down_and_the_answer_comes_back_with_all_that_was_used() {
+/// The agency of [`chain`] with instructions that all share, its agents, and their model.
+async fn opened() -> (Agency, Vec<Agent>, Arc<ScriptedModel>) {
     let (builder, agents) = chain();
     let model = scripted(hands_on);
     let agency =
         builder.shared_instructions("Be kind.").model(Arc::clone(&model)).in_memory().open().await.unwrap();
+    (agency, agents, model)
+}
+
+/// Shows: S2-R004, S2-R060, S2-R063, S2-R067.
+#[tokio::test]
+async fn one_message_leads_to_the_end_of_the_run_and_its_final_output() {
+    let (agency, ..) = opened().await;
     let result = agency.get_response("Build it.").chat_id("c").await.unwrap();
     assert_eq!(result.final_output.as_deref(), Some("<<<Build it.>>>"));
-    assert_eq!((result.error.clone(), result.chat_id.as_str(), result.agent.as_str()), (None, "c", "Ceo"));
+    assert_eq!((result.error, result.chat_id.as_str(), result.agent.as_str()), (None, "c", "Ceo"));
+}
+
+/// Shows: S2-R006, S2-R032, S2-R036, S2-R044, S2-R068, S2-R071.
+#[tokio::test]
+async fn a_message_is_handed_down_and_each_run_has_its_own_items_alone() {
+    let (agency, ..) = opened().await;
+    let result = agency.get_response("Build it.").chat_id("c").await.unwrap();
     // This run's own items, in order; those below are with their runs.
     assert_eq!(
         lines(&result.generated_items),
@@ -41,10 +52,30 @@ async fn a_message_is_handed_down_and_the_answer_comes_back_with_all_that_was_us
     assert_eq!(nested[0].origin.parent_run, Some(result.run_id));
     assert_eq!(nested[1].origin.parent_run, Some(nested[0].origin.run));
     assert_eq!(nested[1].final_output.as_deref(), Some("<Build it.>"));
+
+    // What a later run produced in the same thread is its own alone.
+    let later = agency.get_response("More.").chat_id("c").await.unwrap();
+    assert_eq!(
+        lines(&later.generated_items),
+        ["Ceo calls send_message More.", "Ceo gets <<More.>>", "Ceo says <<<More.>>>"]
+    );
+}
+
+/// Shows: S2-R069, S2-R070.
+#[tokio::test]
+async fn what_a_run_used_counts_the_runs_below_it() {
+    let (agency, ..) = opened().await;
+    let result = agency.get_response("Build it.").await.unwrap();
     // Five model calls of 10 tokens in and 5 out.
     assert_eq!((result.usage.calls, result.usage.usage.input, result.usage.usage.output), (5, 50, 25));
-    assert_eq!(nested[1].usage.calls, 1);
+    assert_eq!(result.nested[1].usage.calls, 1);
+}
 
+/// Shows: S2-R022, S2-R023, S2-R039.
+#[tokio::test]
+async fn each_agent_is_told_what_all_share_and_whom_it_may_write_to() {
+    let (agency, _, model) = opened().await;
+    agency.get_response("Build it.").await.unwrap();
     let request = &model.requests()[0];
     assert!(request.system.starts_with("Be kind.\n\nYou are Ceo."), "{}", request.system);
     let offered: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -52,15 +83,29 @@ async fn a_message_is_handed_down_and_the_answer_comes_back_with_all_that_was_us
     let reviewer = model.requests().into_iter().find(|request| is(request, "Reviewer")).unwrap();
     assert!(!reviewer.tools.iter().any(|tool| tool.name == "send_message"), "it has nobody to write to");
     assert_eq!(reviewer.messages, [Message::User("Build it.".into())]);
+}
 
-    // Any agent can be called, in a thread of its own with the person.
+/// Shows: S2-R074.
+#[tokio::test]
+async fn whoever_wants_text_only_gets_just_the_final_output() {
+    // Any agent can be called.
+    let (_agency, agents, _) = opened().await;
     let direct = agents[2].get_response("You.").chat_id("c").text_only().await.unwrap();
     assert_eq!(direct, "<You.>");
+    let whole = agents[2].get_response("You.").chat_id("c").await.unwrap();
+    assert_eq!((whole.final_output.as_deref(), whole.usage.calls), (Some("<You.>"), 1));
+}
+
+/// Shows: S2-R031, S2-R039, S2-R042, S2-R043, S2-R047.
+#[tokio::test]
+async fn what_each_agent_says_stands_in_the_thread_of_that_exchange_alone() {
+    let (agency, agents, _) = opened().await;
+    agency.get_response("Build it.").chat_id("c").await.unwrap();
+    agents[2].get_response("You.").chat_id("c").await.unwrap();
     let threads = agency.threads();
     let all: Vec<_> = threads.threads("c").await.unwrap().into_iter().map(|t| (t.agent, t.sender)).collect();
     let expected = [("Ceo", "user"), ("Developer", "Ceo"), ("Reviewer", "Developer"), ("Reviewer", "user")];
     assert_eq!(all, expected.map(|(agent, sender)| (agent.to_owned(), sender.to_owned())));
-    // What each of them said stands in the thread of that exchange alone.
     let logs: [(&str, Option<&str>, &[&str]); 4] = [
         (
             "Ceo",
@@ -92,13 +137,6 @@ async fn a_message_is_handed_down_and_the_answer_comes_back_with_all_that_was_us
     let thread = threads.get_thread("c", "Developer", Some("Ceo")).await.unwrap().unwrap();
     assert_eq!(thread.get_history_for_model().await.unwrap().len(), 4);
     assert!(threads.get_thread("d", "Developer", Some("Ceo")).await.unwrap().is_none());
-
-    // What a later run produced in the same thread is its own alone.
-    let later = agency.get_response("More.").chat_id("c").await.unwrap();
-    assert_eq!(
-        lines(&later.generated_items),
-        ["Ceo calls send_message More.", "Ceo gets <<More.>>", "Ceo says <<<More.>>>"]
-    );
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -139,6 +139,25 @@ fn a_port_in_use_and_a_data_directory_that_is_none_are_told() {
 }
 
 #[test]
+fn a_file_in_place_of_a_data_directory_is_named_whatever_is_asked_for() {
+    let place = Place::new();
+    let data = place.write("a-file", "").display().to_string();
+    for command in [
+        &["run", "x"][..],
+        &["agents"],
+        &["kinds"],
+        &["init"],
+        &["backup", "copy.db"],
+        &["doctor", "--offline"],
+    ] {
+        let ended = place.entourage(&[command, &["--data", &data]].concat());
+        let error = ended.error(2);
+        assert!(error.contains(&format!("{data}: this is no directory")), "{error}");
+        assert!(error.contains("--data"), "{error}");
+    }
+}
+
+#[test]
 fn a_lock_that_cannot_be_written_says_why_reading_needs_it() {
     let place = Place::new();
     place.entourage(&["run", "x", "--quiet"]).good();

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::{
     model::Model,
     place::{Ended, Patience, Place, id},
+    server::Server,
     terminal::Terminal,
 };
 
@@ -243,6 +244,34 @@ fn a_question_of_a_conversation_is_answered_from_another_terminal() {
     assert_eq!(chat.ended().0, Some(0));
     let shown = place.entourage(&["show", "@last"]).good().stdout;
     assert!(shown.contains("It is green."), "{shown}");
+}
+
+/// Who talks to the agents of another terminal's `run` loses nothing when that ends: a server that comes has them, too.
+#[test]
+fn a_conversation_outlives_the_run_that_it_reached() {
+    let (place, model) = (Place::new(), Model::new());
+    let child = run(&place, &model, "Plan a trip");
+    let asked = model.next();
+    let mut command = place.process(&["chat", "@last"]);
+    model.ask(&mut command);
+    let mut chat = Terminal::whole(command, 100);
+    chat.shows("Plan a trip");
+    asked.text("By train.").end();
+    assert_eq!(ended(child).0, 0);
+    chat.shows("has ended. The conversation goes on once `entourage serve` runs");
+    chat.types("And back?");
+    chat.shows("(kept)");
+    let mut command = place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]);
+    model.ask(&mut command);
+    let server = Server::of(command);
+    let asked = model.next();
+    assert!(asked.body.to_string().contains("And back?"), "{}", asked.body);
+    asked.text("By boat.").end();
+    let picture = chat.stands("By boat.");
+    assert!(picture.contains("By train."), "{picture}");
+    chat.types("/quit");
+    assert_eq!(chat.ended().0, Some(0));
+    drop(server);
 }
 
 /// Parts of ids are taken where they mean one thing only.

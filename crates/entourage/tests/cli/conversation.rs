@@ -22,6 +22,12 @@ fn chat(place: &Place, model: &Model, arguments: &[&str]) -> Command {
     command
 }
 
+fn serve(place: &Place, model: &Model) -> Server {
+    let mut command = place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]);
+    model.ask(&mut command);
+    Server::of(command)
+}
+
 /// A pasted text of several lines is one message, and is kept for the next conversation, for its author
 /// alone.
 #[test]
@@ -104,9 +110,7 @@ fn commands_are_taken_while_the_agent_works() {
 #[test]
 fn an_answer_under_way_is_shown_from_its_beginning() {
     let (place, model) = (Place::new(), Model::new());
-    let mut command = place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]);
-    model.ask(&mut command);
-    let server = Server::of(command);
+    let server = serve(&place, &model);
     let mut first = Terminal::whole(chat(&place, &model, &[]), 80);
     first.shows("> ");
     first.types("Tell me");
@@ -199,6 +203,81 @@ fn a_conversation_whose_agent_was_deleted_names_what_can_still_be_read() {
     let said = terminal.all_until("entourage show agt_");
     assert!(said.contains("it was deleted; what it wrote stays readable: entourage show agt_"), "{said}");
     assert!(!said.contains("come back with"), "{said}");
+}
+
+/// A person is told that the server is gone, and what they type meanwhile is said to the next one, which listens
+/// elsewhere.
+#[test]
+fn an_idle_conversation_outlives_its_server() {
+    let (place, model) = (Place::new(), Model::new());
+    let server = serve(&place, &model);
+    let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
+    terminal.shows("> ");
+    terminal.types("One");
+    model.next().text("The first.").end();
+    terminal.shows(" tokens");
+    drop(server);
+    let told = terminal.all_until("and `entourage chat agt_");
+    let told = told.lines().find(|line| line.contains("note: the server at ")).expect("it is told");
+    for part in ["it does not listen any more", "goes on once `entourage serve` runs", "`entourage chat agt_"]
+    {
+        assert!(told.contains(part), "on one line: {told}");
+    }
+    terminal.types("Two");
+    terminal.shows("(kept)");
+    let server = serve(&place, &model);
+    let asked = model.next();
+    assert!(asked.body.to_string().contains("Two"), "{}", asked.body);
+    asked.text("The second.").end();
+    terminal.stands("The second.");
+    terminal.types("/quit");
+    assert_eq!(terminal.ended().0, Some(0));
+    assert_eq!(server.stop(), 0);
+    let tail = place.entourage(&["tail"]).good().stdout;
+    assert_eq!(tail.matches("reads from user: Two").count(), 1, "{tail}");
+}
+
+/// Nothing has to be typed twice where the server went before there was an agent.
+#[test]
+fn a_first_message_waits_for_a_server_that_is_gone() {
+    let (place, model) = (Place::new(), Model::new());
+    let server = serve(&place, &model);
+    let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
+    terminal.shows("> ");
+    drop(server);
+    terminal.types("Tell me");
+    terminal.shows("The conversation goes on once `entourage serve` runs");
+    let server = serve(&place, &model);
+    let asked = model.next();
+    assert!(asked.body.to_string().contains("Tell me"), "{}", asked.body);
+    asked.text("Told.").end();
+    terminal.stands("Told.");
+    terminal.types("/quit");
+    assert_eq!(terminal.ended().0, Some(0));
+    assert_eq!(place.entourage(&["agents", "--json"]).good().json().len(), 1);
+    drop(server);
+}
+
+/// Who does not wait for the next server sees what was not said, and how to come back.
+#[test]
+fn what_nobody_was_there_for_is_shown_at_the_end() {
+    let (place, model) = (Place::new(), Model::new());
+    let server = serve(&place, &model);
+    let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
+    terminal.shows("> ");
+    terminal.types("One");
+    model.next().text("The first.").end();
+    terminal.shows(" tokens");
+    drop(server);
+    terminal.types("Two");
+    terminal.shows("The conversation goes on once");
+    terminal.types("Three");
+    terminal.shows("(kept)");
+    terminal.types("/quit");
+    terminal.shows("not said: Two");
+    terminal.shows("not said: Three");
+    terminal.shows("everything is kept; come back with: entourage chat agt_");
+    assert_eq!(terminal.ended().0, Some(0));
 }
 
 /// Without a terminal a conversation is read line by line, and `/help` lists every command.

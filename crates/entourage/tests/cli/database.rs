@@ -1,9 +1,9 @@
 //! The database in a person's hands: its version, copies of it, and what it lets go of.
 
-use std::{fs::File, os::unix::fs::FileExt};
+use std::{fs::File, os::unix::fs::FileExt, process::Command};
 
 use super::{
-    place::{Place, id},
+    place::{Ended, Place, id},
     server::Server,
 };
 
@@ -89,6 +89,29 @@ fn damaged() -> Place {
     let bytes = vec![0xA5; usize::try_from(size).expect("small")];
     file.write_all_at(&bytes, u64::from(page - 1) * u64::from(size)).expect("written");
     place
+}
+
+/// Where a disk is full, SQLite finds no room for the file that all who read a database share. A limit on the size of
+/// files stands for the disk.
+#[test]
+fn a_database_that_finds_no_room_beside_it_says_that_the_disk_is_full() {
+    let place = Place::new();
+    place.entourage(&["run", "Before", "--quiet"]).good();
+    let path = place.data().join("entourage.db");
+    let database = rusqlite::Connection::open(&path).expect("a database");
+    database.query_row("SELECT count(*) FROM agents", [], |row| row.get::<_, u32>(0)).expect("a number");
+    database.close().expect("closed");
+    assert!(!place.data().join("entourage.db-shm").exists(), "the last who reads it takes it away");
+    let agents = place.process(&["agents"]);
+    let mut limited = Command::new("bash");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$@\"", "bash"]);
+    limited.arg(agents.get_program()).args(agents.get_args()).current_dir(place.path()).env_clear();
+    limited.envs(agents.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ended = Ended::of(&mut assert_cmd::Command::from_std(limited));
+    let error = ended.error(1);
+    assert!(error.contains("the disk is full: ") && error.contains(&path.display().to_string()), "{error}");
+    assert!(error.contains("Free some space"), "{error}");
+    assert!(place.entourage(&["agents"]).good().stdout.contains("Before"));
 }
 
 #[test]

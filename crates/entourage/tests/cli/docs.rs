@@ -66,9 +66,29 @@ fn run(page: &Path, languages: &[&str]) -> Vec<Block> {
     blocks(page).into_iter().filter(of).collect()
 }
 
-/// The name that a kind's front matter gives.
-fn name(kind: &str) -> &str {
-    kind.lines().find_map(|line| line.strip_prefix("name: ")).expect("a name")
+/// The file, in the directory of kinds, of a kind or an agency that a page shows.
+fn file(shown: &str) -> String {
+    let name = shown.lines().find_map(|line| line.strip_prefix("name: ")).expect("a name");
+    let is_agency = shown.lines().any(|line| line.starts_with("entry_points:"));
+    format!("{name}{}", if is_agency { ".agency.md" } else { ".md" })
+}
+
+/// What a page takes to be there: the agency of one stands beside its kinds. Returns the directory that it
+/// speaks of.
+fn taken(page: &Path, place: &Place) -> PathBuf {
+    if !page.ends_with("docs/agency.md") {
+        return place.path().to_owned();
+    }
+    for name in ["ceo", "developer", "reviewer"] {
+        let kind = format!("---\nname: {name}\ndescription: The {name}.\n---\nYou are the {name}.\n");
+        place.write(&format!("data/kinds/{name}.md"), &kind);
+    }
+    place.data().join("kinds")
+}
+
+/// What is typed, of a block that shows answers, too.
+fn typed(console: &str) -> String {
+    console.lines().filter_map(|line| line.strip_prefix("$ ")).flat_map(|line| [line, "\n"]).collect()
 }
 
 /// A directory like a checkout, in which `cargo run` is the program that is there.
@@ -96,20 +116,23 @@ fn checkout() -> Place {
 
 /// Runs what a page shows, in one shell, with the rehearsal for a model.
 fn shown(page: &Path) -> Option<Ended> {
-    let blocks = run(page, &["sh", "markdown"]);
-    if blocks.iter().all(|block| block.language != "sh") {
+    let blocks = run(page, &["sh", "console", "markdown"]);
+    if blocks.iter().all(|block| block.language == "markdown") {
         return None;
     }
     let place = checkout();
+    let directory = taken(page, &place);
     let mut script = "set -eo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n".to_owned();
     for block in &blocks {
         script.push_str(&format!(": {}\n", block.place));
-        if block.language == "sh" {
-            script.push_str(&block.text);
-        } else {
-            let kind = format!("\"$ENTOURAGE_DATA/kinds/{}.md\"", name(&block.text));
-            script.push_str("mkdir -p \"$ENTOURAGE_DATA/kinds\"\n");
-            script.push_str(&format!("cat > {kind} <<'END OF KIND'\n{}END OF KIND\n", block.text));
+        match block.language.as_str() {
+            "sh" => script.push_str(&block.text),
+            "console" => script.push_str(&typed(&block.text)),
+            _ => {
+                let kind = format!("\"$ENTOURAGE_DATA/kinds/{}\"", file(&block.text));
+                script.push_str("mkdir -p \"$ENTOURAGE_DATA/kinds\"\n");
+                script.push_str(&format!("cat > {kind} <<'END OF KIND'\n{}END OF KIND\n", block.text));
+            }
         }
     }
     // Nobody else may have this port; the usual one may be somebody's.
@@ -121,7 +144,7 @@ fn shown(page: &Path) -> Option<Ended> {
     let path = std::env::var("PATH").unwrap_or_default();
     shell.env("PATH", format!("{}:{path}", place.path().join("bin").display()));
     shell.env("ENTOURAGE_SERVER__BIND", free.to_string());
-    shell.current_dir(place.path()).args(["-c", &script]);
+    shell.current_dir(directory).args(["-c", &script]);
     Some(Ended::of(&mut shell))
 }
 
@@ -137,6 +160,14 @@ fn the_commands_that_pages_show_work_in_their_order() {
                     ["succeeded", " 0 mistakes", "Asked: Read README.md.", "Durable LLM agents"].as_slice()
                 }
                 "docs/upgrade.md" => &["monday.db holds a copy", "Remember the milk."],
+                "docs/agency.md" => &[
+                    "studio  Builds small programs. (ceo, developer, reviewer)",
+                    "flowchart LR",
+                    "The developer was asked, and answered:",
+                    r#""chat_id":"first""#,
+                    r#""final_output":""#,
+                ],
+                "docs/chats.md" => &[r#""role":"user","content":"And Nanga Parbat?""#],
                 _ => panic!("{name} shows commands, and no words are expected of them: {ended:?}"),
             };
             for words in wanted {
@@ -146,10 +177,7 @@ fn the_commands_that_pages_show_work_in_their_order() {
             run.push(name);
         }
     }
-    assert!(
-        ["README.md", "docs/upgrade.md"].iter().all(|page| run.iter().any(|name| name == page)),
-        "{run:?}"
-    );
+    assert_eq!(run, ["README.md", "docs/agency.md", "docs/chats.md", "docs/upgrade.md"]);
 }
 
 #[test]
@@ -168,14 +196,22 @@ fn the_settings_that_pages_show_are_taken() {
 #[test]
 fn the_kinds_that_pages_show_are_without_a_mistake() {
     let mut checked = 0;
-    for block in pages().iter().flat_map(|page| run(page, &["markdown"])) {
-        let place = Place::new();
-        place.write(&format!("data/kinds/{}.md", name(&block.text)), &block.text);
-        let ended = place.entourage(&["kinds", "check"]);
-        assert_eq!(ended.code, 0, "{}: {ended:?}", block.place);
-        checked += 1;
+    for page in pages() {
+        for block in run(&page, &["markdown", "yaml"]) {
+            let place = Place::new();
+            taken(&page, &place);
+            if block.language == "yaml" {
+                // A part of a kind's front matter.
+                place.write("data/kinds/shown.md", &format!("---\n{}---\nWork.\n", block.text));
+            } else {
+                place.write(&format!("data/kinds/{}", file(&block.text)), &block.text);
+            }
+            let ended = place.entourage(&["kinds", "check"]);
+            assert_eq!(ended.code, 0, "{}: {ended:?}", block.place);
+            checked += 1;
+        }
     }
-    assert!(checked >= 2, "{checked} kinds");
+    assert!(checked >= 6, "{checked} kinds and parts of kinds");
 }
 
 #[test]
@@ -190,11 +226,11 @@ fn the_kind_of_the_readme_is_what_init_writes() {
 #[test]
 fn what_is_not_run_says_why() {
     for block in pages().iter().flat_map(|page| blocks(page)) {
-        let runs = ["sh", "toml", "markdown"].contains(&block.language.as_str());
-        let is_code = ["rust,no_run", "yaml", "json"].contains(&block.language.as_str());
+        let runs = ["sh", "console", "toml", "markdown", "yaml"].contains(&block.language.as_str());
+        let is_compiled = block.language == "rust,no_run";
         let excused = block.excused.as_deref().is_some_and(|reason| reason.len() > 10);
         assert!(
-            runs || is_code || excused,
+            runs || is_compiled || excused,
             "{}: ```{} is neither run nor excused",
             block.place,
             block.language

@@ -1,9 +1,15 @@
 //! Whatever models, tools, files and other people write, a terminal only ever shows it.
 
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+};
+
 use super::{
     model::Model,
     place::{Ended, Place, id},
     provider::{KEY, Provider},
+    server::Server,
     terminal::Terminal,
 };
 
@@ -223,6 +229,58 @@ fn a_line_of_the_log_stays_one_line_whatever_is_repeated_in_it() {
     let ended = place.entourage(&["--model", "rehearsal", "-vv", "run", "Look.", "--kind", "clerk"]);
     assert!(ended.stderr.contains("cannot be reached (no"), "{ended:?}");
     assert!(ended.stderr.lines().all(|line| !line.starts_with("2026-01-01")), "{ended:?}");
+}
+
+/// A server that refuses to work with its client, in that client's words.
+const REFUSING: &str = r#"
+read -r line
+id=${line#*\"id\":} id=${id%%,*}
+printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%s}}\n' "$id" "$0"
+"#;
+
+/// What a server tells by itself, as it is set up: of a file of kinds, of the server of a tool, and of a call
+/// that a model made on a request. Of what a webhook or an address names it tells nothing at all, or only so.
+#[test]
+fn a_server_logs_nothing_that_a_terminal_acts_on() {
+    let (place, model) = (Place::new(), Model::calling(HOSTILE, &serde_json::json!({})));
+    place.write("data/kinds/loud.md", "---\nname: \"\\x1B[1A\\x9B2J\\u202Etxt\"\n---\nBe loud.\n");
+    let arguments = serde_json::json!(["-c", REFUSING, serde_json::json!(HOSTILE).to_string()]);
+    let secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+    place.write(
+        "data/entourage.toml",
+        &format!(
+            "[[tools.mcp]]\nname = \"loud\"\ncommand = \"sh\"\nargs = {arguments}\n\
+             [server.webhooks.crm]\nsecret = \"{secret}\"\n"
+        ),
+    );
+    let mut command = place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]);
+    model.ask(&mut command);
+    let mut server = Server::of(command);
+    let ended = place.entourage(&["run", &format!("Look at {HOSTILE}"), "--kind", "orchestrator"]).good();
+    assert!(ended.stdout.contains("I could not do that."), "{ended:?}");
+    assert_eq!(server.get("/v1/agencies/%1b%5b2J%c2%9b2J%e2%80%ae", None), 404);
+    let address = server.address();
+    let mut webhook = TcpStream::connect(address).expect("it listens");
+    let body = serde_json::json!({ "id": HOSTILE }).to_string();
+    write!(
+        webhook,
+        "POST /webhook/orchestrator HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+         x-request-id: \u{9b}2J\r\nwebhook-id: \u{9b}2J\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .expect("sent");
+    let mut answer = String::new();
+    webhook.read_to_string(&mut answer).expect("answered");
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+
+    let said =
+        ["is no name for a kind", "going on without its tools until", "a call on a message was refused"];
+    let log = server.logged_all(&said);
+    only_shows(&log);
+    for words in said {
+        let line = log.lines().find(|line| line.contains(words)).expect("it was said");
+        assert!(line.contains(r"\u{9b}2J\u{202e}txt"), "what they say stands in it: {line}");
+    }
 }
 
 /// Arguments may be another program's words, also where the command line refuses them.

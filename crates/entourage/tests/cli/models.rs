@@ -51,8 +51,38 @@ fn the_doctor_asks_the_provider_for_the_models_that_agents_use() {
     let dead = said(&place, &nowhere.settings("listed", KEY), &["doctor"]);
     assert_eq!(dead.code, 1, "{dead:?}");
     assert!(findings(&dead)[0].contains("cannot be reached"), "{dead:?}");
+    assert!(findings(&dead)[0].contains("openai at http://127.0.0.1:1/v1/"), "what was asked: {dead:?}");
     let offline = said(&place, &nowhere.settings("listed", KEY), &["doctor", "--offline"]).good();
     assert!(findings(&offline)[0].contains("--offline"), "{offline:?}");
+}
+
+/// What is wrong with the default model is mended where that was named, which need not be the file.
+#[test]
+fn who_names_the_default_model_is_told() {
+    let place = Place::new();
+    place.write("data/entourage.toml", "[models]\ndefault = \"compatible::file\"\n");
+    let with = |variable: &str, model: &str, arguments: &[&str]| {
+        let mut command = place.command(arguments);
+        command.env_remove("ENTOURAGE_MODEL").env("COMPATIBLE_BASE_URL", "http://127.0.0.1:1/v1");
+        Ended::of(command.env(variable, model))
+    };
+    let doctor = ["doctor", "--offline"];
+    for variable in ["ENTOURAGE_MODEL", "ENTOURAGE_MODELS__DEFAULT"] {
+        let looked = with(variable, "compatible::set", &doctor);
+        assert!(
+            findings(&looked)[0].contains(&format!("set: the variable {variable} says so")),
+            "{looked:?}"
+        );
+        let looked =
+            with(variable, "compatible::set", &["doctor", "--offline", "--model", "compatible::typed"]);
+        assert!(findings(&looked)[0].contains("compatible::typed: --model says so"), "{looked:?}");
+        let wrong = with(variable, "gpt", &["run", "x"]);
+        let named = format!("{variable}: the model `gpt` names no provider");
+        assert!(wrong.error(2).contains(&named), "{wrong:?}");
+    }
+    let looked = with("UNRELATED", "x", &doctor);
+    let named = "compatible::file: the setting `models.default` says so";
+    assert!(findings(&looked)[0].contains(named), "{looked:?}");
 }
 
 #[test]

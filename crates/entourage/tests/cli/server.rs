@@ -59,13 +59,17 @@ impl Server {
 
     /// The next line of the log that says this.
     pub(crate) fn logged(&mut self, words: &str) -> String {
-        loop {
-            let mut line = String::new();
-            assert_ne!(self.log.read_line(&mut line).expect("a log"), 0, "it ended before it said {words}");
-            if line.contains(words) {
-                return line;
-            }
+        self.logged_all(&[words]).lines().next_back().unwrap_or_default().to_owned()
+    }
+
+    /// The log from here on, until it has said all of this.
+    pub(crate) fn logged_all(&mut self, words: &[&str]) -> String {
+        let mut log = String::new();
+        while !words.iter().all(|words| log.contains(*words)) {
+            let read = self.log.read_line(&mut log).expect("a log");
+            assert_ne!(read, 0, "it ended before it said all of {words:?}: {log}");
         }
+        log
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

@@ -14,6 +14,18 @@ fn the_page_of_settings_in_the_repository_is_current() {
 }
 
 #[test]
+fn every_setting_is_a_line_of_json_for_programs() {
+    let lines = Place::new().entourage(&["settings", "--json"]).good().json();
+    let told: Vec<&str> = lines.iter().filter_map(|line| line["key"].as_str()).collect();
+    let known: Vec<String> = settings::keys().iter().map(settings::Key::dotted).collect();
+    assert_eq!(told, known);
+    let line = |key: &str| lines.iter().find(|line| line["key"] == key).expect("a line");
+    assert_eq!(line("server.bind")["default"], "\"127.0.0.1:4180\"");
+    assert_eq!(line("store.durability")["values"][1]["value"], "normal");
+    assert!(line("models.providers.NAME.key")["default"].is_null());
+}
+
+#[test]
 fn every_setting_is_on_the_page_with_what_it_says() {
     let keys = settings::keys();
     let missing: Vec<String> =

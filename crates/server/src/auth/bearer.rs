@@ -123,7 +123,12 @@ pub(crate) async fn bearer(
 }
 
 fn token(headers: &HeaderMap) -> Result<&str, Problem> {
-    let header = headers.get(AUTHORIZATION).ok_or_else(Problem::no_token)?;
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let header = values.next().ok_or_else(Problem::no_token)?;
+    // A proxy may check one of two tokens while this reads the other.
+    if values.next().is_some() {
+        return Err(Problem::bad_token("`Authorization` is there more than once; send it once"));
+    }
     let value = header.to_str().map_err(|_| Problem::bad_token("it is not ASCII"))?;
     match value.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(token.trim()),

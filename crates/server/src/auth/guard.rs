@@ -48,9 +48,14 @@ fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// An authority without user information: a host with or without a port.
+/// An authority that is a host, with or without a port, and nothing else: what is parsed may have a user
+/// before them, and anything behind a bracket or a colon.
 fn authority(text: &str) -> Option<Authority> {
-    text.parse::<Authority>().ok().filter(|authority| !authority.as_str().contains('@'))
+    let authority = text.parse::<Authority>().ok()?;
+    let behind = authority.as_str().strip_prefix(authority.host())?;
+    let is_port = |port: &str| port.parse::<u16>().is_ok();
+    let is_whole = behind.is_empty() || behind.strip_prefix(':').is_some_and(is_port);
+    is_whole.then_some(authority)
 }
 
 /// Whether a page of this origin is served by this host: by its scheme, which is `http` here, its
@@ -94,6 +99,8 @@ mod tests {
             "user@localhost",
             "user@127.0.0.1:4180",
             "[::ffff:10.0.0.1]",
+            "[::1].evil.example",
+            "localhost:80.evil.example",
         ] {
             assert!(!is_loopback(bad), "{bad}");
         }

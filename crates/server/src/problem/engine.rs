@@ -8,7 +8,9 @@ impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         let text = error.to_string();
         match error {
-            Error::NotFound { .. } | Error::UnknownAgency { .. } => Self::not_found(text),
+            Error::NotFound { .. } | Error::UnknownAgency { .. } | Error::Forgotten(_) => {
+                Self::not_found(text)
+            }
             Error::UnknownKind { .. } => Self::unknown_kind(text),
             Error::Reserved(_) => Self::reserved(text),
             Error::Kinds(mistakes) => Self::broken_kinds(mistakes),

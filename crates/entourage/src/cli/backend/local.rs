@@ -120,12 +120,13 @@ impl Advance for OneTree {
 
 #[async_trait]
 impl Backend for Local {
-    async fn create(&self, kind: Option<&str>, message: &str) -> Result<Agent> {
+    // Within a process nothing is lost on the way, and nothing needs a key.
+    async fn create(&self, kind: Option<&str>, message: &str, _: Option<&str>) -> Result<Agent> {
         let new = NewAgent { kind: kind.map(Into::into), message: Some(message.into()), title: None };
         Ok(self.client.create(new, None).await?)
     }
 
-    async fn send(&self, to: AgentId, text: &str) -> Result<PostId> {
+    async fn send(&self, to: AgentId, text: &str, _: Option<&str>) -> Result<PostId> {
         Ok(self.client.send(to, text, None).await?.post)
     }
 
@@ -219,7 +220,7 @@ impl Backend for Local {
     }
 
     async fn entries(&self, agent: AgentId, before: Option<String>) -> Result<Part<Entry>> {
-        // The number of an item.
+        // A place in the conversation.
         let before = before.and_then(|before| before.parse().ok());
         let (entries, next) = self.client.transcript_before(agent, before, PART, usize::MAX).await?;
         Ok((entries, next.map(|next| next.to_string())))

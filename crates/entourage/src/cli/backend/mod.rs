@@ -9,7 +9,7 @@ mod sse;
 mod stream;
 mod tree;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use async_trait::async_trait;
 use entourage_engine::{Entry, FoundDamage, JobRecord, ReceiverRecord, Seen, Signal, UsageQuery};
@@ -30,6 +30,9 @@ pub(crate) use running::Running;
 /// Where an agent stands that has something to do or waits.
 const UNFINISHED: [Status; 3] = [Status::Queued, Status::Running, Status::Waiting];
 
+/// The pause between two looks whether somebody is at work again.
+const PAUSE: Duration = Duration::from_millis(300);
+
 /// What every call returns.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
@@ -39,11 +42,11 @@ pub(crate) type Part<T> = (Vec<T>, Option<String>);
 /// A house, near or far, as one owner sees it.
 #[async_trait]
 pub(crate) trait Backend: Send + Sync {
-    /// Makes an agent with something to do.
-    async fn create(&self, kind: Option<&str>, message: &str) -> Result<Agent>;
+    /// Makes an agent with something to do: one for each key, where what was sent may have to be sent again.
+    async fn create(&self, kind: Option<&str>, message: &str, key: Option<&str>) -> Result<Agent>;
 
-    /// Writes to an agent, and returns the post that it will read.
-    async fn send(&self, to: AgentId, text: &str) -> Result<PostId>;
+    /// Writes to an agent, and returns the post that it will read: one for each key, as above.
+    async fn send(&self, to: AgentId, text: &str, key: Option<&str>) -> Result<PostId>;
 
     /// Sees to it that the agents of a tree work, if nobody else does.
     async fn work(&self, root: AgentId) -> Result<()>;
@@ -248,6 +251,24 @@ pub(crate) async fn connect(
             }
             Err(error) => patience.wait(error).await?,
         }
+    }
+}
+
+/// The process at work that comes where the one before is gone, however long that takes: one that works on this
+/// tree, or where there is none yet, a server.
+pub(crate) async fn come(
+    globals: &Globals,
+    settings: &entourage::Settings,
+    tree: Option<AgentId>,
+) -> Result<Box<dyn Backend>> {
+    loop {
+        let found = Running::find(&settings.data, globals.quiet).await;
+        let is_it = |running: &Running| running.is_server() || (tree.is_some() && running.works_on(tree));
+        if let Some(running) = found.filter(is_it) {
+            running.tell_of_answer();
+            return Ok(Box::new(Remote::new(&running, settings)?));
+        }
+        tokio::time::sleep(PAUSE).await;
     }
 }
 

@@ -13,7 +13,7 @@ use entourage_types::{
     Question, QuestionId, QuestionStatus, Session, TaskId, Time, UsageRow,
 };
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::{Client, Method, Response, StatusCode};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -26,6 +26,10 @@ use crate::cli::{failure::Failure, kinds::Used};
 
 /// The variable with the token for a server that wants one.
 const TOKEN: &str = "ENTOURAGE_TOKEN";
+/// The header with the key under which a request happens once.
+const KEY: &str = "idempotency-key";
+/// How the name of the problem ends that a server has which takes nothing more.
+const STOPS: &str = ":shutting-down";
 /// How long a token made for one command is good.
 const ONE_COMMAND: Duration = Duration::from_secs(24 * 60 * 60);
 /// The longest page that the server gives.
@@ -59,11 +63,18 @@ impl Remote {
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
-        self.running.waits_for(async { read(self.ask(Method::GET, path, None).await?).await }).await
+        self.running.waits_for(async { self.read(self.ask(Method::GET, path, None).await?).await }).await
     }
 
     async fn post<T: DeserializeOwned>(&self, path: &str, body: Option<Value>) -> Result<T> {
-        self.running.waits_for(async { read(self.ask(Method::POST, path, body).await?).await }).await
+        self.running.waits_for(async { self.read(self.ask(Method::POST, path, body).await?).await }).await
+    }
+
+    /// The same, once for each key, however often it is sent.
+    async fn post_once<T: DeserializeOwned>(&self, path: &str, body: &Value, key: Option<&str>) -> Result<T> {
+        let request = self.request(Method::POST, path).json(body);
+        let request = key.into_iter().fold(request, |request, key| request.header(KEY, key));
+        self.running.waits_for(async { self.read(self.answered(request).await?).await }).await
     }
 
     /// The server's kinds, with those at work as them.
@@ -78,15 +89,41 @@ impl Remote {
 
     /// A request, and its answer once it is known to be a good one.
     pub(super) async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> Result<Response> {
-        let mut request = self.http.request(method, format!("{}/v1/{path}", self.running.url));
-        if let Some(token) = &self.token {
-            request = request.bearer_auth(token.expose_secret());
-        }
-        if let Some(body) = body {
-            request = request.json(&body);
-        }
+        let request = self.request(method, path);
+        self.answered(body.into_iter().fold(request, |request, body| request.json(&body))).await
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.http.request(method, format!("{}/v1/{path}", self.running.url));
+        self.token.iter().fold(request, |request, token| request.bearer_auth(token.expose_secret()))
+    }
+
+    async fn answered(&self, request: RequestBuilder) -> Result<Response> {
         let response = request.send().await.map_err(|error| self.lost(&cause(&error)))?;
-        if response.status().is_success() { Ok(response) } else { Err(refused(response).await) }
+        if response.status().is_success() { Ok(response) } else { Err(self.refused(response).await) }
+    }
+
+    /// What the server says when it does not do what it was asked.
+    async fn refused(&self, response: Response) -> Failure {
+        let status = response.status();
+        let detail = match response.json::<Problem>().await {
+            Ok(problem) if problem.kind.ends_with(STOPS) => return self.lost("it is shutting down"),
+            // The title names the sort of thing that the detail says in full.
+            Ok(problem) if problem.detail.is_empty() => problem.title.into_owned(),
+            Ok(problem) => problem.detail,
+            Err(_) => format!("the server answered {status}"),
+        };
+        match status {
+            StatusCode::UNAUTHORIZED => Failure::usage(format!("{detail}. Put it into {TOKEN}")),
+            status if status.is_client_error() => Failure::usage(detail),
+            _ => Failure::failed(detail),
+        }
+    }
+
+    async fn read<T: DeserializeOwned>(&self, response: Response) -> Result<T> {
+        let url = response.url().clone();
+        let body = response.bytes().await.map_err(|error| self.lost(&cause(&error)))?;
+        serde_json::from_slice(&body).map_err(|error| something_else(&url, &error))
     }
 
     /// Whether it may be there again once it is gone.
@@ -96,16 +133,13 @@ impl Remote {
 
     /// A server that cannot be talked to any more.
     pub(super) fn lost(&self, why: &str) -> Failure {
+        let Running { url, pid, .. } = &self.running;
         if !self.is_server() {
-            let pid = self.running.pid;
-            return Failure::failed(format!(
-                "the entourage that was at work here (pid {pid}) has ended. Try again"
-            ));
+            let who = format!("the entourage that was at work here (pid {pid}) has ended");
+            return Failure::gone(who, "Try again");
         }
-        Failure::failed(format!(
-            "the server at {} cannot be reached: {why}. Start it with `entourage serve`, or try again",
-            self.running.url
-        ))
+        let who = format!("the server at {url} cannot be reached: {why}");
+        Failure::gone(who, "Start it with `entourage serve`, or try again")
     }
 }
 
@@ -120,30 +154,9 @@ fn in_path(segments: &[&str]) -> String {
     encoded.collect::<Vec<_>>().join("/")
 }
 
-async fn read<T: DeserializeOwned>(response: Response) -> Result<T> {
-    let url = response.url().clone();
-    response.json().await.map_err(|error| something_else(&url, &error))
-}
-
 /// An answer that is not understood.
 fn something_else(url: &impl Display, error: &impl Display) -> Failure {
     Failure::failed(format!("{url} answered something else: {error}. Is it of this version?"))
-}
-
-/// What a server says when it does not do what it was asked.
-async fn refused(response: Response) -> Failure {
-    let status = response.status();
-    let detail = match response.json::<Problem>().await {
-        // The title names the sort of thing that the detail says in full.
-        Ok(problem) if problem.detail.is_empty() => problem.title.into_owned(),
-        Ok(problem) => problem.detail,
-        Err(_) => format!("the server answered {status}"),
-    };
-    match status {
-        StatusCode::UNAUTHORIZED => Failure::usage(format!("{detail}. Put it into {TOKEN}")),
-        status if status.is_client_error() => Failure::usage(detail),
-        _ => Failure::failed(detail),
-    }
 }
 
 /// A list, or a part of one.
@@ -190,16 +203,16 @@ impl From<Sent> for Entry {
 
 #[async_trait]
 impl Backend for Remote {
-    async fn create(&self, kind: Option<&str>, message: &str) -> Result<Agent> {
+    async fn create(&self, kind: Option<&str>, message: &str, key: Option<&str>) -> Result<Agent> {
         if !self.is_server() {
             return Err(self.running.busy());
         }
-        self.post("agents", Some(json!({ "kind": kind, "message": message }))).await
+        self.post_once("agents", &json!({ "kind": kind, "message": message }), key).await
     }
 
-    async fn send(&self, to: AgentId, text: &str) -> Result<PostId> {
-        let message = json!({ "message": text });
-        self.post::<Posted>(&format!("agents/{to}/messages"), Some(message)).await.map(|posted| posted.post)
+    async fn send(&self, to: AgentId, text: &str, key: Option<&str>) -> Result<PostId> {
+        let (path, message) = (format!("agents/{to}/messages"), json!({ "message": text }));
+        Ok(self.post_once::<Posted>(&path, &message, key).await?.post)
     }
 
     async fn work(&self, root: AgentId) -> Result<()> {
@@ -309,7 +322,7 @@ impl Backend for Remote {
 
     async fn revoke(&self, id: GrantId) -> Result<Grant> {
         let path = format!("grants/{id}");
-        self.running.waits_for(async { read(self.ask(Method::DELETE, &path, None).await?).await }).await
+        self.running.waits_for(async { self.read(self.ask(Method::DELETE, &path, None).await?).await }).await
     }
 
     async fn intervene(&self, agent: AgentId, action: Action, text: Option<&str>) -> Result<Intervention> {

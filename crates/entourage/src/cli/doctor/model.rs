@@ -110,7 +110,12 @@ async fn finding(choice: &Choice, offers: &Offers, what: &str, model: &str, why:
     };
     match offers.get(&provider) {
         None => good(what, format!("{text}. Not asked whether it answers: --offline")),
-        Some(Err(error)) => broken(what, format!("{text}, but it cannot be used. {error}")),
+        Some(Err(error)) => {
+            // The address, which may be set in several places.
+            let is_lost = matches!(error, Error::Unreachable { .. }) && model == choice.default_model;
+            let asked = is_lost.then(|| format!(". Asked was {}", choice.model.describe()));
+            broken(what, format!("{text}, but it cannot be used. {error}{}", asked.unwrap_or_default()))
+        }
         Some(Ok(Some(list))) if probe::has(list, name) => {
             good(what, format!("{text}. {provider} answers and lists it, which costs nothing to ask"))
         }

@@ -206,7 +206,7 @@ impl Chat {
         match &item.body {
             ItemBody::Turn(turn) => {
                 for call in &turn.calls {
-                    let Some(document) = ToolCallDocument::asked(item.agent, call, item.at) else { continue };
+                    let Some(document) = ToolCallDocument::asked(item, call) else { continue };
                     out.push(("tool_call", serde_json::to_value(&document)?));
                     self.calls.insert(call.id, document);
                 }

@@ -1,6 +1,9 @@
 //! The messages of the main chat: say something, read what was said.
 
+use std::collections::HashSet;
+
 use axum::{Json, extract::State, http::StatusCode};
+use entourage_engine::Entry;
 use entourage_types::AgentId;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -73,7 +76,12 @@ async fn list(
     chat(&caller.client, id).await?;
     let (before, limit) = query.paging()?.items()?;
     let (entries, next) = caller.client.transcript_before(id, before, limit, BYTES).await?;
-    let family = Family::read(&caller.client, id).await?;
+    let mut family = Family::with(&caller.client, id, Vec::new()).await?;
+    let own = |entry: &Entry| family.own(entry.agent?).map(|own| own.id);
+    let own: HashSet<AgentId> = entries.iter().filter_map(own).collect();
+    for task in Family::latest_tasks(&caller.client, id, own).await? {
+        family.task(task);
+    }
     let documents = entries.into_iter().map(|entry| ChatMessageView::of(id, entry, &family));
     Ok(Json(Page::of_items(documents, next)))
 }

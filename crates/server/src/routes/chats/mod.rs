@@ -6,6 +6,7 @@ mod manage;
 mod messages;
 mod sub_agents;
 mod tasks;
+mod tool_calls;
 
 use axum::Json;
 use entourage_engine::Client;
@@ -28,6 +29,7 @@ pub(crate) fn routes() -> OpenApiRouter<Served> {
         .merge(events::routes())
         .merge(tasks::routes())
         .merge(sub_agents::routes())
+        .merge(tool_calls::routes())
 }
 
 /// The orchestrator of a chat.

@@ -31,7 +31,7 @@ async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQue
     chat(&caller.client, id).await?;
     let read = |rows| caller.client.tasks(Some(id), None, rows);
     let page: Page<Task> = query.paging()?.read(read, |task: &Task| task.id.to_string()).await?;
-    let family = Family::read(&caller.client, id).await?;
+    let family = Family::with(&caller.client, id, Vec::new()).await?;
     Ok(Json(page.map(|task| ChatTaskView::of(task, &family))))
 }
 
@@ -43,6 +43,6 @@ async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQue
 )]
 async fn get(caller: Caller, Id(id): Id<TaskId>) -> Answer<ChatTaskView> {
     let task = caller.client.task(id).await?;
-    let family = Family::read(&caller.client, task.root).await?;
+    let family = Family::with(&caller.client, task.root, Vec::new()).await?;
     Ok(Json(ChatTaskView::of(task, &family)))
 }

@@ -1,10 +1,12 @@
 //! Who stands in a chat's tree, who has which task, and who waits for the user. What a document says
 //! of a status follows from this alone, so that two of them never disagree.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use entourage_engine::{Client, Error, Page};
 use entourage_types::{Agent, AgentId, Question, QuestionId, QuestionStatus, Status, Task, Time};
+
+use crate::page::BYTES;
 
 /// The agents of a chat, their tasks and their open questions.
 #[derive(Debug, Default)]
@@ -16,11 +18,17 @@ pub(crate) struct Family {
 }
 
 impl Family {
-    /// The family of a chat as it stands.
+    /// The family of a chat as it stands, with all its tasks.
     pub(crate) async fn read(client: &Client, chat: AgentId) -> Result<Self, Error> {
+        let tasks = client.tasks(Some(chat), None, Page::all()).await?;
+        Self::with(client, chat, tasks).await
+    }
+
+    /// The same with these of its tasks. They are read first: an agent that ends meanwhile is then at work
+    /// still, whatever its row says.
+    pub(crate) async fn with(client: &Client, chat: AgentId, tasks: Vec<Task>) -> Result<Self, Error> {
         let mut family = Self::default();
-        // Tasks first: an agent that ends meanwhile is then at work still, whatever its row says.
-        for task in client.tasks(Some(chat), None, Page::all()).await? {
+        for task in tasks {
             family.task(task);
         }
         for question in client.questions(Some(chat), Some(QuestionStatus::Open), Page::all()).await? {
@@ -32,15 +40,33 @@ impl Family {
         Ok(family)
     }
 
+    /// The latest task of each of these agents of a chat, and no more of its tasks than came after them.
+    pub(crate) async fn latest_tasks(
+        client: &Client,
+        chat: AgentId,
+        mut of: HashSet<AgentId>,
+    ) -> Result<Vec<Task>, Error> {
+        let mut page = Page { newest_first: true, bytes: BYTES, ..Page::default() };
+        let mut latest = Vec::new();
+        while !of.is_empty() {
+            let tasks = client.tasks(Some(chat), None, page.clone()).await?;
+            let Some(last) = tasks.last() else { break };
+            page.after = Some(last.id.to_string());
+            latest.extend(tasks.into_iter().filter(|task| of.remove(&task.to)));
+        }
+        Ok(latest)
+    }
+
     /// Takes an agent's row in.
     pub(crate) fn agent(&mut self, agent: Agent) {
         self.agents.insert(agent.id, agent);
     }
 
-    /// Takes in that an agent's status changed. False where the agent is not known.
+    /// Takes in that an agent's status changed. False where the agent is not known. What was read of it may be
+    /// later than what is told of it now: it never goes back.
     pub(crate) fn status(&mut self, agent: AgentId, status: Status, at: Time) -> bool {
         let known = self.agents.get_mut(&agent);
-        known.map(|agent| (agent.status, agent.updated) = (status, at)).is_some()
+        known.map(|agent| (agent.status, agent.updated) = (status, agent.updated.max(at))).is_some()
     }
 
     /// Takes a task's row in. Its agent ends with it, in one commit, which its events tell one by one.

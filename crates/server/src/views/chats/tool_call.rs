@@ -40,6 +40,9 @@ pub(crate) struct ToolCallDocument {
     /// When it last changed.
     #[schema(value_type = schema::Time)]
     updated_at: Time,
+    /// The number of the turn that asked for it.
+    #[serde(skip)]
+    pub(crate) turn: u64,
 }
 
 /// Where a call stands.
@@ -57,18 +60,25 @@ enum CallStatus {
 impl ToolCallDocument {
     /// The document of a call that was just asked for; none of a question or an answer, which are
     /// messages.
-    pub(crate) fn asked(agent: AgentId, call: &ToolCall, at: Time) -> Option<Self> {
+    pub(crate) fn asked(turn: &Item, call: &ToolCall) -> Option<Self> {
         (call.tool != ASKS && call.tool != ANSWERS).then(|| Self {
             id: call.id,
-            sub_agent_id: agent,
+            sub_agent_id: turn.agent,
             name: call.tool.clone(),
             arguments: call.arguments.clone(),
             status: CallStatus::Pending,
             result: None,
             error: None,
-            created_at: at,
-            updated_at: at,
+            created_at: turn.at,
+            updated_at: turn.at,
+            turn: turn.seq,
         })
+    }
+
+    /// How many bytes of it the agent and the tool wrote.
+    pub(crate) fn bytes(&self) -> usize {
+        let returned = self.result.as_ref().or(self.error.as_ref());
+        self.arguments.to_string().len() + returned.map_or(0, String::len)
     }
 
     /// The same once the call has returned.
@@ -95,7 +105,7 @@ pub(crate) fn tool_calls(items: &[Item], steps: &[Step]) -> Vec<ToolCallDocument
         match &item.body {
             ItemBody::Turn(turn) => {
                 for call in &turn.calls {
-                    let Some(mut document) = ToolCallDocument::asked(item.agent, call, item.at) else {
+                    let Some(mut document) = ToolCallDocument::asked(item, call) else {
                         continue;
                     };
                     if let Some((output, at)) = returned(call) {

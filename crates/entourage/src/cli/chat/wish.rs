@@ -1,0 +1,82 @@
+//! What a person wants next, as they type it.
+
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{
+    input::{self, Lines},
+    out,
+    session::{ANSWERS, is_command},
+    text::text,
+};
+
+/// What may be typed besides words for the agent.
+const COMMANDS: [(&str, &str); 6] = [
+    ("/tree", "shows the agents, and what they ask"),
+    ("/decline", "declines the question that is asked"),
+    ("/reject WHY", "does not let the call be made that waits for leave"),
+    ("/edit {…}", "lets it be made with these arguments instead"),
+    ("/help", "shows this"),
+    ("/quit", "ends the conversation, as /exit and Ctrl-D do; everything is kept"),
+];
+
+/// What a person wants next.
+pub(super) enum Wish {
+    Say(String),
+    Tree,
+    Help,
+    Unknown(String),
+    Quit,
+}
+
+impl Wish {
+    pub(super) fn of(text: &str) -> Self {
+        match text {
+            text if is_end(text) => Self::Quit,
+            "/tree" => Self::Tree,
+            "/help" => Self::Help,
+            text if is_command(text) => Self::Unknown(text.to_owned()),
+            text => Self::Say(text.to_owned()),
+        }
+    }
+}
+
+/// Whether a text ends the conversation.
+pub(in crate::cli) fn is_end(text: &str) -> bool {
+    matches!(text.trim(), "/quit" | "/exit")
+}
+
+/// What a person says that they want.
+pub(super) async fn next(interrupt: &CancellationToken, edited: bool, lines: &mut Lines) -> Wish {
+    loop {
+        if input::is_interactive() && !edited {
+            out::aside(out::stderr().cyan("> "));
+        }
+        let line = tokio::select! {
+            line = lines.next() => line,
+            () = interrupt.cancelled() => None,
+        };
+        match line.as_deref().map(str::trim) {
+            None => return Wish::Quit,
+            Some("") => {}
+            Some(text) => return Wish::of(text),
+        }
+    }
+}
+
+/// Lists the commands.
+pub(super) fn help() {
+    let paint = out::stderr();
+    for (command, does) in COMMANDS {
+        out::note(text!["  ", paint.bold(format!("{command:12}")), paint.dim(does)]);
+    }
+    out::note(paint.dim("  all else is said to the agent, also while it works"));
+}
+
+/// A command that is none, or not now.
+pub(super) fn unknown(command: &str) {
+    if ANSWERS.iter().any(|answer| command.starts_with(answer)) {
+        out::note("no question is asked");
+    } else {
+        out::note(text!["there is no command ", command, "; /help lists them"]);
+    }
+}

@@ -1,0 +1,106 @@
+//! What a person types: words for the agents, answers, and which lines are commands.
+
+use entourage_types::{PostId, Question};
+
+use super::{End, Session, Typed};
+use crate::cli::{answer, backend::Result, out, text::text};
+
+/// The commands that answer a question.
+pub(crate) const ANSWERS: [&str; 3] = ["/decline", "/reject", "/edit"];
+
+impl Session {
+    /// Writes to the root.
+    pub(crate) async fn tell(&mut self, text: &str) -> Result<()> {
+        let again = self.unsure.take().filter(|(sent, _)| sent == text);
+        let (text, key) = again.unwrap_or_else(|| (text.to_owned(), PostId::new().to_string()));
+        match self.backend.send(self.root, &text, Some(&key)).await {
+            Ok(post) => {
+                self.own.insert(post);
+                self.progress.told(post);
+                Ok(())
+            }
+            Err(failure) => {
+                self.unsure = failure.who_is_gone().map(|_| (text, key));
+                Err(failure)
+            }
+        }
+    }
+
+    /// Writes to the root. What is refused is said, and the conversation goes on.
+    pub(crate) async fn say(&mut self, text: &str) -> Result<()> {
+        match self.tell(text).await {
+            Err(failure) if failure.is_usage() => {
+                out::note(text![out::stderr().yellow("note:"), " ", failure.text()]);
+                self.rested = false;
+                Ok(())
+            }
+            told => told,
+        }
+    }
+
+    /// Answers an open question with a line that was piped in.
+    pub(crate) async fn reply(&mut self, question: Question, line: &str) -> Result<()> {
+        self.asking = Some(question);
+        self.line(line, Typed::Ignored).await.map(drop)
+    }
+
+    /// Does what a person typed; where that fails it is kept.
+    pub(super) async fn heed(&mut self, line: String, typed: Typed) -> Result<Option<End>> {
+        let done = self.line(line.trim(), typed).await;
+        self.undone = done.is_err().then_some(line);
+        done
+    }
+
+    async fn line(&mut self, line: &str, typed: Typed) -> Result<Option<End>> {
+        let Some(question) = &self.asking else {
+            match typed {
+                // Whoever typed it sees the prompt again.
+                Typed::Said if line.is_empty() => self.rested = false,
+                Typed::Said if is_command(line) => {
+                    self.rested = false;
+                    return Ok(Some(End::Command(line.to_owned())));
+                }
+                Typed::Said => self.say(line).await?,
+                Typed::Ignored => self.view.entered(),
+            }
+            return Ok(None);
+        };
+        if line.is_empty() {
+            if !self.view.is_above() {
+                out::aside("> ");
+            }
+            return Ok(None);
+        }
+        if typed == Typed::Said && is_command(line) && !ANSWERS.contains(&first(line)) {
+            return Ok(Some(End::Command(line.to_owned())));
+        }
+        let id = question.id;
+        let answered = match answer::chosen(question, line) {
+            Ok(answer) => match self.backend.answer(id, answer).await {
+                Err(failure) if failure.who_is_gone().is_some() => return Err(failure),
+                answered => answered.map_err(|failure| failure.text().to_owned()),
+            },
+            Err(why) => Err(why),
+        };
+        match answered {
+            Ok(_) => self.progress.answered(id),
+            // It is asked again, unless it turns out that somebody was faster.
+            Err(why) => {
+                out::note(out::stderr().yellow(format!("note: {why}")));
+                self.asked.remove(&id);
+            }
+        }
+        self.asking = None;
+        Ok(None)
+    }
+}
+
+/// Whether a text is a command: a slash and a word, which is not the beginning of a path.
+pub(crate) fn is_command(text: &str) -> bool {
+    let word = first(text).strip_prefix('/');
+    word.is_some_and(|word| !word.is_empty() && word.chars().all(char::is_alphabetic))
+}
+
+fn first(text: &str) -> &str {
+    text.split_whitespace().next().unwrap_or_default()
+}
