@@ -166,9 +166,9 @@ async fn forget(house: House, retention: Retention) {
 /// [`Error::Model`] when what is set explicitly cannot work; [`Error::Settings`] when a variable or an option names no
 /// model.
 pub async fn choice(settings: &Settings) -> Result<Choice> {
-    let from = settings.model_from.as_ref();
+    let from = settings.names_model();
     if let (Some(from), Some(model)) = (from, &settings.models.default) {
-        let wrong = |why| Error::Settings { place: from.clone(), why };
+        let wrong = |why| Error::Settings { place: from.to_owned(), why };
         check_name(model).map_err(|error| wrong(error.to_string()))?;
     }
     // The variable that names the model is among the settings already, below the command line.
@@ -176,7 +176,7 @@ pub async fn choice(settings: &Settings) -> Result<Choice> {
     let mut choice = choose(settings.models.clone(), variable).await?;
     if let Some(from) = from {
         choice.why = format!("{from} says so");
-        choice.tried = vec![Tried { what: from.clone(), found: Ok(choice.default_model.clone()) }];
+        choice.tried = vec![Tried { what: from.to_owned(), found: Ok(choice.default_model.clone()) }];
     }
     Ok(choice)
 }

@@ -1,6 +1,18 @@
 //! Lists in parts: each entry once, newest first, whatever the size of the parts.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
+
+use async_trait::async_trait;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use entourage_engine::{Client, Clock, Entry, House, Kinds, NewAgent};
+use entourage_llm::{Script, ScriptedModel};
+use entourage_store::{Commit, MemoryStore, Write};
+use entourage_types::{
+    About, Agent, AgentId, CallId, Owner, Question, QuestionId, QuestionStatus, RunId, Time,
+};
 use serde_json::{Value, json};
 
 use crate::site::Site;
@@ -83,5 +95,156 @@ async fn a_cursor_of_ones_own_making_is_refused() {
     let site = Site::open().await;
     for cursor in ["!", "agt_1", &URL_SAFE_NO_PAD.encode("99:agt_1")] {
         site.get(&format!("/v1/agents?cursor={cursor}")).await.problem(400, "invalid-cursor");
+    }
+}
+
+/// A clock that is set by hand. Nobody who sleeps by it ever wakes.
+#[derive(Clone, Default)]
+struct SetClock(Arc<AtomicI64>);
+
+#[async_trait]
+impl Clock for SetClock {
+    fn now(&self) -> Time {
+        Time::from_micros(self.0.load(Ordering::SeqCst))
+    }
+
+    async fn sleep_until(&self, _: Time) {
+        std::future::pending().await
+    }
+}
+
+/// What happens in a conversation.
+#[derive(Clone, Copy)]
+enum Step {
+    /// Something is said, and answered at once.
+    Said,
+    /// Something is asked.
+    Asked,
+}
+
+/// A question of an agent.
+fn asked(agent: &Agent, at: Time) -> Question {
+    Question {
+        id: QuestionId::new(),
+        owner: agent.owner.clone(),
+        root: agent.root,
+        agent: agent.id,
+        kind: agent.kind.clone(),
+        run: RunId::new(),
+        call: CallId::new(),
+        task: None,
+        about: About::Information,
+        text: "Which?".into(),
+        options: Vec::new(),
+        proposal: None,
+        due: None,
+        otherwise: None,
+        status: QuestionStatus::Open,
+        answer: None,
+        answered_by: None,
+        created: at,
+        updated: at,
+    }
+}
+
+/// A conversation in which this happened, each step at its moment by the clock.
+async fn conversation(steps: &[(i64, Step)]) -> (Client, AgentId) {
+    let clock = SetClock::default();
+    let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("Heard."))));
+    let house = House::builder(Arc::new(MemoryStore::default()), Arc::new(model));
+    let house = house.kinds(Kinds::builtin()).clock(Arc::new(clock.clone())).build();
+    let client = house.client(Owner::local());
+    let agent = client.create(NewAgent::default(), None).await.unwrap();
+    for (at, step) in steps {
+        clock.0.store(*at, Ordering::SeqCst);
+        match step {
+            Step::Said => {
+                client.send(agent.id, "Listen.", None).await.unwrap();
+                house.advance(agent.id).await.unwrap();
+            }
+            Step::Asked => {
+                let question = asked(&agent, clock.now());
+                let commit = Commit::new(clock.now()).write(Write::Question(question));
+                house.store().commit(commit).await.unwrap();
+            }
+        }
+    }
+    (client, agent.id)
+}
+
+/// What pages of so many entries lead through, from the end to the beginning; oldest first.
+async fn paged(client: &Client, agent: AgentId, limit: u32, at_most: usize) -> Vec<Entry> {
+    let (mut pages, mut before) = (Vec::new(), None);
+    loop {
+        let (page, next) = client.transcript_before(agent, before, limit, usize::MAX).await.unwrap();
+        assert!(page.len() <= limit as usize, "{} entries with a limit of {limit}", page.len());
+        pages.push(page);
+        assert!(pages.len() <= at_most, "with a limit of {limit} it does not end");
+        before = next;
+        if before.is_none() {
+            return pages.into_iter().rev().flatten().collect();
+        }
+    }
+}
+
+/// Of equal times, before anything was said, and many between two messages.
+#[tokio::test]
+async fn pages_of_any_size_lead_through_a_conversation_with_questions_as_it_was() {
+    use Step::{Asked, Said};
+    let steps = [
+        (10, Asked),
+        (10, Asked),
+        (20, Said),
+        (20, Asked),
+        (30, Asked),
+        (31, Asked),
+        (31, Asked),
+        (32, Asked),
+        (40, Said),
+        (40, Said),
+        (40, Asked),
+        (50, Said),
+        (60, Asked),
+    ];
+    let (client, agent) = conversation(&steps).await;
+    let whole = client.transcript(agent).await.unwrap();
+    let is_question: Vec<bool> = whole.iter().map(|entry| entry.question.is_some()).collect();
+    let said = |step: &Step| matches!(step, Said);
+    let expected: Vec<bool> =
+        steps.iter().flat_map(|(_, step)| if said(step) { vec![false; 2] } else { vec![true] }).collect();
+    assert_eq!(is_question, expected, "in the order in which it happened");
+    for limit in 1..=u32::try_from(whole.len()).unwrap() {
+        assert_eq!(paged(&client, agent, limit, 2 * whole.len()).await, whole, "with a limit of {limit}");
+    }
+}
+
+/// Each once, and what was said, and what was asked, each in its order.
+#[tokio::test]
+async fn pages_of_any_size_lose_nothing_where_the_wall_clock_went_back() {
+    use Step::{Asked, Said};
+    let steps = [
+        (90, Said),
+        (95, Asked),
+        (100, Said),
+        (105, Asked),
+        (50, Said),
+        (55, Asked),
+        (60, Said),
+        (58, Asked),
+        (120, Said),
+        (40, Asked),
+    ];
+    let (client, agent) = conversation(&steps).await;
+    let whole = client.transcript(agent).await.unwrap();
+    let in_order = |entries: &[Entry]| -> (Vec<u64>, Vec<QuestionId>) {
+        let said = entries.iter().filter_map(|entry| entry.item_seq).collect();
+        (said, entries.iter().filter_map(|entry| entry.question).collect())
+    };
+    let (said, questions) = in_order(&whole);
+    assert_eq!((said.len(), questions.len()), (10, 5));
+    assert!(said.is_sorted() && questions.is_sorted());
+    for limit in 1..=u32::try_from(whole.len()).unwrap() {
+        let paged = paged(&client, agent, limit, 2 * whole.len()).await;
+        assert_eq!(in_order(&paged), (said.clone(), questions.clone()), "with a limit of {limit}");
     }
 }

@@ -1,6 +1,6 @@
 //! What the writer knows without asking the database, being the only one that writes.
 
-use std::{borrow::Cow, collections::HashMap, num::NonZeroUsize};
+use std::{borrow::Cow, collections::HashMap, hash::Hash, num::NonZeroUsize};
 
 use entourage_store::Error;
 use entourage_types::{Agent, AgentId, Run, RunId};
@@ -15,8 +15,15 @@ use crate::{
     runs::{self, Before},
 };
 
-/// How many agents, and how many trees: more than are at work at once, some megabytes at most.
-const KEPT: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4095);
+/// How many agents, and how many trees: more than are at work at once, two megabytes at most.
+const KEPT: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2047);
+
+/// Room for so many, which is taken up as they come.
+fn kept<K: Hash + Eq, V>() -> LruCache<K, V> {
+    let mut kept = LruCache::unbounded();
+    kept.resize(KEPT);
+    kept
+}
 
 /// Rows as they stand inside the transaction under way.
 pub(crate) struct Known {
@@ -34,13 +41,7 @@ pub(crate) struct Known {
 
 impl Known {
     pub(crate) fn new() -> Self {
-        Self {
-            agents: LruCache::new(KEPT),
-            told: LruCache::new(KEPT),
-            runs: LruCache::new(KEPT),
-            read_out: LruCache::new(KEPT),
-            raised: HashMap::new(),
-        }
+        Self { agents: kept(), told: kept(), runs: kept(), read_out: kept(), raised: HashMap::new() }
     }
 
     /// The agent, with the epoch that was raised last.

@@ -69,8 +69,11 @@ use crate::{
 /// Hints kept for a subscriber that is busy; one that falls further behind reads the facts again.
 const HINTS: usize = 1024;
 
-/// Connections that read on callers' threads: as many as read at one moment.
-const NEAR: usize = 4;
+/// How many read at one moment: more than there are cores would wait for one of those. Each has a connection,
+/// which has read the schema.
+fn at_once() -> usize {
+    std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4))
+}
 
 /// A claim that reads no more items than these is short.
 const FEW_ITEMS: u64 = 200;
@@ -96,7 +99,8 @@ pub enum Durability {
 pub struct Settings {
     /// What a commit that returned has survived.
     pub durability: Durability,
-    /// How many threads read what may be long, each with a connection of its own; at least one.
+    /// How many threads read what may be long, each with a connection of its own; at least one. Two to four
+    /// unless set, by the cores.
     pub readers: usize,
     /// How long a commit waits for another program that writes to the file.
     pub patience: Duration,
@@ -126,7 +130,7 @@ impl std::fmt::Debug for Statements {
 impl Default for Settings {
     fn default() -> Self {
         let (durability, patience) = (Durability::Full, PATIENCE);
-        Self { durability, readers: 4, patience, migrate: true, statements: None }
+        Self { durability, readers: at_once(), patience, migrate: true, statements: None }
     }
 }
 
@@ -201,7 +205,7 @@ impl SqliteStore {
         let mut writer = open::writer(path, durability, settings.migrate)?;
         let place = Place::of(path);
         let connections = |count| (0..count).map(|_| open::reader(path)).collect::<Result<Vec<_>>>();
-        let (mut near, mut far) = (connections(NEAR)?, connections(settings.readers.max(1))?);
+        let (mut near, mut far) = (connections(at_once())?, connections(settings.readers.max(1))?);
         if let Some(statements) = &settings.statements {
             std::iter::once(&mut writer)
                 .chain(&mut near)

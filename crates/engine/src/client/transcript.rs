@@ -126,7 +126,7 @@ impl Client {
             let after = last_told.map(|last| last.to_string());
             let page = Page { after, limit, newest_first: true, bytes };
             let asked = self.questions_between(&agent, page, since, until).await?;
-            entries = merged(entries, asked.into_iter().rev().map(Telling::question));
+            entries = merged(entries, asked.into_iter().map(Telling::question));
         }
         let read: HashSet<PostId> = entries.iter().filter_map(|entry| entry.post).collect();
         let mut fits = within(bytes);
@@ -197,16 +197,19 @@ impl Client {
     }
 }
 
-/// What was said and what was asked, each in its own order: a question stands before what was said after it.
+/// What was said, and what was asked, which comes newest first: each in its own order, and a question behind all
+/// that was said by then. From the end, as pages go: wherever a page begins, what was asked last before it is older
+/// than what it begins with, also where the wall clock went back meanwhile, so that the next page finds it.
 fn merged(said: Vec<Entry>, asked: impl Iterator<Item = Entry>) -> Vec<Entry> {
     let (mut all, mut asked) = (Vec::with_capacity(said.len()), asked.peekable());
-    for entry in said {
-        while let Some(question) = asked.next_if(|question| question.at < entry.at) {
+    for entry in said.into_iter().rev() {
+        while let Some(question) = asked.next_if(|question| question.at >= entry.at) {
             all.push(question);
         }
         all.push(entry);
     }
     all.extend(asked);
+    all.reverse();
     all
 }
 

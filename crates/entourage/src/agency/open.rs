@@ -163,7 +163,7 @@ impl AgencyBuilder {
             named => {
                 let mut settings = Settings::load(None, None)?;
                 if let Some(ModelChoice::Named(name)) = named {
-                    (settings.models.default, settings.model_from) = (Some(name), None);
+                    settings.models.default = Some(name);
                 }
                 choice(&settings).await?.model
             }

@@ -33,27 +33,39 @@ pub(crate) struct Failure {
     text: String,
     /// Who is gone, where nothing else is wrong.
     gone: Option<String>,
+    /// Whether a question is not open any more.
+    not_open: bool,
 }
 
 impl Failure {
     /// Something was tried and failed.
     pub(crate) fn failed(text: impl Into<String>) -> Self {
-        Self { exit: Exit::Failed, text: text.into(), gone: None }
+        Self::new(Exit::Failed, text.into())
     }
 
     /// What was typed or set must change first.
     pub(crate) fn usage(text: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, text: text.into(), gone: None }
+        Self::new(Exit::Usage, text.into())
     }
 
     /// Whoever read our output has stopped reading: that is no failure of ours.
     pub(crate) fn unread() -> Self {
-        Self { exit: Exit::Done, text: String::new(), gone: None }
+        Self::new(Exit::Done, String::new())
     }
 
     /// The house that was worked with is gone: who that was, and what to do next.
     pub(crate) fn gone(who: String, next: &str) -> Self {
-        Self { exit: Exit::Failed, text: format!("{who}. {next}"), gone: Some(who) }
+        let text = format!("{who}. {next}");
+        Self { gone: Some(who), ..Self::failed(text) }
+    }
+
+    /// A question was answered that is not open any more.
+    pub(crate) fn not_open(text: impl Into<String>) -> Self {
+        Self { not_open: true, ..Self::usage(text) }
+    }
+
+    fn new(exit: Exit, text: String) -> Self {
+        Self { exit, text, gone: None, not_open: false }
     }
 
     /// Tells it on stderr.
@@ -72,6 +84,11 @@ impl Failure {
     /// Who is gone, where nothing else is wrong: another may come.
     pub(crate) fn who_is_gone(&self) -> Option<&str> {
         self.gone.as_deref()
+    }
+
+    /// Whether a question was answered that is not open any more.
+    pub(crate) fn is_not_open(&self) -> bool {
+        self.not_open
     }
 
     /// What went wrong, for output that is not a terminal's.
@@ -133,7 +150,9 @@ impl From<entourage_engine::Error> for Failure {
                 Self::usage(format!("{text}. `entourage agency list` describes them"))
             }
             Error::Gone(_) => Self::usage(format!("{text}. Start a new one with `entourage run`")),
-            Error::NotOpen { .. } => Self::usage(format!("{text}. It is answered once, by whoever is first")),
+            Error::NotOpen { .. } => {
+                Self::not_open(format!("{text}. It is answered once, by whoever is first"))
+            }
             _ => Self::usage(text),
         }
     }

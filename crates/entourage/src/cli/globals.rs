@@ -50,7 +50,7 @@ impl Globals {
         }
         if let Some(model) = &self.model {
             settings.models.default = Some(model.clone());
-            settings.model_from = Some("--model".to_owned());
+            settings.model_from = Some(("--model".to_owned(), model.clone()));
         }
         settings.supervisor = supervise::words();
         Ok(settings)

@@ -1,7 +1,6 @@
 //! Lines that a person types.
 
 use std::{
-    collections::VecDeque,
     io::{self, BufRead, IsTerminal},
     path::PathBuf,
 };
@@ -33,8 +32,6 @@ fn is_in_background() -> bool {
 /// reading when the process shall end.
 pub(crate) struct Lines {
     lines: mpsc::Receiver<String>,
-    /// What was put back, to be read first.
-    back: VecDeque<String>,
     #[cfg(unix)]
     editing: Option<Editing>,
 }
@@ -46,7 +43,6 @@ impl Lines {
         read(sender);
         Self {
             lines,
-            back: VecDeque::new(),
             #[cfg(unix)]
             editing: None,
         }
@@ -61,7 +57,7 @@ impl Lines {
         if editing.is_none() {
             read(sender);
         }
-        Self { lines, back: VecDeque::new(), editing }
+        Self { lines, editing }
     }
 
     #[cfg(not(unix))]
@@ -83,16 +79,7 @@ impl Lines {
 
     /// The next text, without its end; none when there will be no more.
     pub(crate) async fn next(&mut self) -> Option<String> {
-        match self.back.pop_front() {
-            Some(line) => Some(line),
-            None => self.lines.recv().await,
-        }
-    }
-
-    /// Has texts come again, before any other.
-    pub(crate) fn put_back(&mut self, mut lines: Vec<String>) {
-        lines.extend(self.back.drain(..));
-        self.back = lines.into();
+        self.lines.recv().await
     }
 }
 

@@ -3,7 +3,11 @@
 
 mod typed;
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
 
 use entourage_engine::Signal;
 use entourage_types::{
@@ -84,10 +88,12 @@ pub(crate) struct Session {
     rested: bool,
     /// Whether a pause is told of and not waited out: who goes on with a tree wants it to go on.
     tells_of_pause: bool,
-    /// What was typed when the house was gone: it is done first where there is one again.
+    /// What is being done of what was typed: where the house goes meanwhile, it is done first by the next one.
     pub(crate) undone: Option<String>,
     /// A message that was sent and may not have arrived, and the key under which it is sent again.
     unsure: Option<(String, String)>,
+    /// A question whose answer was sent and may have arrived.
+    unsure_of: Option<QuestionId>,
 }
 
 impl Session {
@@ -130,17 +136,22 @@ impl Session {
             tells_of_pause: begun == Begun::Before,
             undone: None,
             unsure: None,
+            unsure_of: None,
         })
     }
 
-    /// Goes on with another house, where the one before is gone: from the last event that was taken, and with
-    /// what was being done.
-    pub(crate) async fn go_on(&mut self, backend: Arc<dyn Backend>) -> Result<()> {
+    /// Goes on with another house, where the one before is gone: from the last event that was taken, with what
+    /// was being done, and then with what was kept meanwhile.
+    pub(crate) async fn go_on(
+        &mut self,
+        backend: Arc<dyn Backend>,
+        kept: &mut VecDeque<String>,
+    ) -> Result<()> {
         self.follow = backend.follow(self.root, self.progress.last).await?;
         self.backend = backend;
         self.rested = false;
-        // Before any news: an answer is still one to the question that the person had before them.
-        if let Some(line) = self.undone.take() {
+        // Before any news: it answers the question that the person had before them as they typed it, and no other.
+        while let Some(line) = self.undone.take().or_else(|| kept.pop_front()) {
             self.heed(line, Typed::Said).await?;
         }
         Ok(())

@@ -93,9 +93,17 @@ impl Settings {
         let of_its_key = MODEL.1.replace('.', SEPARATOR);
         let names_model = |name: &&String| *name == MODEL.0 || name.eq_ignore_ascii_case(&of_its_key);
         let named = known.iter().map(|(name, _)| name).rfind(names_model);
-        settings.model_from = named.map(|name| format!("the variable {PREFIX}{name}"));
+        let named = named.map(|name| format!("the variable {PREFIX}{name}"));
+        settings.model_from = named.zip(settings.models.default.clone());
         settings.ignored = unknown.keys().map(|name| variables::unknown(name)).collect();
         Ok(settings)
+    }
+
+    /// Who names the model, where that is neither the file nor whoever has set another one since.
+    #[must_use]
+    pub fn names_model(&self) -> Option<&str> {
+        let (who, model) = self.model_from.as_ref()?;
+        (self.models.default.as_ref() == Some(model)).then_some(who.as_str())
     }
 
     /// The directory with the user's kinds, if there is one.
@@ -242,10 +250,18 @@ mod tests {
         assert_eq!(settings.dispatch.concurrency, 7);
         assert_eq!(settings.server.bind.port(), 1);
         assert_eq!(settings.models.default.as_deref(), Some("rehearsal"));
-        assert_eq!(settings.model_from.as_deref(), Some("the variable ENTOURAGE_MODEL"));
+        assert_eq!(settings.names_model(), Some("the variable ENTOURAGE_MODEL"));
         assert_eq!(settings.tools.fetch.allow.len(), 2);
         assert_eq!(settings.models.providers.len(), 1);
         assert_eq!(settings.store.durability, super::super::Durability::Normal);
+    }
+
+    /// Whoever sets another model after that is told of their own mistakes, not of the variable's.
+    #[test]
+    fn a_variable_names_no_model_but_its_own() {
+        let mut settings = load("", &[("ENTOURAGE_MODEL", "rehearsal")]).expect("valid");
+        settings.models.default = Some("openai::gpt-5-mini".to_owned());
+        assert_eq!(settings.names_model(), None);
     }
 
     #[test]
@@ -254,7 +270,7 @@ mod tests {
         let (_, rest) = readme.split_once("```toml\n").expect("settings");
         let settings = load(rest.split("```").next().expect("an end"), &[]).expect("valid");
         assert_eq!(settings.models.fallback, ["openai::gpt-5-mini"]);
-        assert_eq!((settings.models.default.is_some(), settings.model_from), (true, None));
+        assert_eq!((settings.models.default.is_some(), settings.names_model()), (true, None));
         let anthropic = &settings.models.providers[&entourage_llm::Provider::Anthropic];
         assert_eq!(anthropic.requests_per_minute, Some(50));
         assert!(settings.telemetry.otlp_endpoint.is_some() && settings.retention.trees.is_some());

@@ -46,9 +46,9 @@ pub struct Settings {
     /// servers of this machine. The binary names itself.
     #[serde(skip)]
     pub supervisor: Option<Vec<OsString>>,
-    /// Who names the model, where that is not the file: a variable, or an option of the command line.
+    /// Who named a model, where that is not the file: a variable, or an option of the command line; and which.
     #[serde(skip)]
-    pub model_from: Option<String>,
+    pub model_from: Option<(String, String)>,
     /// What was set and has no effect, a sentence each: variables of the environment that name no setting.
     #[serde(skip)]
     pub ignored: Vec<String>,

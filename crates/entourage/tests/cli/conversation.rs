@@ -246,7 +246,8 @@ fn a_first_message_waits_for_a_server_that_is_gone() {
     terminal.shows("> ");
     drop(server);
     terminal.types("Tell me");
-    terminal.shows("The conversation goes on once `entourage serve` runs");
+    let told = terminal.all_until("without one: /quit");
+    assert!(told.contains("The conversation goes on once `entourage serve` runs"), "{told}");
     let server = serve(&place, &model);
     let asked = model.next();
     assert!(asked.body.to_string().contains("Tell me"), "{}", asked.body);
@@ -273,11 +274,39 @@ fn what_nobody_was_there_for_is_shown_at_the_end() {
     terminal.shows("The conversation goes on once");
     terminal.types("Three");
     terminal.shows("(kept)");
+    // Of what is no message nothing is kept.
+    terminal.types("/help");
+    terminal.shows("lets it be made with these arguments instead");
+    terminal.types("/tree");
+    terminal.shows("/tree is not possible now; /quit ends the conversation");
     terminal.types("/quit");
-    terminal.shows("not said: Two");
+    terminal.shows("may not have been said: Two");
     terminal.shows("not said: Three");
     terminal.shows("everything is kept; come back with: entourage chat agt_");
     assert_eq!(terminal.ended().0, Some(0));
+}
+
+/// Nothing that was kept vanishes where the next server does not take it.
+#[test]
+fn what_the_next_server_refuses_is_shown() {
+    let (place, model) = (Place::new(), Model::new());
+    let server = serve(&place, &model);
+    let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
+    terminal.shows("> ");
+    terminal.types("One");
+    model.next().text("The first.").end();
+    terminal.shows(" tokens");
+    drop(server);
+    terminal.shows("The conversation goes on once");
+    terminal.types("Two");
+    terminal.shows("(kept)");
+    let mut command = place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]);
+    command.env("ENTOURAGE_SERVER__AUTH__JWT__ALGORITHM", "HS256");
+    command.env("ENTOURAGE_SERVER__AUTH__JWT__KEY", "a secret of more than thirty-two bytes");
+    let _wary = Server::of(command);
+    terminal.shows("not said: Two");
+    terminal.shows("ENTOURAGE_TOKEN");
+    assert_eq!(terminal.ended().0, Some(2));
 }
 
 /// Without a terminal a conversation is read line by line, and `/help` lists every command.

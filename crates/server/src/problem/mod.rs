@@ -88,6 +88,18 @@ problems! {
 }
 
 impl Problem {
+    /// Whether the server stops, and takes nothing more.
+    #[must_use]
+    pub fn is_shutting_down(&self) -> bool {
+        self.kind == Self::stopping("").kind
+    }
+
+    /// Whether a question was answered that is not open any more.
+    #[must_use]
+    pub fn is_not_open(&self) -> bool {
+        self.kind == Self::not_open("").kind
+    }
+
     pub(crate) fn no_token() -> Self {
         Self::unauthorized("send `Authorization: Bearer <token>`; `entourage token` makes one")
     }

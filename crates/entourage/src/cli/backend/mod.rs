@@ -260,13 +260,12 @@ pub(crate) async fn come(
     globals: &Globals,
     settings: &entourage::Settings,
     tree: Option<AgentId>,
-) -> Result<Box<dyn Backend>> {
+) -> Result<Remote> {
     loop {
         let found = Running::find(&settings.data, globals.quiet).await;
         let is_it = |running: &Running| running.is_server() || (tree.is_some() && running.works_on(tree));
         if let Some(running) = found.filter(is_it) {
-            running.tell_of_answer();
-            return Ok(Box::new(Remote::new(&running, settings)?));
+            return Remote::new(&running, settings);
         }
         tokio::time::sleep(PAUSE).await;
     }

@@ -28,8 +28,6 @@ use crate::cli::{failure::Failure, kinds::Used};
 const TOKEN: &str = "ENTOURAGE_TOKEN";
 /// The header with the key under which a request happens once.
 const KEY: &str = "idempotency-key";
-/// How the name of the problem ends that a server has which takes nothing more.
-const STOPS: &str = ":shutting-down";
 /// How long a token made for one command is good.
 const ONE_COMMAND: Duration = Duration::from_secs(24 * 60 * 60);
 /// The longest page that the server gives.
@@ -107,7 +105,8 @@ impl Remote {
     async fn refused(&self, response: Response) -> Failure {
         let status = response.status();
         let detail = match response.json::<Problem>().await {
-            Ok(problem) if problem.kind.ends_with(STOPS) => return self.lost("it is shutting down"),
+            Ok(problem) if problem.is_shutting_down() => return self.lost("it is shutting down"),
+            Ok(problem) if problem.is_not_open() => return Failure::not_open(problem.detail),
             // The title names the sort of thing that the detail says in full.
             Ok(problem) if problem.detail.is_empty() => problem.title.into_owned(),
             Ok(problem) => problem.detail,
@@ -124,6 +123,11 @@ impl Remote {
         let url = response.url().clone();
         let body = response.bytes().await.map_err(|error| self.lost(&cause(&error)))?;
         serde_json::from_slice(&body).map_err(|error| something_else(&url, &error))
+    }
+
+    /// Says that something came of it again.
+    pub(crate) fn tell_of_answer(&self) {
+        self.running.tell_of_answer();
     }
 
     /// Whether it may be there again once it is gone.

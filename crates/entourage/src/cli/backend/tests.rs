@@ -17,8 +17,8 @@ use tokio::{
 
 use super::{Backend, Local, Remote, Running, owner, transcript};
 
-/// A server that gives these answers, each on a connection of its own, and is gone then; and the heads of what it
-/// was asked. An answer of no type is none: the server breaks off.
+/// A server that gives these answers, each on a connection of its own, and is gone then; and what it was asked, head
+/// and body. An answer of no type is none: the server breaks off. A problem is a conflict.
 pub(in crate::cli) async fn serving(
     answers: Vec<(&'static str, String)>,
 ) -> (Remote, JoinHandle<Vec<String>>) {
@@ -35,11 +35,12 @@ pub(in crate::cli) async fn serving(
             let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
             let mut sent = vec![0; length.map_or(0, |length| length.parse().unwrap())];
             stream.read_exact(&mut sent).await.unwrap();
-            asked.push(head);
+            asked.push(head + &String::from_utf8(sent).unwrap());
             if kind.is_empty() {
                 continue;
             }
-            let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n");
+            let status = if kind == "application/problem+json" { "409 Conflict" } else { "200 OK" };
+            let head = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n");
             stream.write_all((head + &body).as_bytes()).await.unwrap();
         }
         asked

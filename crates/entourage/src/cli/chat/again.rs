@@ -1,11 +1,13 @@
 //! A conversation whose house goes away, such as a server that ends: it waits for the next one, and keeps what is
 //! typed meanwhile.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::{collections::VecDeque, ops::ControlFlow, sync::Arc, time::Duration};
 
-use super::{Talk, is_end};
+use tokio::time::sleep;
+
+use super::{Talk, Wish, wish};
 use crate::cli::{
-    backend::{self, Backend, Result},
+    backend::{self, Remote, Result},
     failure::{Exit, Failure},
     input::{self, Lines},
     out,
@@ -13,68 +15,99 @@ use crate::cli::{
     text::text,
 };
 
+/// The pause after the first house that came and failed at once, and the longest after several.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
+
 impl Talk<'_> {
     /// Goes on with the house that comes, where the one before is gone. Returns how the conversation ends, where
     /// the person does not wait for that.
     ///
     /// # Errors
     /// Any other failure; and this one where nobody is there to wait.
-    pub(super) async fn take_up(&mut self, mut failure: Failure, lines: &mut Lines) -> Result<Option<Exit>> {
-        let mut kept = Vec::new();
-        loop {
-            match failure.who_is_gone().filter(|_| input::is_interactive()) {
-                Some(who) => self.tell_of_loss(who),
-                None => return Err(failure),
-            }
-            match self.wait(lines, &mut kept).await? {
-                ControlFlow::Continue(backend) => self.backend = backend,
-                ControlFlow::Break(exit) => {
-                    self.tell_unsaid(&kept);
-                    return Ok(Some(exit));
-                }
-            }
-            match self.do_again().await {
-                Ok(()) => break,
-                Err(another) => failure = another,
-            }
+    pub(super) async fn take_up(&mut self, failure: Failure, lines: &mut Lines) -> Result<Option<Exit>> {
+        match failure.who_is_gone().filter(|_| input::is_interactive()) {
+            Some(who) => self.tell_of_loss(who),
+            None => return Err(failure),
         }
-        self.alone = false;
-        lines.put_back(kept);
-        Ok(None)
+        let mut kept = VecDeque::new();
+        let end = self.outlive(lines, &mut kept).await;
+        if !matches!(end, Ok(None)) {
+            self.tell_unsaid(&kept);
+        }
+        end
     }
 
-    /// Waits for another house, and keeps what is typed.
+    /// The same, with what is typed meanwhile: what of it was not said is left.
+    async fn outlive(&mut self, lines: &mut Lines, kept: &mut VecDeque<String>) -> Result<Option<Exit>> {
+        let (interrupt, mut pause) = (self.interrupt.clone(), Duration::ZERO);
+        loop {
+            let came = match self.wait(pause, lines, kept).await? {
+                ControlFlow::Continue(came) => came,
+                ControlFlow::Break(exit) => return Ok(Some(exit)),
+            };
+            self.backend = Arc::new(came.clone());
+            let done = tokio::select! {
+                done = self.do_again(kept) => done,
+                () = interrupt.cancelled() => return Ok(Some(Exit::Interrupted)),
+            };
+            match done {
+                Ok(()) => {
+                    self.alone = false;
+                    came.tell_of_answer();
+                    return Ok(None);
+                }
+                // It may be the one that is going away still.
+                Err(failure) if failure.who_is_gone().is_some() => {
+                    pause = (2 * pause).clamp(PAUSES.0, PAUSES.1);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    /// Waits for another house after a pause, and keeps what is typed.
     async fn wait(
         &self,
+        pause: Duration,
         lines: &mut Lines,
-        kept: &mut Vec<String>,
-    ) -> Result<ControlFlow<Exit, Arc<dyn Backend>>> {
+        kept: &mut VecDeque<String>,
+    ) -> Result<ControlFlow<Exit, Remote>> {
         let root = self.session.as_ref().map(Session::root);
-        let comes = backend::come(self.globals, self.settings, root);
+        let comes = async {
+            sleep(pause).await;
+            backend::come(self.globals, self.settings, root).await
+        };
         tokio::pin!(comes);
         loop {
-            tokio::select! {
-                backend = &mut comes => return Ok(ControlFlow::Continue(backend?.into())),
-                line = lines.next() => match line {
-                    Some(line) if line.trim().is_empty() => {}
-                    Some(line) if !is_end(&line) => {
-                        out::note(out::stderr().dim("(kept)"));
-                        kept.push(line);
-                    }
-                    _ => return Ok(ControlFlow::Break(Exit::Done)),
-                },
+            let line = tokio::select! {
+                came = &mut comes => return Ok(ControlFlow::Continue(came?)),
+                line = lines.next() => line,
                 () = self.interrupt.cancelled() => return Ok(ControlFlow::Break(Exit::Interrupted)),
+            };
+            let Some(line) = line else { return Ok(ControlFlow::Break(Exit::Done)) };
+            match Wish::of(line.trim()) {
+                Wish::Quit => return Ok(ControlFlow::Break(Exit::Done)),
+                Wish::Help => wish::help(),
+                Wish::Say(text) if text.is_empty() => {}
+                Wish::Say(_) => {
+                    out::note(out::stderr().dim("(kept)"));
+                    kept.push_back(line);
+                }
+                Wish::Tree | Wish::Unknown(_) => {
+                    out::note(text![line.trim(), " is not possible now; /quit ends the conversation"]);
+                }
             }
         }
     }
 
-    /// Goes on where it broke off.
-    async fn do_again(&mut self) -> Result<()> {
-        if let Some(session) = &mut self.session {
-            return session.go_on(Arc::clone(&self.backend)).await;
+    /// Goes on where it broke off, and says what was kept. Where it is dropped, what it has not said stays.
+    async fn do_again(&mut self, kept: &mut VecDeque<String>) -> Result<()> {
+        if self.session.is_none() {
+            let Some(first) = self.first.take().or_else(|| kept.pop_front()) else { return Ok(()) };
+            self.create(first).await?;
         }
-        match self.first.take() {
-            Some(first) => self.create(first).await,
+        match &mut self.session {
+            Some(session) => session.go_on(Arc::clone(&self.backend), kept).await,
             None => Ok(()),
         }
     }
@@ -83,20 +116,23 @@ impl Talk<'_> {
     fn tell_of_loss(&mut self, who: &str) {
         self.alone = true;
         let again = self.globals.again();
-        let without = self.session.as_ref().map(|session| {
+        let later = self.session.as_ref().map(|session| {
             session.view.clear();
-            format!("; without one: /quit, and `entourage chat {}{again}`", session.root())
+            format!(", and `entourage chat {}{again}`", session.root())
         });
-        let without = without.unwrap_or_default();
-        let next = format!("`entourage serve{again}` runs, with what you type until then{without}");
+        let later = later.unwrap_or_default();
+        let next = format!(
+            "`entourage serve{again}` runs, with what you type until then; without one: /quit{later}"
+        );
         out::note(out::stderr().yellow(format!("note: {who}. The conversation goes on once {next}")));
     }
 
-    /// Shows what was typed and reached nobody.
-    fn tell_unsaid(&self, kept: &[String]) {
+    /// Shows what was typed and reached nobody, as far as that is known.
+    fn tell_unsaid(&self, kept: &VecDeque<String>) {
         let undone = self.session.as_ref().map_or(&self.first, |session| &session.undone);
-        for text in undone.iter().chain(kept) {
-            out::note(text![out::stderr().yellow("not said:"), " ", text]);
+        let undone = undone.iter().map(|text| ("may not have been said:", text));
+        for (what, text) in undone.chain(kept.iter().map(|text| ("not said:", text))) {
+            out::note(text![out::stderr().yellow(what), " ", text]);
         }
     }
 }

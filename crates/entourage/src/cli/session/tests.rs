@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
 
-use serde_json::json;
+use entourage_types::{CallId, Owner, QuestionStatus, RunId, Time};
+use serde_json::{Value, json};
 
 use super::*;
 use crate::cli::backend::tests::serving;
@@ -51,22 +52,140 @@ async fn a_stream_that_breaks_off_each_time_is_given_up() {
     assert!(took >= BACK, "{took:?}");
 }
 
+/// A stream that tells nothing.
+fn stream() -> (&'static str, String) {
+    ("text/event-stream", String::new())
+}
+
+/// That a message was taken.
+fn taken() -> (&'static str, String) {
+    ("application/json", json!({ "post": PostId::new() }).to_string())
+}
+
+/// Asserts that something was posted to a path that ends so.
+fn assert_posted(request: &str, path: &str, posted: &Value) {
+    let (head, body) = request.split_once("\r\n\r\n").unwrap();
+    let asked = head.lines().next().unwrap();
+    assert!(asked.starts_with("POST ") && asked.ends_with(&format!("{path} HTTP/1.1")), "{asked}");
+    assert_eq!(serde_json::from_str::<Value>(body).unwrap(), *posted, "{path}");
+}
+
+/// That the root asks something.
+fn asks(root: AgentId) -> (Question, Event) {
+    let at = Time::now();
+    let question = Question {
+        id: QuestionId::new(),
+        owner: Owner::local(),
+        root,
+        agent: root,
+        kind: "worker".into(),
+        run: RunId::new(),
+        call: CallId::new(),
+        task: None,
+        about: About::Information,
+        text: "Which colour?".into(),
+        options: Vec::new(),
+        proposal: None,
+        due: None,
+        otherwise: None,
+        status: QuestionStatus::Open,
+        answer: None,
+        answered_by: None,
+        created: at,
+        updated: at,
+    };
+    let body = EventBody::Question { question: Box::new(question.clone()) };
+    (question, Event { root, seq: 1, agent: root, at, body })
+}
+
 /// It may have arrived before the answer to it was lost: the next server takes it for the same one.
 #[tokio::test]
 async fn what_a_server_may_not_have_taken_is_sent_to_the_next_one_under_its_key() {
-    let stream = || ("text/event-stream", String::new());
     let (backend, asked) = serving(vec![stream(), ("", String::new())]).await;
     let mut session = begun(backend).await;
     let failure = session.heed("Hello".to_owned(), Typed::Said).await.unwrap_err();
     assert!(failure.who_is_gone().is_some(), "{failure:?}");
-    let taken = json!({ "post": PostId::new() }).to_string();
-    let (backend, asked_again) = serving(vec![stream(), ("application/json", taken)]).await;
-    session.go_on(Arc::new(backend)).await.unwrap();
+    let (backend, asked_again) = serving(vec![stream(), taken()]).await;
+    session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
     assert_eq!(session.undone, None, "it was sent");
     let (first, second) = (asked.await.unwrap(), asked_again.await.unwrap());
-    let key = |head: &str| {
-        assert!(head.starts_with("POST ") && head.contains("/messages HTTP/1.1\r\n"), "{head}");
-        head.lines().find_map(|line| line.strip_prefix("idempotency-key: ")).unwrap().to_owned()
+    let key = |request: &str| {
+        assert_posted(request, "/messages", &json!({ "message": "Hello" }));
+        request.lines().find_map(|line| line.strip_prefix("idempotency-key: ")).unwrap().to_owned()
     };
     assert_eq!(key(&first[1]), key(&second[1]));
+}
+
+/// Whoever typed it saw no question: one that the next server tells of is not answered by it.
+#[tokio::test]
+async fn what_was_kept_answers_no_question_that_comes_later() {
+    let (backend, _) = serving(vec![stream()]).await;
+    let mut session = begun(backend).await;
+    let (question, event) = asks(session.root());
+    let news = format!("event: question\ndata: {}\n\n", serde_json::to_string(&event).unwrap());
+    let (backend, sent) = serving(vec![("text/event-stream", news), taken(), taken()]).await;
+    let mut kept = VecDeque::from(["Blue".to_owned(), "Green".to_owned()]);
+    session.go_on(Arc::new(backend), &mut kept).await.unwrap();
+    assert_eq!((kept.len(), &session.undone), (0, &None), "all of it was said");
+    let sent = sent.await.unwrap();
+    assert_posted(&sent[1], "/messages", &json!({ "message": "Blue" }));
+    assert_posted(&sent[2], "/messages", &json!({ "message": "Green" }));
+    let signal = session.next().await.unwrap();
+    session.take(signal, Typed::Said).await.unwrap();
+    session.ask();
+    assert_eq!(session.asking.as_ref().map(|asking| asking.id), Some(question.id), "it is asked now");
+}
+
+/// The first line that is kept answers the question that the person had before them, and those after it are said.
+#[tokio::test]
+async fn what_was_kept_answers_the_question_that_stood_there() {
+    let (backend, _) = serving(vec![stream()]).await;
+    let mut session = begun(backend).await;
+    let (question, event) = asks(session.root());
+    session.take(Signal::Event(Arc::new(event)), Typed::Said).await.unwrap();
+    session.ask();
+    let answered = serde_json::to_string(&question).unwrap();
+    let (backend, sent) = serving(vec![stream(), ("application/json", answered), taken()]).await;
+    let mut kept = VecDeque::from(["Blue".to_owned(), "Then rest".to_owned()]);
+    session.go_on(Arc::new(backend), &mut kept).await.unwrap();
+    let sent = sent.await.unwrap();
+    assert_posted(&sent[1], &format!("/questions/{}/answer", question.id), &json!({ "answer": "Blue" }));
+    assert_posted(&sent[2], "/messages", &json!({ "message": "Then rest" }));
+}
+
+/// What the next house does not take, and what was kept behind it, can still be shown.
+#[tokio::test]
+async fn what_is_not_said_is_left() {
+    let (backend, _) = serving(vec![stream()]).await;
+    let mut session = begun(backend).await;
+    let (backend, _) = serving(vec![stream(), ("", String::new())]).await;
+    let mut kept = VecDeque::from(["One".to_owned(), "Two".to_owned()]);
+    let failure = session.go_on(Arc::new(backend), &mut kept).await.unwrap_err();
+    assert!(failure.who_is_gone().is_some(), "{failure:?}");
+    assert_eq!((session.undone.as_deref(), kept), (Some("One"), VecDeque::from(["Two".to_owned()])));
+}
+
+/// That an answer arrived may be what was lost: that it is not open any more is then no refusal.
+#[tokio::test]
+async fn an_answer_whose_acknowledgement_was_lost_is_not_asked_for_again() {
+    let (backend, _) = serving(vec![stream(), ("", String::new())]).await;
+    let mut session = begun(backend).await;
+    let (question, event) = asks(session.root());
+    session.take(Signal::Event(Arc::new(event)), Typed::Said).await.unwrap();
+    session.ask();
+    let failure = session.heed("Green".to_owned(), Typed::Said).await.unwrap_err();
+    assert!(failure.who_is_gone().is_some(), "{failure:?}");
+    let refused = json!({
+        "type": "urn:entourage:problem:question-not-open",
+        "title": "The question is not open",
+        "status": 409,
+        "detail": format!("question {} is answered", question.id),
+    });
+    let (backend, sent) = serving(vec![stream(), ("application/problem+json", refused.to_string())]).await;
+    session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
+    let path = format!("/questions/{}/answer", question.id);
+    assert_posted(&sent.await.unwrap()[1], &path, &json!({ "answer": "Green" }));
+    session.ask();
+    assert_eq!((&session.asking, &session.undone), (&None, &None), "it is answered");
+    assert_eq!(session.progress.open_questions().count(), 0);
 }

@@ -44,11 +44,12 @@ impl Session {
         self.line(line, Typed::Ignored).await.map(drop)
     }
 
-    /// Does what a person typed; where that fails it is kept.
+    /// Does what a person typed; where that fails or is dropped it is kept.
     pub(super) async fn heed(&mut self, line: String, typed: Typed) -> Result<Option<End>> {
-        let done = self.line(line.trim(), typed).await;
-        self.undone = done.is_err().then_some(line);
-        done
+        let line = self.undone.insert(line).clone();
+        let done = self.line(line.trim(), typed).await?;
+        self.undone = None;
+        Ok(done)
     }
 
     async fn line(&mut self, line: &str, typed: Typed) -> Result<Option<End>> {
@@ -75,15 +76,21 @@ impl Session {
             return Ok(Some(End::Command(line.to_owned())));
         }
         let id = question.id;
+        let is_again = self.unsure_of.take() == Some(id);
         let answered = match answer::chosen(question, line) {
             Ok(answer) => match self.backend.answer(id, answer).await {
-                Err(failure) if failure.who_is_gone().is_some() => return Err(failure),
-                answered => answered.map_err(|failure| failure.text().to_owned()),
+                Err(failure) if failure.who_is_gone().is_some() => {
+                    self.unsure_of = Some(id);
+                    return Err(failure);
+                }
+                // The first had arrived, and nobody heard of it.
+                Err(failure) if is_again && failure.is_not_open() => Ok(()),
+                answered => answered.map(drop).map_err(|failure| failure.text().to_owned()),
             },
             Err(why) => Err(why),
         };
         match answered {
-            Ok(_) => self.progress.answered(id),
+            Ok(()) => self.progress.answered(id),
             // It is asked again, unless it turns out that somebody was faster.
             Err(why) => {
                 out::note(out::stderr().yellow(format!("note: {why}")));

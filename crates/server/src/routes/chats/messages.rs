@@ -62,7 +62,9 @@ async fn send(
 
 /// Read the main chat: the last of it, oldest first
 ///
-/// A page tells of `limit` items, or of fewer where they are long; what was said before is on the next one.
+/// A page tells of at most `limit` messages and questions, and of fewer, or none, where they are long or much else
+/// stands between them; what was said before is on the next one. Messages that the agent has not read yet come on top
+/// of that, on the first.
 #[utoipa::path(
     get, path = "/api/chats/{id}/messages", tag = "chats", operation_id = "listChatMessages",
     params(("id" = schema::ChatId, Path, description = "The chat."), PageQuery),

@@ -1,8 +1,10 @@
 //! A sub-agent's calls of tools, with what they came to.
 
+use std::collections::VecDeque;
+
 use axum::Json;
 use entourage_engine::{Client, ItemQuery, Page as Rows, Place};
-use entourage_types::{AgentId, CallId, Item, ItemBody};
+use entourage_types::{AgentId, CallId, ItemBody};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
@@ -31,7 +33,8 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 
 /// List a sub-agent's calls of tools (`sub_agent_tool_calls`): the last of them, oldest first
 ///
-/// A page tells of `limit` items, or of fewer where they are long; earlier calls are on the next one.
+/// A page tells of at most `limit` calls, and of fewer, or none, where they are long or much else stands between them;
+/// earlier calls are on the next one.
 #[utoipa::path(
     get, path = "/api/sub-agents/{id}/tool-calls", tag = "chats", operation_id = "listToolCalls",
     params(("id" = schema::SubAgentId, Path, description = "The sub-agent."), PageQuery),
@@ -49,15 +52,16 @@ async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQue
     // Items after steps: what has joined the transcript meanwhile is there.
     let end = before.map_or(u64::MAX, |place| place.item);
     let part = ItemQuery { before: Some(end), bytes: BYTES, ..ItemQuery::of(id, 0, limit) };
-    let mut items = client.transcript_part(part).await?;
+    let items = client.transcript_part(part).await?;
     let from = beginning(&items);
-    if before.is_some() {
-        items.extend(outputs_behind(client, id, end).await?);
-    }
     let mut calls = tool_calls(&items, &steps);
     let told = before.and_then(|place| place.beside);
     if let Some(told) = calls.iter().position(|call| Some(call.id) == told) {
         calls.truncate(told);
+    }
+    if before.is_some() {
+        let on_page = calls.len().saturating_sub(limit as usize);
+        read_outputs(client, id, end, &mut calls[on_page..]).await?;
     }
     let mut room = BYTES;
     let fits = |call: &&ToolCallDocument| {
@@ -75,19 +79,45 @@ async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQue
     Ok(Json(Page::of_items(calls, next)))
 }
 
-/// The items from a number up to the next turn: among them are outputs of the calls of the turn before.
-async fn outputs_behind(client: &Client, agent: AgentId, mut from: u64) -> Result<Vec<Item>, Problem> {
-    let is_turn = |item: &Item| matches!(item.body, ItemBody::Turn(_));
-    let mut behind = Vec::new();
-    loop {
+/// Reads the outputs of these calls that stand from a number on, before the next turn. They stand in the order of
+/// the calls: none behind that of the last call is read, and none is held before those that fill a page.
+async fn read_outputs(
+    client: &Client,
+    agent: AgentId,
+    from: u64,
+    calls: &mut [ToolCallDocument],
+) -> Result<(), Problem> {
+    let Some(last) = calls.last().map(|call| call.id) else { return Ok(()) };
+    let (mut outputs, mut held, mut next) = (VecDeque::new(), 0, Some(from));
+    while let Some(from) = next {
         let part = ItemQuery { bytes: BYTES, ..ItemQuery::of(agent, from, OUTPUTS) };
         let part = client.transcript_part(part).await?;
-        let Some(last) = part.last() else { return Ok(behind) };
-        from = last.seq + 1;
-        let is_over = part.iter().any(is_turn);
-        behind.extend(part.into_iter().take_while(|item| !is_turn(item)));
-        if is_over {
-            return Ok(behind);
+        next = part.last().map(|last| last.seq + 1);
+        for item in part {
+            let output = match item.body {
+                ItemBody::Output(output) if calls.iter().any(|call| call.id == output.call) => output,
+                ItemBody::Turn(_) => {
+                    next = None;
+                    break;
+                }
+                _ => continue,
+            };
+            if output.call == last {
+                next = None;
+            }
+            held += output.text.len();
+            outputs.push_back((output, item.at));
+            while let Some((first, _)) = outputs.front().filter(|(first, _)| held - first.text.len() >= BYTES)
+            {
+                held -= first.text.len();
+                outputs.pop_front();
+            }
         }
     }
+    for (output, at) in outputs {
+        if let Some(call) = calls.iter_mut().find(|call| call.id == output.call) {
+            call.returned(output, at);
+        }
+    }
+    Ok(())
 }

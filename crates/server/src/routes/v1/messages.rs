@@ -57,7 +57,9 @@ async fn send(
 
 /// Read the conversation with an agent as a person sees it: the last of it, oldest first
 ///
-/// A page tells of `limit` items, or of fewer where they are long; what was said before is on the next one.
+/// A page tells of at most `limit` messages and questions, and of fewer, or none, where they are long or much else
+/// stands between them; what was said before is on the next one. Messages that the agent has not read yet come on top
+/// of that, on the first.
 #[utoipa::path(
     get, path = "/v1/agents/{id}/messages", tag = "agents", operation_id = "listMessages",
     params(("id" = schema::AgentId, Path, description = "The agent."), PageQuery),

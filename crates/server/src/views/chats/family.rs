@@ -63,7 +63,8 @@ impl Family {
     }
 
     /// Takes in that an agent's status changed. False where the agent is not known. What was read of it may be
-    /// later than what is told of it now: it never goes back.
+    /// later than what is told of it now: its status is the one that is told, but the time of its last change
+    /// never goes back.
     pub(crate) fn status(&mut self, agent: AgentId, status: Status, at: Time) -> bool {
         let known = self.agents.get_mut(&agent);
         known.map(|agent| (agent.status, agent.updated) = (status, agent.updated.max(at))).is_some()
