@@ -98,17 +98,17 @@ impl Chat {
         }
         let exit = loop {
             let end = match talk.go_on(&mut lines).await {
-                Err(failure) => talk.take_up(failure, &mut lines).await?,
-                end => end?,
+                Err(failure) => talk.take_up(failure, &mut lines).await,
+                end => end,
             };
-            if let Some(exit) = end {
+            if let Some(exit) = end.transpose() {
                 break exit;
             }
         };
         // What follows stands where the prompt stood.
         drop(lines);
         talk.farewell().await;
-        Ok(exit)
+        exit
     }
 }
 

@@ -18,13 +18,13 @@ pub(crate) fn is_interactive() -> bool {
 
 /// Whether the terminal's keys go to another program, and reading them would stop this one.
 #[cfg(unix)]
-fn is_in_background() -> bool {
+pub(crate) fn is_in_background() -> bool {
     // A terminal that is not the process's own has no foreground to tell of.
     rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|front| front != rustix::process::getpgrp())
 }
 
 #[cfg(not(unix))]
-fn is_in_background() -> bool {
+pub(crate) fn is_in_background() -> bool {
     false
 }
 

@@ -309,6 +309,28 @@ fn what_the_next_server_refuses_is_shown() {
     assert_eq!(terminal.ended().0, Some(2));
 }
 
+/// Words that come too late for a question do not vanish, whoever answered it while the server was gone.
+#[test]
+fn what_comes_too_late_for_a_question_is_told() {
+    let (place, model) =
+        (Place::new(), Model::calling_once("ask_user", &json!({ "question": "Which colour?" })));
+    let server = serve(&place, &model);
+    let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
+    terminal.shows("> ");
+    terminal.types("Paint it");
+    terminal.shows("Which colour?");
+    drop(server);
+    terminal.shows("The conversation goes on once");
+    terminal.types("mine");
+    terminal.shows("(kept)");
+    place.entourage(&["answer", "@last", "theirs"]).good();
+    let _server = serve(&place, &model);
+    terminal.shows("not said: mine");
+    terminal.shows("It said: theirs");
+    terminal.types("/quit");
+    assert_eq!(terminal.ended().0, Some(0));
+}
+
 /// Without a terminal a conversation is read line by line, and `/help` lists every command.
 #[test]
 fn help_lists_every_command() {

@@ -110,11 +110,16 @@ fn another_run_leaves_interrupted_work_alone() {
 #[test]
 fn a_task_in_the_background_of_a_terminal_goes_on_to_its_end() {
     let place = Place::new();
-    let task = place.process(&["run", "-q", "Say hello."]);
+    let task = place.process(&["run", "Say hello."]);
     let mut shell = Command::new("setsid");
     shell.args(["--ctty", "bash", "-c", "set -m; \"$@\" & wait $!; echo \"it ended with $?\"", "bash"]);
     shell.arg(task.get_program()).args(task.get_args()).current_dir(place.path()).env_clear();
     shell.envs(task.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let mut terminal = Terminal::whole(shell, 120);
-    terminal.shows("it ended with 0");
+    let told = terminal.all_until("it ended with 0");
+    assert!(told.contains("assistant"), "{told}");
+    // What the shell writes meanwhile would be drawn over.
+    for drawn in ["\u{1b}[J", "Ctrl-C leaves"] {
+        assert!(!told.contains(drawn), "{told:?}");
+    }
 }

@@ -30,7 +30,7 @@ fn the_newest_words_are_shown_at_every_width() {
         for number in 0..200 {
             asked = asked.text(&format!("word{number} "));
         }
-        let picture = terminal.stands("word199");
+        let picture = terminal.draws("word199");
         assert!(picture.contains("assistant writes"), "{picture}");
         fits(&picture, columns.into());
         asked.text("the end").end();
@@ -48,7 +48,7 @@ fn a_resize_leaves_no_line_twice() {
     for (number, columns) in (1..).zip([60, 40, 80]) {
         terminal.resizes(columns);
         asked = asked.text(&format!("word{number} "));
-        let picture = terminal.stands(&format!("word{number}"));
+        let picture = terminal.draws(&format!("word{number}"));
         assert_eq!(picture.matches("assistant writes").count(), 1, "{picture}");
         fits(&picture, columns.into());
     }
@@ -63,7 +63,7 @@ fn wide_signs_do_not_pass_the_edge() {
         let (place, model) = (Place::new(), Model::new());
         let mut terminal = run(&place, &model, columns);
         let asked = model.next().text(&"漢字🦀".repeat(100)).text("END");
-        let picture = terminal.stands("END");
+        let picture = terminal.draws("END");
         let rows = picture.lines().filter(|row| row.contains('漢')).count();
         assert_eq!(rows, 4, "as many as are shown, none broken by the terminal: {picture}");
         asked.end();
@@ -78,7 +78,7 @@ fn what_a_sub_agent_writes_is_shown() {
     let task = json!({ "recipient": "researcher", "message": "Look it up" });
     model.next().call("send_message", &task).end();
     let asked = model.next().text("It says here that sheep sleep");
-    let picture = terminal.stands("researcher: It says here that sheep sleep");
+    let picture = terminal.draws("researcher: It says here that sheep sleep");
     assert!(picture.contains("└─"), "{picture}");
     asked.end();
     model.next().text("They sleep.").end();

@@ -3,13 +3,12 @@
 use std::{
     ffi::OsStr,
     fs::File,
-    io::{Read, Write},
-    os::unix::ffi::OsStrExt,
+    io::{self, Read, Write},
+    os::{fd::AsFd, unix::ffi::OsStrExt},
     process::{Child, Command, Stdio},
 };
 
 use rustix::{
-    io::ioctl_fionbio,
     process::{Pid, Signal, WaitOptions, kill_process, waitpid},
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
     termios::{Winsize, tcsetwinsize},
@@ -18,6 +17,14 @@ use rustix::{
 use super::place::{Patience, Place};
 
 const ROWS: u16 = 40;
+/// What no command writes, and no terminal shows.
+const MARK: &[u8] = b"\x05";
+
+/// The end of a terminal that a command has.
+fn end_of(master: impl AsFd) -> io::Result<File> {
+    let name = ptsname(master, Vec::new())?;
+    File::options().read(true).write(true).open(OsStr::from_bytes(name.to_bytes()))
+}
 
 /// A command at a terminal of its own.
 pub(crate) struct Terminal {
@@ -51,8 +58,7 @@ impl Terminal {
         grantpt(&master).and_then(|()| unlockpt(&master)).expect("a terminal");
         let size = Winsize { ws_row: ROWS, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&master, size).expect("a size");
-        let name = ptsname(&master, Vec::new()).expect("a name");
-        let end = || File::options().read(true).write(true).open(OsStr::from_bytes(name.to_bytes()));
+        let end = || end_of(&master);
         command.env("NO_COLOR", "1").stdin(end().expect("opens")).stderr(end().expect("opens"));
         let child = command.stdout(stdout.unwrap_or_else(|| end().expect("opens").into())).spawn();
         // Its ends close with it, so that a read ends.
@@ -96,19 +102,36 @@ impl Terminal {
         }
     }
 
+    /// Waits until a picture with this has been drawn whole, as lines that are drawn in place are, which end by
+    /// clearing what stands below them.
+    #[track_caller]
+    pub(crate) fn draws(&mut self, words: &str) -> String {
+        loop {
+            let picture = self.screen.screen().contents();
+            if picture.contains(words) && self.shown.ends_with(b"\x1b[J") {
+                return picture;
+            }
+            self.read(words);
+        }
+    }
+
     /// Makes it so wide as a person does with a window: what stands on it is broken into rows anew. The
     /// command stands still meanwhile, so that nothing it draws is of one width and comes at the other.
     pub(crate) fn resizes(&mut self, columns: u16) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::STOP).expect("sent");
         waitpid(Some(pid), WaitOptions::UNTRACED).expect("it stops");
-        ioctl_fionbio(&self.master, true).expect("set");
-        let mut bytes = [0; 4096];
-        while let Ok(count @ 1..) = self.master.read(&mut bytes) {
-            self.shown.extend_from_slice(&bytes[..count]);
-            self.screen.process(&bytes[..count]);
+        // The system hands on what was written in its own time: all of it has come once this has.
+        end_of(&self.master).expect("a terminal").write_all(MARK).expect("written");
+        let mut bytes = Vec::new();
+        while !bytes.ends_with(MARK) {
+            let mut piece = [0; 4096];
+            let count = self.master.read(&mut piece).expect("it stands still");
+            bytes.extend_from_slice(&piece[..count]);
         }
-        ioctl_fionbio(&self.master, false).expect("set");
+        bytes.truncate(bytes.len() - MARK.len());
+        self.shown.extend_from_slice(&bytes);
+        self.screen.process(&bytes);
         let screen = self.screen.screen();
         let width = screen.size().1;
         let last = screen.rows(0, width).collect::<Vec<_>>().iter().rposition(|row| !row.is_empty());

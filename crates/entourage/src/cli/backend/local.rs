@@ -235,6 +235,10 @@ impl Backend for Local {
         Ok(self.client.questions(root, Some(QuestionStatus::Open), page).await?)
     }
 
+    async fn question(&self, id: QuestionId) -> Result<Question> {
+        Ok(self.client.question(id).await?)
+    }
+
     async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question> {
         Ok(self.client.answer(id, answer).await?)
     }

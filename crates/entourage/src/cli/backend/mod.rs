@@ -85,6 +85,9 @@ pub(crate) trait Backend: Send + Sync {
     /// Open questions, of one tree or of all, oldest first.
     async fn questions(&self, root: Option<AgentId>) -> Result<Vec<Question>>;
 
+    /// A question, open or not.
+    async fn question(&self, id: QuestionId) -> Result<Question>;
+
     /// Answers a question.
     async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question>;
 

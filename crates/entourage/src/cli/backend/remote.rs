@@ -304,6 +304,10 @@ impl Backend for Remote {
         Ok(found.data)
     }
 
+    async fn question(&self, id: QuestionId) -> Result<Question> {
+        self.get(&format!("questions/{id}")).await
+    }
+
     async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question> {
         let verdict = answer.verdict();
         let body = match answer {

@@ -181,7 +181,11 @@ async fn an_answer_whose_acknowledgement_was_lost_is_not_asked_for_again() {
         "status": 409,
         "detail": format!("question {} is answered", question.id),
     });
-    let (backend, sent) = serving(vec![stream(), ("application/problem+json", refused.to_string())]).await;
+    let stands =
+        Question { status: QuestionStatus::Answered, answer: Some("Green".into()), ..question.clone() };
+    let stands = serde_json::to_string(&stands).unwrap();
+    let refused = ("application/problem+json", refused.to_string());
+    let (backend, sent) = serving(vec![stream(), refused, ("application/json", stands)]).await;
     session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
     let path = format!("/questions/{}/answer", question.id);
     assert_posted(&sent.await.unwrap()[1], &path, &json!({ "answer": "Green" }));

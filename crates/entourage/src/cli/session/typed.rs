@@ -1,9 +1,9 @@
 //! What a person types: words for the agents, answers, and which lines are commands.
 
-use entourage_types::{PostId, Question};
+use entourage_types::{Answer, PostId, Question};
 
 use super::{End, Session, Typed};
-use crate::cli::{answer, backend::Result, out, text::text};
+use crate::cli::{answer, backend::Result, failure::Failure, input, out, text::text};
 
 /// The commands that answer a question.
 pub(crate) const ANSWERS: [&str; 3] = ["/decline", "/reject", "/edit"];
@@ -31,6 +31,14 @@ impl Session {
         match self.tell(text).await {
             Err(failure) if failure.is_usage() => {
                 out::note(text![out::stderr().yellow("note:"), " ", failure.text()]);
+                self.rested = false;
+                Ok(())
+            }
+            // A disk that is full, or a server that has too much to do, may take the next one.
+            Err(failure) if failure.who_is_gone().is_none() && input::is_interactive() => {
+                let paint = out::stderr();
+                out::note(text![paint.red("error:"), " ", failure.text()]);
+                out::note(text![paint.yellow("not said:"), " ", text]);
                 self.rested = false;
                 Ok(())
             }
@@ -78,13 +86,17 @@ impl Session {
         let id = question.id;
         let is_again = self.unsure_of.take() == Some(id);
         let answered = match answer::chosen(question, line) {
-            Ok(answer) => match self.backend.answer(id, answer).await {
+            Ok(answer) => match self.backend.answer(id, answer.clone()).await {
                 Err(failure) if failure.who_is_gone().is_some() => {
                     self.unsure_of = Some(id);
                     return Err(failure);
                 }
-                // The first had arrived, and nobody heard of it.
-                Err(failure) if is_again && failure.is_not_open() => Ok(()),
+                Err(failure) if failure.is_not_open() => {
+                    // The first may have arrived, and nobody heard of it.
+                    let stands = if is_again { self.backend.question(id).await?.answer } else { None };
+                    tell_of_refusal(&failure, answer, is_again, stands);
+                    Ok(())
+                }
                 answered => answered.map(drop).map_err(|failure| failure.text().to_owned()),
             },
             Err(why) => Err(why),
@@ -99,6 +111,21 @@ impl Session {
         }
         self.asking = None;
         Ok(None)
+    }
+}
+
+/// Says that a question was answered by somebody else, and which words did not reach it.
+fn tell_of_refusal(failure: &Failure, answer: Answer, is_again: bool, stands: Option<String>) {
+    let unsaid = match answer {
+        Answer::Text(text) if stands.as_ref() == Some(&text) => return,
+        Answer::Text(text) => Some(text),
+        _ if is_again => return,
+        _ => None,
+    };
+    let paint = out::stderr();
+    out::note(paint.yellow(format!("note: {}", failure.text())));
+    if let Some(unsaid) = unsaid {
+        out::note(text![paint.yellow("not said:"), " ", unsaid]);
     }
 }
 

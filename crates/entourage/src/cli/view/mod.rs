@@ -9,7 +9,7 @@ use std::io::IsTerminal;
 use entourage_engine::AgentDelta;
 use entourage_types::{AgentId, Event};
 
-use super::{backend::Result, globals::Globals, out, paint, progress::Progress, screen, text::text};
+use super::{backend::Result, globals::Globals, input, out, paint, progress::Progress, screen, text::text};
 use lines::Lines;
 use live::Live;
 use spoken::Spoken;
@@ -38,7 +38,7 @@ impl View {
             Self::Silent
         } else if edited {
             Self::Spoken(Spoken::new(root, aloud))
-        } else if std::io::stderr().is_terminal() && !paint::is_dumb() {
+        } else if std::io::stderr().is_terminal() && !paint::is_dumb() && !input::is_in_background() {
             Self::Live(Live::new(root, aloud && std::io::stdout().is_terminal()))
         } else {
             Self::Lines(Lines)
@@ -68,9 +68,11 @@ impl View {
         }
     }
 
-    /// Time has passed.
+    /// Time has passed. Nothing is drawn over what another program writes that has the terminal now.
     pub(crate) fn draw(&self, progress: &Progress) {
-        if let Self::Live(live) = self {
+        if let Self::Live(live) = self
+            && !input::is_in_background()
+        {
             live.draw(progress);
         }
     }
