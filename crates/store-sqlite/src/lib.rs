@@ -69,9 +69,9 @@ use crate::{
 /// Hints kept for a subscriber that is busy; one that falls further behind reads the facts again.
 const HINTS: usize = 1024;
 
-/// How many read at one moment: more than there are cores would wait for one of those. Each has a connection,
-/// which has read the schema.
-fn at_once() -> usize {
+/// How many reads there may be at a time, of each sort: one for each core, two to four. Each needs a connection, and
+/// each connection holds the schema.
+fn parallel_reads() -> usize {
     std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4))
 }
 
@@ -130,7 +130,7 @@ impl std::fmt::Debug for Statements {
 impl Default for Settings {
     fn default() -> Self {
         let (durability, patience) = (Durability::Full, PATIENCE);
-        Self { durability, readers: at_once(), patience, migrate: true, statements: None }
+        Self { durability, readers: parallel_reads(), patience, migrate: true, statements: None }
     }
 }
 
@@ -205,7 +205,7 @@ impl SqliteStore {
         let mut writer = open::writer(path, durability, settings.migrate)?;
         let place = Place::of(path);
         let connections = |count| (0..count).map(|_| open::reader(path)).collect::<Result<Vec<_>>>();
-        let (mut near, mut far) = (connections(at_once())?, connections(settings.readers.max(1))?);
+        let (mut near, mut far) = (connections(parallel_reads())?, connections(settings.readers.max(1))?);
         if let Some(statements) = &settings.statements {
             std::iter::once(&mut writer)
                 .chain(&mut near)

@@ -6,7 +6,8 @@ use std::{
     io::{self, IsTerminal, Write},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, PoisonError, mpsc::channel},
+    time::Duration,
 };
 
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -19,6 +20,12 @@ use super::{chat::is_end, screen};
 const PROMPT: &str = "> ";
 /// How many texts are kept.
 const KEPT: usize = 1000;
+/// How long, in milliseconds, Esc may be the beginning of another key: nothing is shown meanwhile.
+const ESCAPE: u16 = 500;
+/// How long what was written may take to be shown at the end: a paste that never ends holds it up.
+const SHOWN_IN: Duration = Duration::from_secs(1);
+/// What is written and changes nothing: the editor begins a line after each text that does not end one.
+const NOTHING: &str = "\x1b[A\n";
 
 /// How the terminal was before.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
@@ -36,7 +43,8 @@ impl Drop for Editing {
 pub(super) fn start(history: PathBuf, lines: mpsc::Sender<String>) -> Option<Editing> {
     let terminals = io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal();
     let before = tcgetattr(io::stdin()).ok().filter(|_| terminals)?;
-    let config = Config::builder().max_history_size(KEPT).ok()?.history_ignore_dups(true).ok()?.build();
+    let config = Config::builder().max_history_size(KEPT).ok()?.history_ignore_dups(true).ok()?;
+    let config = config.keyseq_timeout(Some(ESCAPE)).build();
     let mut editor: Editor<(), FileHistory> = Editor::with_config(config).ok()?;
     let printer = editor.create_external_printer().ok()?;
     // A conversation goes on without its history.
@@ -82,11 +90,25 @@ fn private(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Waits until all is shown that was written above the editor, which takes one text at a time from its queue of
+/// one: as it takes the second of these, it has shown what was there before the first.
+fn flush(mut printer: screen::Printer) {
+    let (done, shown) = channel();
+    std::thread::spawn(move || {
+        // An editor that has ended takes no more.
+        let _ = printer.print(NOTHING.to_owned()).and_then(|()| printer.print(NOTHING.to_owned()));
+        done.send(())
+    });
+    let _ = shown.recv_timeout(SHOWN_IN);
+}
+
 /// Puts the terminal back as it was. The thread that reads may still be waiting for a key.
 pub(super) fn restore() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(before) = before else { return };
-    screen::edited(None);
+    if let Some(printer) = screen::edited(None) {
+        flush(printer);
+    }
     let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
     // No bracketed paste any more, and no prompt that nobody reads.
     let _ = io::stdout().lock().write_all(b"\x1b[?2004l\r\x1b[K");

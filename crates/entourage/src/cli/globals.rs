@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use entourage::Settings;
+use entourage::{Settings, settings::NamedModel};
 
 use super::{failure::Failure, supervise};
 
@@ -50,7 +50,7 @@ impl Globals {
         }
         if let Some(model) = &self.model {
             settings.models.default = Some(model.clone());
-            settings.model_from = Some(("--model".to_owned(), model.clone()));
+            settings.model_from = Some(NamedModel { by: "--model".to_owned(), model: model.clone() });
         }
         settings.supervisor = supervise::words();
         Ok(settings)

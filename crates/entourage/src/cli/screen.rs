@@ -5,6 +5,7 @@
 
 use std::{
     io::{self, Write},
+    mem,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -19,7 +20,7 @@ static SHOWN: Mutex<Vec<Text>> = Mutex::new(Vec::new());
 static EDITOR: Mutex<Option<Printer>> = Mutex::new(None);
 
 /// Writes above a line editor.
-type Printer = Box<dyn ExternalPrinter + Send>;
+pub(super) type Printer = Box<dyn ExternalPrinter + Send>;
 
 /// The size of a terminal that does not say: lines and columns.
 const USUAL: (usize, usize) = (24, 80);
@@ -46,9 +47,9 @@ pub(crate) fn entered() {
     }
 }
 
-/// Has a line editor keep the bottom of the terminal, or no longer.
-pub(crate) fn edited(printer: Option<Printer>) {
-    *EDITOR.lock().unwrap_or_else(PoisonError::into_inner) = printer;
+/// Has a line editor keep the bottom of the terminal, or no longer. Returns what wrote above the one before.
+pub(super) fn edited(printer: Option<Printer>) -> Option<Printer> {
+    mem::replace(&mut *EDITOR.lock().unwrap_or_else(PoisonError::into_inner), printer)
 }
 
 /// Writes a text above the lines that stand at the bottom, by `write` unless a line editor has it.

@@ -9,7 +9,7 @@ use std::{
 use config::{Config, Environment, File, FileFormat};
 
 use super::{
-    Settings,
+    NamedModel, Settings,
     message::without_value,
     paths, positive,
     variables::{self, CONFIG, DATA, MODEL, OWN, PREFIX, SEPARATOR},
@@ -94,7 +94,8 @@ impl Settings {
         let names_model = |name: &&String| *name == MODEL.0 || name.eq_ignore_ascii_case(&of_its_key);
         let named = known.iter().map(|(name, _)| name).rfind(names_model);
         let named = named.map(|name| format!("the variable {PREFIX}{name}"));
-        settings.model_from = named.zip(settings.models.default.clone());
+        settings.model_from =
+            named.zip(settings.models.default.clone()).map(|(by, model)| NamedModel { by, model });
         settings.ignored = unknown.keys().map(|name| variables::unknown(name)).collect();
         Ok(settings)
     }
@@ -102,8 +103,8 @@ impl Settings {
     /// Who names the model, where that is neither the file nor whoever has set another one since.
     #[must_use]
     pub fn names_model(&self) -> Option<&str> {
-        let (who, model) = self.model_from.as_ref()?;
-        (self.models.default.as_ref() == Some(model)).then_some(who.as_str())
+        let named = self.model_from.as_ref()?;
+        (self.models.default.as_ref() == Some(&named.model)).then_some(named.by.as_str())
     }
 
     /// The directory with the user's kinds, if there is one.

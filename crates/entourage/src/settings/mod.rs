@@ -26,6 +26,15 @@ pub use time::time;
 #[cfg(not(feature = "server"))]
 pub use unserved::{Auth, Jwt, Server, Webhook};
 
+/// A model that something other than the file names: errors about the model point there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedModel {
+    /// What names it, in words: `the variable ENTOURAGE_MODEL`, or `--model`.
+    pub by: String,
+    /// The model's name.
+    pub model: String,
+}
+
 /// Everything an operator may set.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -46,9 +55,9 @@ pub struct Settings {
     /// servers of this machine. The binary names itself.
     #[serde(skip)]
     pub supervisor: Option<Vec<OsString>>,
-    /// Who named a model, where that is not the file: a variable, or an option of the command line; and which.
+    /// The model that a variable or an option of the command line names, where one does, instead of the file.
     #[serde(skip)]
-    pub model_from: Option<(String, String)>,
+    pub model_from: Option<NamedModel>,
     /// What was set and has no effect, a sentence each: variables of the environment that name no setting.
     #[serde(skip)]
     pub ignored: Vec<String>,

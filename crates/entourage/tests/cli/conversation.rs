@@ -309,6 +309,23 @@ fn what_the_next_server_refuses_is_shown() {
     assert_eq!(terminal.ended().0, Some(2));
 }
 
+/// Esc alone does not hold up what is shown until another key is pressed.
+#[test]
+fn a_lone_escape_holds_nothing_up() {
+    let (place, model) = (Place::new(), Model::new());
+    let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
+    terminal.shows("> ");
+    terminal.types("One");
+    let answer = model.next();
+    terminal.sends("\x1b");
+    answer.text("The first.").end();
+    terminal.shows("The first.");
+    terminal.shows(" tokens");
+    // Where Esc came last, Ctrl-U after it is no key.
+    terminal.types("\x15/quit");
+    assert_eq!(terminal.ended().0, Some(0));
+}
+
 /// Words that come too late for a question do not vanish, whoever answered it while the server was gone.
 #[test]
 fn what_comes_too_late_for_a_question_is_told() {

@@ -84,7 +84,7 @@ impl Session {
             return Ok(Some(End::Command(line.to_owned())));
         }
         let id = question.id;
-        let is_again = self.unsure_of.take() == Some(id);
+        let is_again = self.unsure_of == Some(id);
         let answered = match answer::chosen(question, line) {
             Ok(answer) => match self.backend.answer(id, answer.clone()).await {
                 Err(failure) if failure.who_is_gone().is_some() => {
@@ -101,6 +101,7 @@ impl Session {
             },
             Err(why) => Err(why),
         };
+        self.unsure_of = None;
         match answered {
             Ok(()) => self.progress.answered(id),
             // It is asked again, unless it turns out that somebody was faster.
