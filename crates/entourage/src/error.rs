@@ -50,12 +50,14 @@ pub enum Error {
     )]
     Closed,
     /// A run failed whose text alone was wanted.
-    #[error("the run ended with {code}: {text}")]
+    #[error("the run ended with {code}: {text}{}", in_parentheses(.cause.as_deref()))]
     Run {
         /// A stable word for why.
         code: entourage_types::StopReason,
         /// A sentence for people.
         text: String,
+        /// The cause in the words of whoever failed, such as a provider, where the sentence does not say it.
+        cause: Option<String>,
     },
     /// The database cannot be opened.
     #[error(transparent)]
@@ -70,4 +72,8 @@ pub enum Error {
     /// The house failed.
     #[error(transparent)]
     House(#[from] entourage_engine::Error),
+}
+
+fn in_parentheses(cause: Option<&str>) -> String {
+    cause.map(|cause| format!(" ({cause})")).unwrap_or_default()
 }

@@ -10,7 +10,10 @@ use crate::{
     stream::{Frame, Stream},
 };
 
-const RESPONSES: &str = "/v1/agencies/desk/responses";
+pub(crate) const RESPONSES: &str = "/v1/agencies/desk/responses";
+/// What people read where a model refuses what it is asked; it does so in the words `m refuses the request: 500`.
+const REFUSED: &str =
+    "the service behind the model refused the request; the operator finds the cause in the log";
 
 pub(crate) async fn desk() -> Site {
     Site::of_kinds(kinds()).await
@@ -25,7 +28,8 @@ pub(crate) fn agency() -> Agency {
     agency.expect("it loads")
 }
 
-fn kinds() -> Kinds {
+/// The built-in kinds, two of them joined in the agency.
+pub(crate) fn kinds() -> Kinds {
     let mut kinds = Kinds::builtin();
     kinds.join(agency()).expect("its kinds are there");
     kinds
@@ -92,10 +96,7 @@ async fn the_text_alone_is_plain_and_a_failure_is_a_problem() {
     assert_eq!(text.headers["content-type"], "text/plain; charset=utf-8");
     let broken = json!({"message": "break", "text_only": true});
     let why = site.post(RESPONSES, &broken).await.problem(422, "no-answer").detail;
-    assert!(why.starts_with("model_failed: "), "{why}");
-    let whole = json!({"message": "break"});
-    let answer = site.post(RESPONSES, &whole).await.expect(200);
-    assert_eq!((&answer["final_output"], &answer["error"]["code"]), (&Value::Null, &json!("model_failed")));
+    assert_eq!(why, format!("model_failed: {REFUSED}"));
     // The one call that this leaves it is for an answer.
     let short = json!({"message": "tell it", "max_steps": 1});
     let answer = site.post(RESPONSES, &short).await.expect(200);
@@ -104,6 +105,27 @@ async fn the_text_alone_is_plain_and_a_failure_is_a_problem() {
     let answer = site.post(RESPONSES, &deep).await.expect(200);
     assert_eq!(answer["nested"], json!([]), "nobody was asked");
     assert_eq!(answer["generated_items"][1]["is_error"], true);
+}
+
+/// Why there is no answer is told in a sentence and by a code, of those below and in a stream, too. The provider's
+/// own words stand in the run.
+#[tokio::test]
+async fn a_failure_is_told_in_a_sentence_and_not_in_the_providers_words() {
+    let site = desk().await;
+    let told = json!({"code": "model_failed", "text": REFUSED});
+    let own = site.post(RESPONSES, &json!({"message": "break"})).await.expect(200);
+    assert_eq!((&own["final_output"], &own["error"]), (&Value::Null, &told));
+    let nested = site.post(RESPONSES, &json!({"message": "tell break"})).await.expect(200);
+    assert_eq!((&nested["error"], &nested["nested"][0]["error"]), (&Value::Null, &told));
+    let said = site.request(Method::POST, RESPONSES).json(&json!({"message": "break", "stream": true}));
+    let frames = Stream::open(said).await.until(|frame| frame.event == "error").await;
+    assert_eq!(frames.last().expect("the end").data["error"], told);
+    for shown in [own.to_string(), nested.to_string(), format!("{frames:?}")] {
+        assert!(shown.contains(REFUSED) && !shown.contains("m refuses the request"), "{shown}");
+    }
+    let run = own["run_id"].as_str().expect("an id");
+    let run = site.get(&format!("/v1/runs/{run}")).await.expect(200);
+    assert_eq!(run["error"], "m refuses the request: 500");
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use entourage_types::{Owner, Time};
 use serde_json::{Value, json};
 
 use crate::{
-    site::{Site, house, send},
+    site::{Site, asking, house, send},
     stream::{Frame, Stream},
 };
 
@@ -174,11 +174,17 @@ async fn a_task_is_pending_until_its_sub_agent_begins() {
     assert_eq!((&*task, &*agent), ("pending", "active"), "the orchestrator does not wait for it");
 }
 
-/// Shows: S1-R022, S1-R024, S1-R043, S1-R044, S1-R045, S1-R046, S1-R064, S1-R065, S1-R067, S1-R078.
-/// Shows: S1-R079, S1-R082.
+/// Shows: S1-R022, S1-R024, S1-R043, S1-R044, S1-R045, S1-R046, S1-R064, S1-R065, S1-R067, S1-R069.
+/// Shows: S1-R078, S1-R079, S1-R082.
 #[tokio::test]
 async fn a_question_is_told_in_the_history_and_in_the_main_chat_and_its_task_waits() {
-    let site = site().await;
+    let model = ScriptedModel::new([
+        Script::call("spawn_agent", json!({"kind": "researcher", "task": "ask"})),
+        Script::call("ask_user", json!({"question": "Which colour?", "options": ["red", "blue"]})),
+    ]);
+    let store = Arc::new(SqliteStore::in_memory().expect("a store"));
+    let house = asking(Arc::new(model.clone()), store, Kinds::builtin());
+    let site = Site::serving(house, Settings::default()).await;
     let (chat, id) = asked(&site).await;
     let (task, agent, _) = standing(&site, &chat).await;
     assert_eq!((&*task, &*agent), ("waiting", "waiting_for_user"));
@@ -196,6 +202,12 @@ async fn a_question_is_told_in_the_history_and_in_the_main_chat_and_its_task_wai
     assert_eq!(asked["metadata"]["subAgentId"], json!(id));
     let question = site.get(&format!("/v1/questions/{}", text(&asked["metadata"]["questionId"]))).await;
     assert_eq!(question.expect(200)["status"], "open");
+    advance(&site, &chat).await;
+    assert_eq!(
+        model.requests().len(),
+        2,
+        "who decided and who asks; no model is needed to tell of a question"
+    );
 }
 
 /// Shows: S1-R011, S1-R012, S1-R040, S1-R041, S1-R042, S1-R046, S1-R078, S1-R079.

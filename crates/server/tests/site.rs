@@ -10,7 +10,7 @@ use entourage_engine::{
     House, Kinds,
     dispatch::{Dispatcher, Embedded},
 };
-use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
+use entourage_llm::{Error as ModelError, Message, Model, Request, Script, ScriptedModel};
 use entourage_server::{Problem, Settings};
 use entourage_store::Store;
 use entourage_store_sqlite::SqliteStore;
@@ -89,10 +89,16 @@ pub(crate) fn house(store: Arc<dyn Store>) -> House {
     house_of(store, Kinds::builtin())
 }
 
-fn house_of(store: Arc<dyn Store>, kinds: Kinds) -> House {
+/// The same with these kinds.
+pub(crate) fn house_of(store: Arc<dyn Store>, kinds: Kinds) -> House {
     let model = ScriptedModel::deciding(|request| Some(speak(request)));
+    asking(Arc::new(model), store, kinds)
+}
+
+/// The same with this model.
+pub(crate) fn asking(model: Arc<dyn Model>, store: Arc<dyn Store>, kinds: Kinds) -> House {
     let tools = entourage_tools::builtin(entourage_tools::Settings::default());
-    House::builder(store, Arc::new(model)).tools(tools).kinds(kinds).build()
+    House::builder(store, model).tools(tools).kinds(kinds).build()
 }
 
 impl Site {

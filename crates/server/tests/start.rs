@@ -9,9 +9,11 @@ use std::{
 };
 
 use async_trait::async_trait;
+use entourage_llm::{Deltas, Model, Reply, Request};
 use entourage_server::Settings;
 use entourage_store::{Between, Commit, Committed, Store, Through};
 use entourage_store_sqlite::SqliteStore;
+use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -19,7 +21,10 @@ use tokio::{
     sync::Semaphore,
 };
 
-use crate::site::Site;
+use crate::{
+    agencies::{self, RESPONSES},
+    site::{Site, asking, house_of, send},
+};
 
 /// How long a test waits for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -164,4 +169,51 @@ async fn requests_in_the_middle_of_their_commits_are_done_though_the_house_stops
     let gone = site.client().agent(deleted.parse().unwrap()).await.unwrap();
     assert_eq!(gone.status, entourage_types::Status::Cancelled);
     tokio::time::timeout(PATIENCE, site.served).await.expect("an end").unwrap().unwrap();
+}
+
+/// A model that begins an answer and comes to no end.
+struct Endless(Arc<Semaphore>);
+
+#[async_trait]
+impl Model for Endless {
+    async fn call(&self, _: Request, _: &mut dyn Deltas) -> entourage_llm::Result<Reply> {
+        self.0.add_permits(1);
+        std::future::pending().await
+    }
+
+    fn describe(&self) -> String {
+        "a model that comes to no end".into()
+    }
+}
+
+/// Whoever waits for an agency's answer as the server stops is told to ask again. It is the server that hangs up
+/// then: what was said is not withdrawn, and is answered after the next start.
+#[tokio::test]
+async fn who_waits_for_an_agency_as_the_server_stops_gets_the_answer_after_the_next_start() {
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().unwrap());
+    let begun = Arc::new(Semaphore::new(0));
+    let endless = Arc::new(Endless(Arc::clone(&begun)));
+    let house = asking(endless, Arc::clone(&store), agencies::kinds());
+    let site = Site::serving(house, Settings::default()).await;
+    site.work();
+    let said = json!({"message": "hello", "chat_id": "first", "detached": false});
+    let say = |site: &Site| {
+        send(site.request(Method::POST, RESPONSES).header("idempotency-key", "once").json(&said))
+    };
+    let waits = tokio::spawn(say(&site));
+    tokio::time::timeout(PATIENCE, begun.acquire()).await.expect("a model is asked").unwrap().forget();
+    site.house.stopping().cancel();
+    site.stop.cancel();
+    let told = tokio::time::timeout(PATIENCE, waits).await.expect("an answer").unwrap();
+    let problem = told.problem(503, "shutting-down");
+    assert!(problem.detail.contains("answered after the next start"), "{}", problem.detail);
+    assert_eq!(told.headers["retry-after"], "2");
+    tokio::time::timeout(PATIENCE, site.served).await.expect("an end").unwrap().unwrap();
+
+    let site = Site::serving(house_of(store, agencies::kinds()), Settings::default()).await;
+    site.work();
+    let answer = tokio::time::timeout(PATIENCE, say(&site)).await.expect("an answer").expect(200);
+    assert_eq!(answer["final_output"], "You said: hello");
+    let threads = site.get("/v1/agencies/desk/chats/first/threads").await.expect(200);
+    assert_eq!(threads["data"][0]["items"], 2, "it was said once, and answered once");
 }

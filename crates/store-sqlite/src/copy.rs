@@ -43,8 +43,9 @@ pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>, told: impl FnMut(Copie
     let connection = open::visitor(from)?;
     let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let unwritable = |error: std::io::Error| refuse(to, format!("it cannot be written: {error}"));
-    // Beside its place, so that it can be put there at once and whole.
-    let part = NamedTempFile::with_prefix_in(".entourage-copy-", directory).map_err(unwritable)?;
+    // Beside its place, so that it can be put there at once and whole. Its own name helps nobody.
+    let part = NamedTempFile::with_prefix_in(".entourage-copy-", directory)
+        .map_err(|error| unwritable(error.kind().into()))?;
     write(connection, part.path(), told)?;
     look_through(part.path())?;
     part.as_file().sync_all().map_err(unwritable)?;

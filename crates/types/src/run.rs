@@ -26,7 +26,8 @@ pub struct Run {
     /// Why it stopped, once it has.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stop_reason: Option<StopReason>,
-    /// A sentence on what went wrong, when something did.
+    /// What went wrong, when something did, in the words of what failed; the notice in the transcript has the
+    /// sentence for people.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<String>,
     /// The version of the kind it started with and stays with.

@@ -17,10 +17,10 @@ use entourage_types::{EntityKind, Item, ItemBody, Note, Scope};
 use tasks::{Check, FILES, PAGES, TASKS, Task};
 use tokio::process::Command;
 
-/// How many of the first five, and of all, the 1.5B model must have: one of the five less than when it was
-/// measured last, since what it writes differs a little between processors.
+/// How many of the first five, and of all, the 1.5B model must have: one of the five and three of all less than
+/// when it was measured last, since what it writes differs a little between processors.
 const FLOOR_OF_FIVE: usize = 4;
-const FLOOR: usize = 12;
+const FLOOR: usize = 16;
 const FIVE: usize = 5;
 
 /// The built-in kinds that tasks are given to, and one that they are handed on to.
@@ -185,6 +185,6 @@ async fn a_small_model_gets_done_what_it_did_before() {
     let all = std::env::var("EVAL").is_ok_and(|which| which == "all");
     let (tasks, floor) = if all { (&TASKS[..], FLOOR) } else { (&TASKS[..FIVE], FLOOR_OF_FIVE) };
     let score = score(tasks, &asked, &page).await;
-    println!("EVAL: {score} of {} with {}; it was {floor}", tasks.len(), asked.name);
-    assert!(score >= floor, "{score} of {}, and it was {floor}", tasks.len());
+    println!("EVAL: {score} of {} with {}; at least {floor} wanted", tasks.len(), asked.name);
+    assert!(score >= floor, "{score} of {}, and {floor} are wanted", tasks.len());
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use entourage_types::{Item, ItemBody, Output, Reply, Run, RunId, Status, StopReason, Tally};
+use entourage_types::{Item, ItemBody, Level, Output, Reply, Run, RunId, Status, StopReason, Tally};
 use serde::Serialize;
 
 use super::{Origin, RunItem};
@@ -36,6 +36,9 @@ pub struct RunError {
     pub code: StopReason,
     /// A sentence for people.
     pub text: String,
+    /// The cause in the words of whoever failed, such as a provider, where the sentence does not say it: for
+    /// logs and for whoever develops, since it may name models, addresses and accounts.
+    pub cause: Option<String>,
 }
 
 /// A run that worked for another.
@@ -104,8 +107,14 @@ fn outcome(client: &Client, kind: &str, run: &Run, items: &[Item]) -> (Option<St
         return (Some(last_words(items, client.reply_of(kind))), None);
     }
     let code = run.stop_reason.unwrap_or(StopReason::Error);
-    let text = run.error.clone().unwrap_or_else(|| format!("the run is {}", run.status));
-    (None, Some(RunError { code, text }))
+    // The run's own error is the cause; the sentence stands in the notice of its end. A deleted one has neither.
+    let notice = items.iter().rev().find_map(|item| match &item.body {
+        ItemBody::Notice(notice) if notice.level == Level::Error => Some(notice),
+        _ => None,
+    });
+    let text = notice.map_or_else(|| format!("the run is {}", run.status), |notice| notice.text.clone());
+    let cause = notice.and_then(|notice| notice.cause.clone());
+    (None, Some(RunError { code, text, cause }))
 }
 
 /// What the run answered: what it sent, where only that is an answer; or else what its last turn

@@ -6,7 +6,7 @@ use entourage_engine::{Speech, responses::Follow};
 use entourage_types::{CallId, Terms};
 use futures::future::BoxFuture;
 
-use super::{RunResult, RunStream, home::Home};
+use super::{RunError, RunResult, RunStream, home::Home};
 use crate::{Error, Result};
 
 /// Something said to an agent. Await it for the answer.
@@ -132,7 +132,7 @@ impl IntoFuture for Ask<Text> {
         Box::pin(async {
             let result = self.follow().await?.result().await?;
             match result.error {
-                Some(error) => Err(Error::Run { code: error.code, text: error.text }),
+                Some(RunError { code, text, cause }) => Err(Error::Run { code, text, cause }),
                 None => Ok(result.final_output.unwrap_or_default()),
             }
         })

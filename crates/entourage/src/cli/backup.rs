@@ -1,12 +1,13 @@
 //! `entourage backup`: a copy of the database, also while a server works on it.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use clap::Args;
 use entourage::DATABASE;
+use entourage_store::Error;
 use entourage_store_sqlite::{Copied, copy};
 use serde_json::json;
 
@@ -49,7 +50,8 @@ impl Backup {
             }
         };
         let copied = tokio::task::spawn_blocking(move || copy(from, to, tell)).await;
-        let bytes = copied.map_err(|error| Failure::failed(format!("the copy broke off: {error}")))??;
+        let copied = copied.map_err(|error| Failure::failed(format!("the copy broke off: {error}")))?;
+        let bytes = copied.map_err(|error| unwritten(&self.file, error))?;
         if globals.json {
             out::json(&json!({ "file": self.file, "bytes": bytes }))?;
         } else {
@@ -57,6 +59,18 @@ impl Backup {
         }
         Ok(Exit::Done)
     }
+}
+
+/// Why there is no copy. The store tells what fails while it is written as if of the database.
+fn unwritten(file: &Path, error: Error) -> Failure {
+    let why = match error {
+        // It names the file that is at fault.
+        Error::Unusable { .. } | Error::Damaged(_) => return error.into(),
+        Error::DiskFull(why) => format!("the disk is full ({why}). Free some space, or name another disk"),
+        Error::Unavailable { cause, detail } => format!("{cause} ({detail})"),
+        error => error.to_string(),
+    };
+    Failure::failed(format!("{} was not written: {why}", file.display()))
 }
 
 fn size(bytes: u64) -> String {

@@ -73,7 +73,10 @@ impl Chat {
         let kind = agency::kind(&mut settings, self.agency.as_deref(), self.kind)?;
         let (kinds, _) = entourage::loaded_kinds(&settings)?;
         let interrupt = interrupt::token();
-        let backend = backend::connect(globals, &settings, purpose).await?.into();
+        let backend: Arc<dyn Backend> = backend::connect(globals, &settings, purpose).await?.into();
+        if let Some(kind) = &kind {
+            backend.expect_kind(kind).await?;
+        }
         let mut talk = Talk {
             backend,
             globals,
@@ -102,7 +105,7 @@ impl Chat {
                 end => end,
             };
             if let Some(exit) = end.transpose() {
-                break exit;
+                break exit.map_err(|failure| talk.in_words(failure));
             }
         };
         // What follows stands where the prompt stood.

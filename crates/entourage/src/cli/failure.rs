@@ -31,10 +31,20 @@ pub(crate) struct Failure {
     exit: Exit,
     /// Each line stands for itself; none at all when there is nobody to tell.
     text: String,
-    /// Who is gone, where nothing else is wrong.
-    gone: Option<String>,
-    /// Whether a question is not open any more.
-    not_open: bool,
+    met: Met,
+}
+
+/// What a failure met, where a command may go on from it.
+#[derive(Debug)]
+enum Met {
+    /// Nothing to go on from.
+    Other,
+    /// A house that is gone, and who that was: another may come.
+    HouseGone(String),
+    /// A question that is not open any more.
+    NotOpen,
+    /// A cursor before or behind the events that the database has.
+    CursorGone,
 }
 
 impl Failure {
@@ -56,16 +66,21 @@ impl Failure {
     /// The house that was worked with is gone: who that was, and what to do next.
     pub(crate) fn gone(who: String, next: &str) -> Self {
         let text = format!("{who}. {next}");
-        Self { gone: Some(who), ..Self::failed(text) }
+        Self { met: Met::HouseGone(who), ..Self::failed(text) }
     }
 
     /// A question was answered that is not open any more.
     pub(crate) fn not_open(text: impl Into<String>) -> Self {
-        Self { not_open: true, ..Self::usage(text) }
+        Self { met: Met::NotOpen, ..Self::usage(text) }
+    }
+
+    /// Events were asked for from one on that the database does not have: not any more, or not yet.
+    pub(crate) fn cursor_gone(text: impl Into<String>) -> Self {
+        Self { met: Met::CursorGone, ..Self::usage(text) }
     }
 
     fn new(exit: Exit, text: String) -> Self {
-        Self { exit, text, gone: None, not_open: false }
+        Self { exit, text, met: Met::Other }
     }
 
     /// Tells it on stderr.
@@ -83,12 +98,20 @@ impl Failure {
 
     /// Who is gone, where nothing else is wrong: another may come.
     pub(crate) fn who_is_gone(&self) -> Option<&str> {
-        self.gone.as_deref()
+        match &self.met {
+            Met::HouseGone(who) => Some(who),
+            _ => None,
+        }
     }
 
     /// Whether a question was answered that is not open any more.
     pub(crate) fn is_not_open(&self) -> bool {
-        self.not_open
+        matches!(self.met, Met::NotOpen)
+    }
+
+    /// Whether events were asked for from one on that the database does not have.
+    pub(crate) fn is_cursor_gone(&self) -> bool {
+        matches!(self.met, Met::CursorGone)
     }
 
     /// What went wrong, for output that is not a terminal's.
@@ -150,6 +173,7 @@ impl From<entourage_engine::Error> for Failure {
                 Self::usage(format!("{text}. `entourage agency list` describes them"))
             }
             Error::Gone(_) => Self::usage(format!("{text}. Start a new one with `entourage run`")),
+            Error::CursorGone { .. } | Error::CursorAhead { .. } => Self::cursor_gone(text),
             Error::NotOpen { .. } => {
                 Self::not_open(format!("{text}. It is answered once, by whoever is first"))
             }

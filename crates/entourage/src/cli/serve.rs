@@ -31,7 +31,7 @@ reads the kinds anew, as `entourage kinds reload` does.";
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Serve {
     /// The address to listen at; any other than a loopback one needs authentication
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     bind: Option<SocketAddr>,
 }
 
@@ -87,6 +87,12 @@ impl Serve {
         agents.map_err(|error| Failure::failed(format!("the dispatcher crashed: {error}")))??;
         Ok(Exit::Done)
     }
+}
+
+/// An address as it is typed.
+fn address(given: &str) -> Result<SocketAddr, String> {
+    let wanted = "give HOST:PORT, with an IP address for HOST, such as 127.0.0.1:4180 or [::1]:4180";
+    given.parse().map_err(|_| wanted.to_owned())
 }
 
 /// Says where it is, who may come in, and what answers.

@@ -15,6 +15,7 @@ use entourage_types::{
 };
 use tokio_util::sync::CancellationToken;
 
+use typed::Unsure;
 pub(crate) use typed::{ANSWERS, is_command};
 
 use super::{
@@ -90,10 +91,8 @@ pub(crate) struct Session {
     tells_of_pause: bool,
     /// What is being done of what was typed: where the house goes meanwhile, it is done first by the next one.
     pub(crate) undone: Option<String>,
-    /// A message that was sent and may not have arrived, and the key under which it is sent again.
-    unsure: Option<(String, String)>,
-    /// A question whose answer was sent and may have arrived.
-    unsure_of: Option<QuestionId>,
+    /// What was sent last, where nobody knows whether it arrived.
+    unsure: Option<Unsure>,
 }
 
 impl Session {
@@ -136,7 +135,6 @@ impl Session {
             tells_of_pause: begun == Begun::Before,
             undone: None,
             unsure: None,
-            unsure_of: None,
         })
     }
 

@@ -327,6 +327,7 @@ async fn a_run_that_fails_is_a_result_with_an_error_and_keeps_what_was_done() {
     let error = result.error.unwrap();
     assert_eq!((error.code, result.final_output), (StopReason::MaxSteps, None));
     assert!(error.text.starts_with("1 of 2 model calls were made"), "{}", error.text);
+    assert_eq!(error.cause, None, "the sentence says it");
     assert_eq!(result.usage.calls, 3, "those below are counted, and the last call hands nothing on");
     let log =
         agency.threads().get_thread("c", "Ceo", None).await.unwrap().unwrap().get_full_log().await.unwrap();
@@ -339,7 +340,14 @@ async fn a_run_that_fails_is_a_result_with_an_error_and_keeps_what_was_done() {
     let a = agent("A");
     let agency = Agency::new([&a], []).model(failing).in_memory().open().await.unwrap();
     let result = agency.get_response("Go.").chat_id("e").await.unwrap();
-    assert_eq!(result.error.map(|error| error.code), Some(StopReason::ModelFailed));
+    let sentence =
+        "the service behind the model refused the request; the operator finds the cause in the log";
+    let cause = "scripted refuses the request: the script has no further answer";
+    let error = result.error.unwrap();
+    assert_eq!((error.code, error.text.as_str()), (StopReason::ModelFailed, sentence));
+    assert_eq!(error.cause.as_deref(), Some(cause), "for whoever develops");
+    let text = agency.get_response("Go.").chat_id("f").text_only().await.unwrap_err();
+    assert_eq!(text.to_string(), format!("the run ended with model_failed: {sentence} ({cause})"));
     let thread = agency.threads().get_thread("e", "A", None).await.unwrap().unwrap();
     let log = lines(&thread.get_full_log().await.unwrap());
     let begins =

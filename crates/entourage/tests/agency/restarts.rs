@@ -16,7 +16,7 @@ use entourage::{
 };
 use entourage_llm::{Script, ScriptedModel};
 use entourage_store::{Between, Commit, Committed, MemoryStore, Result as Stored, RunQuery, Store, Through};
-use entourage_testkit::HeldModel;
+use entourage_testkit::{HeldModel, within};
 use entourage_types::{Scope, Status};
 use serde::Deserialize;
 use serde_json::json;
@@ -139,10 +139,10 @@ async fn closing_ends_every_wait_and_lets_go_of_the_database() {
     let stream = agency.resume("c").await.unwrap();
     let (client, threads) = (agency.client().clone(), agency.threads());
     let thread = threads.get_thread("c", "A", None).await.unwrap().unwrap();
-    agency.close().await;
-    let refused = waiting.await.unwrap();
+    within("it is closed", agency.close()).await;
+    let refused = within("whoever asked is told", waiting).await.unwrap();
     assert!(matches!(refused, Err(Error::Closed)), "{refused:?}");
-    assert!(matches!(stream.result().await, Err(Error::Closed)));
+    assert!(matches!(within("the stream ends", stream.result()).await, Err(Error::Closed)));
     assert!(thread.get_full_log().await.is_err() && client.chat("c").await.is_err());
 
     let model = held();

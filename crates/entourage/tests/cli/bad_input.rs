@@ -2,7 +2,10 @@
 
 use std::{fs, net::TcpListener};
 
-use super::place::{Ended, Place};
+use super::{
+    place::{Ended, Place},
+    server::Server,
+};
 
 #[test]
 fn what_was_typed_wrong_names_what_would_be_right() {
@@ -31,6 +34,26 @@ fn what_was_typed_wrong_names_what_would_be_right() {
         assert_eq!(ended.code, 2, "{ended:?}");
         assert!(ended.stderr.starts_with("error: "), "{ended:?}");
     }
+    let nowhere = place.entourage(&["serve", "--bind", "here"]);
+    assert!(nowhere.error(2).contains("give HOST:PORT, with an IP address for HOST"), "{nowhere:?}");
+}
+
+/// A conversation that cannot be begun is refused before anything is typed, in the words in which `run` is.
+#[test]
+fn a_conversation_with_a_kind_that_is_none_is_refused_at_once() {
+    let place = Place::new();
+    let critic = place.write("data/kinds/critic.md", "---\nname: critic\n---\nYou criticise.\n");
+    let chat = |kind: &str| Ended::of(place.command(&["chat", "--kind", kind]).write_stdin("/quit\n"));
+    let (chatted, ran) = (chat("nobody"), place.entourage(&["run", "x", "--kind", "nobody"]));
+    assert_eq!(chatted.error(2), ran.error(2));
+    // A server has the kinds that it has read, whatever the files are by now.
+    let _server = Server::start(&place);
+    fs::remove_file(critic).expect("there");
+    place.write("data/kinds/poet.md", "---\nname: poet\n---\nYou rhyme.\n");
+    chat("critic").good();
+    let unread = chat("poet");
+    let there = "there is no kind `poet`; there are: assistant, critic, general, orchestrator, researcher";
+    assert!(unread.error(2).contains(there), "{unread:?}");
 }
 
 /// A command that only looks makes nothing: a directory that was mistyped does not come to be.

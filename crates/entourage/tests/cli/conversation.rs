@@ -276,7 +276,8 @@ fn what_nobody_was_there_for_is_shown_at_the_end() {
     terminal.shows("(kept)");
     // Of what is no message nothing is kept.
     terminal.types("/help");
-    terminal.shows("lets it be made with these arguments instead");
+    let help = terminal.all_until("all else is kept, and said once `entourage serve` runs");
+    assert!(help.contains("/quit") && !help.contains("/tree") && !help.contains("/reject"), "{help}");
     terminal.types("/tree");
     terminal.shows("/tree is not possible now; /quit ends the conversation");
     terminal.types("/quit");
@@ -286,7 +287,7 @@ fn what_nobody_was_there_for_is_shown_at_the_end() {
     assert_eq!(terminal.ended().0, Some(0));
 }
 
-/// Nothing that was kept vanishes where the next server does not take it.
+/// Nothing that was kept vanishes where the next server does not take it, and how to come back is said, too.
 #[test]
 fn what_the_next_server_refuses_is_shown() {
     let (place, model) = (Place::new(), Model::new());
@@ -305,8 +306,89 @@ fn what_the_next_server_refuses_is_shown() {
     command.env("ENTOURAGE_SERVER__AUTH__JWT__KEY", "a secret of more than thirty-two bytes");
     let _wary = Server::of(command);
     terminal.shows("not said: Two");
+    terminal.shows("everything is kept; come back with: entourage chat agt_");
     terminal.shows("ENTOURAGE_TOKEN");
     assert_eq!(terminal.ended().0, Some(2));
+}
+
+/// The database has less than was shown: that is said, with how to go on, and not that everything was kept.
+#[test]
+fn a_conversation_says_that_an_older_copy_of_the_database_was_put_back() {
+    let (place, model) = (Place::new(), Model::new());
+    let server = serve(&place, &model);
+    let mut terminal = Terminal::whole(chat(&place, &model, &[]), 200);
+    terminal.shows("> ");
+    terminal.types("One");
+    model.next().text("The first.").end();
+    terminal.shows(" tokens");
+    place.entourage(&["backup", "copy.db"]).good();
+    terminal.types("Two");
+    model.next().text("The second.").end();
+    terminal.shows(" tokens");
+    drop(server);
+    terminal.shows("The conversation goes on once");
+    fs::rename(place.path().join("copy.db"), place.data().join("entourage.db")).expect("put back");
+    for beside in ["entourage.db-wal", "entourage.db-shm"] {
+        fs::remove_file(place.data().join(beside)).expect("left behind");
+    }
+    let _server = serve(&place, &model);
+    let told = terminal.all_until(" goes on with what it has");
+    assert!(told.contains("was an older copy put back? `entourage chat agt_"), "{told}");
+    assert!(!told.contains("everything is kept") && !told.contains("number"), "{told}");
+    assert_eq!(terminal.ended().0, Some(1));
+    let mut terminal = Terminal::whole(chat(&place, &model, &["@last"]), 100);
+    let picture = terminal.stands("The first.");
+    assert!(!picture.contains("The second."), "{picture}");
+}
+
+/// What is typed is for the house of this data directory, whoever has the port of its server by then.
+#[test]
+fn a_first_message_is_not_said_to_another_house_at_the_address_of_a_server_that_is_gone() {
+    let (place, model, other) = (Place::new(), Model::new(), Place::new());
+    let server = serve(&place, &model);
+    let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
+    terminal.shows("> ");
+    let address = server.address().to_owned();
+    drop(server);
+    let _other = Server::of(other.process(&["serve", "--bind", &address, "--json"]));
+    terminal.types("Tell me");
+    terminal.shows("The conversation goes on once");
+    assert_eq!(other.entourage(&["agents", "--json"]).good().stdout, "", "nobody was made there");
+    let _server = serve(&place, &model);
+    let asked = model.next();
+    assert!(asked.body.to_string().contains("Tell me"), "{}", asked.body);
+    asked.text("Told.").end();
+    terminal.stands("Told.");
+    terminal.types("/quit");
+    assert_eq!(terminal.ended().0, Some(0));
+}
+
+/// A server that cannot take a message now is not gone: the words are shown, and the next ones are taken.
+#[test]
+fn words_that_a_server_cannot_take_are_shown_and_the_next_are_taken() {
+    let (place, model) = (Place::new(), Model::new());
+    let _server = serve(&place, &model);
+    let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
+    terminal.shows("> ");
+    terminal.types("Apples");
+    model.next().text("The first.").end();
+    terminal.shows(" tokens");
+    let database = rusqlite::Connection::open(place.data().join("entourage.db")).expect("the database");
+    // As where the disk is full: nothing can be stored for an agent.
+    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON inbox BEGIN SELECT RAISE(ABORT, 'no room'); END";
+    database.execute_batch(refuse).expect("changed");
+    terminal.types("Pears");
+    terminal.shows("error: nothing was changed; try again");
+    terminal.shows("not said: Pears");
+    database.execute_batch("DROP TRIGGER refuse").expect("changed");
+    terminal.types("Plums");
+    let asked = model.next();
+    let said = asked.body.to_string();
+    assert!(said.contains("Plums") && !said.contains("Pears"), "{said}");
+    asked.text("The third.").end();
+    terminal.stands("The third.");
+    terminal.types("/quit");
+    assert_eq!(terminal.ended().0, Some(0));
 }
 
 /// Esc alone does not hold up what is shown until another key is pressed.

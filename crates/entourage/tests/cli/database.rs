@@ -42,6 +42,18 @@ fn a_backup_is_a_database_like_its_original() {
     assert_eq!(other, before);
 }
 
+/// A limit on the size of files stands for a disk with little room.
+#[test]
+fn a_copy_that_finds_no_room_is_named() {
+    let place = Place::new();
+    place.entourage(&["run", "Before", "--quiet"]).good();
+    let ended = with_files_of(&place, 64, &["backup", "copy.db"]);
+    assert!(ended.error(1).contains("copy.db was not written: "), "{ended:?}");
+    assert!(!ended.stderr.contains("work goes on"), "nothing is wrong with the database: {ended:?}");
+    assert!(!place.path().join("copy.db").exists());
+    place.entourage(&["backup", "copy.db"]).good();
+}
+
 #[test]
 fn there_is_nothing_to_copy_before_the_first_run() {
     let place = Place::new();
@@ -91,6 +103,16 @@ fn damaged() -> Place {
     place
 }
 
+/// A command that can write so many kilobytes into a file, and no more.
+fn with_files_of(place: &Place, kilobytes: u32, arguments: &[&str]) -> Ended {
+    let process = place.process(arguments);
+    let mut limited = Command::new("bash");
+    limited.args(["-c", &format!("trap '' XFSZ; ulimit -f {kilobytes}; exec \"$@\""), "bash"]);
+    limited.arg(process.get_program()).args(process.get_args()).current_dir(place.path()).env_clear();
+    limited.envs(process.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    Ended::of(&mut assert_cmd::Command::from_std(limited))
+}
+
 /// Where a disk is full, SQLite finds no room for the file that all who read a database share. A limit on the size of
 /// files stands for the disk.
 #[test]
@@ -102,12 +124,7 @@ fn a_database_that_finds_no_room_beside_it_says_that_the_disk_is_full() {
     database.query_row("SELECT count(*) FROM agents", [], |row| row.get::<_, u32>(0)).expect("a number");
     database.close().expect("closed");
     assert!(!place.data().join("entourage.db-shm").exists(), "the last who reads it takes it away");
-    let agents = place.process(&["agents"]);
-    let mut limited = Command::new("bash");
-    limited.args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$@\"", "bash"]);
-    limited.arg(agents.get_program()).args(agents.get_args()).current_dir(place.path()).env_clear();
-    limited.envs(agents.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let ended = Ended::of(&mut assert_cmd::Command::from_std(limited));
+    let ended = with_files_of(&place, 8, &["agents"]);
     let error = ended.error(1);
     assert!(error.contains("the disk is full: ") && error.contains(&path.display().to_string()), "{error}");
     assert!(error.contains("Free some space"), "{error}");

@@ -124,6 +124,27 @@ fn models_lists_what_providers_offer_and_tries_one() {
     assert!(nameless.error(2).contains("provider::name"), "{nameless:?}");
 }
 
+/// Who named a model that is none needs the list; who needs the model is refused.
+#[test]
+fn models_are_listed_where_the_one_that_is_named_cannot_be_used() {
+    let (place, provider) = (Place::new(), Provider::start());
+    place.write("data/entourage.toml", &provider.settings("listed", KEY));
+    for (model, why) in [
+        ("nonsense", "the variable ENTOURAGE_MODEL: the model `nonsense` names no provider"),
+        ("anthropic::claude", "ANTHROPIC_API_KEY"),
+    ] {
+        let with = |arguments: &[&str]| Ended::of(place.command(arguments).env("ENTOURAGE_MODEL", model));
+        let listed = with(&["models"]).good();
+        assert!(listed.stdout.lines().any(|line| line == "openai::another"), "{listed:?}");
+        let note = listed.stderr.lines().find(|line| line.starts_with("agents cannot work: "));
+        assert!(note.is_some_and(|note| note.contains(why)), "{listed:?}");
+        assert!(!listed.stderr.contains("agents use "), "{listed:?}");
+        for refused in [&["models", "test"][..], &["run", "x"]] {
+            assert!(with(refused).error(2).contains(why), "{refused:?}");
+        }
+    }
+}
+
 /// What the size of the window is taken for, and who says so.
 #[test]
 fn the_doctor_says_how_large_the_window_is_and_who_says_so() {

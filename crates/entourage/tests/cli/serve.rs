@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::{
     place::{Patience, Place, id},
+    provider::Provider,
     server::Server,
 };
 
@@ -348,4 +349,17 @@ fn a_request_under_way_is_answered_though_the_server_is_told_to_end() {
     assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{answer}");
     assert_eq!(server.ended(), 0);
     assert_eq!(place.entourage(&["agents", "--json"]).good().json()[0]["title"], "late");
+}
+
+/// People read a sentence of a model that failed; whoever runs the server finds the provider's words in its log.
+#[test]
+fn the_log_has_what_a_provider_said_of_a_call_that_failed() {
+    let (place, provider) = (Place::new(), Provider::start());
+    place.write("data/entourage.toml", &provider.settings("listed", "sk-bad"));
+    let mut command = place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]);
+    command.env_remove("ENTOURAGE_MODEL");
+    let mut server = Server::of(command);
+    assert_eq!(place.entourage(&["run", "Hello"]).code, 1);
+    let logged = server.logged("a model call failed");
+    assert!(logged.contains("WARN") && logged.contains("Incorrect API key provided"), "{logged}");
 }

@@ -88,7 +88,8 @@ pub(crate) struct RunErrorView {
 }
 
 impl From<RunError> for RunErrorView {
-    fn from(RunError { code, text }: RunError) -> Self {
+    // The cause is for whoever runs the house: in the log, and with the run.
+    fn from(RunError { code, text, cause: _ }: RunError) -> Self {
         Self { code, text }
     }
 }

@@ -120,6 +120,11 @@ impl Advance for OneTree {
 
 #[async_trait]
 impl Backend for Local {
+    async fn expect_kind(&self, name: &str) -> Result<()> {
+        self.house.kinds().named(name)?;
+        Ok(())
+    }
+
     // Within a process nothing is lost on the way, and nothing needs a key.
     async fn create(&self, kind: Option<&str>, message: &str, _: Option<&str>) -> Result<Agent> {
         let new = NewAgent { kind: kind.map(Into::into), message: Some(message.into()), title: None };

@@ -5,6 +5,7 @@ mod local;
 mod patience;
 mod remote;
 mod running;
+mod sent;
 mod sse;
 mod stream;
 mod tree;
@@ -42,6 +43,9 @@ pub(crate) type Part<T> = (Vec<T>, Option<String>);
 /// A house, near or far, as one owner sees it.
 #[async_trait]
 pub(crate) trait Backend: Send + Sync {
+    /// Fails where an agent of this kind cannot be made, since there is none.
+    async fn expect_kind(&self, name: &str) -> Result<()>;
+
     /// Makes an agent with something to do: one for each key, where what was sent may have to be sent again.
     async fn create(&self, kind: Option<&str>, message: &str, key: Option<&str>) -> Result<Agent>;
 

@@ -5,12 +5,12 @@ use std::{collections::BTreeSet, fmt::Display, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use entourage::Settings;
 use entourage_engine::{
-    Entry, FoundDamage, JobRecord, ReceiverRecord, Reloaded, Role, Seen, Signal, UsageQuery,
+    Entry, Error, FoundDamage, JobRecord, ReceiverRecord, Reloaded, Seen, Signal, UsageQuery,
 };
 use entourage_server::Problem;
 use entourage_types::{
     Action, Agent, AgentId, Answer, Chat, Event, Grant, GrantId, GrantStatus, Intervention, Item, PostId,
-    Question, QuestionId, QuestionStatus, Session, TaskId, Time, UsageRow,
+    Question, QuestionId, QuestionStatus, Session, UsageRow,
 };
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
@@ -19,8 +19,8 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::{
-    Backend, Follow, Left, Listed, Part, Result, Running, Tree, UNFINISHED, owner, stream::Stream,
-    tree::Whole,
+    Backend, Follow, Left, Listed, Part, Result, Running, Tree, UNFINISHED, owner, sent::Sent,
+    stream::Stream, tree::Whole,
 };
 use crate::cli::{failure::Failure, kinds::Used};
 
@@ -30,6 +30,8 @@ const TOKEN: &str = "ENTOURAGE_TOKEN";
 const KEY: &str = "idempotency-key";
 /// How long a token made for one command is good.
 const ONE_COMMAND: Duration = Duration::from_secs(24 * 60 * 60);
+/// Why a server that is gone does not answer.
+const DEAF: &str = "it does not listen any more";
 /// The longest page that the server gives.
 const PAGE: u32 = 200;
 
@@ -97,6 +99,10 @@ impl Remote {
     }
 
     async fn answered(&self, request: RequestBuilder) -> Result<Response> {
+        // What has the port of a server that is gone may be one with other data.
+        if !self.running.is_there() {
+            return Err(self.lost(DEAF));
+        }
         let response = request.send().await.map_err(|error| self.lost(&cause(&error)))?;
         if response.status().is_success() { Ok(response) } else { Err(self.refused(response).await) }
     }
@@ -114,6 +120,8 @@ impl Remote {
         };
         match status {
             StatusCode::UNAUTHORIZED => Failure::usage(format!("{detail}. Put it into {TOKEN}")),
+            // Nothing else is answered with this.
+            StatusCode::GONE => Failure::cursor_gone(detail),
             status if status.is_client_error() => Failure::usage(detail),
             _ => Failure::failed(detail),
         }
@@ -149,7 +157,7 @@ impl Remote {
 
 /// Why a request got no answer.
 fn cause(error: &reqwest::Error) -> String {
-    if error.is_connect() { "it does not listen any more".to_owned() } else { error.to_string() }
+    if error.is_connect() { DEAF.to_owned() } else { error.to_string() }
 }
 
 /// A path of these segments, whatever characters they hold.
@@ -178,35 +186,17 @@ struct Posted {
     post: PostId,
 }
 
-/// One visible entry of a conversation, as it is sent.
-#[derive(Deserialize)]
-struct Sent {
-    role: String,
-    text: String,
-    at: Time,
-    item_seq: Option<u64>,
-    post: Option<PostId>,
-    question: Option<QuestionId>,
-    task: Option<TaskId>,
-    agent: Option<AgentId>,
-    retryable: Option<bool>,
-}
-
-impl From<Sent> for Entry {
-    fn from(sent: Sent) -> Self {
-        let Sent { role, text, at, item_seq, post, question, task, agent, retryable } = sent;
-        let role = match role.as_str() {
-            "user" => Role::User,
-            "assistant" => Role::Assistant,
-            "question" => Role::Question,
-            _ => Role::Notice,
-        };
-        Self { role, text, at, item_seq, post, question, task, agent, retryable }
-    }
-}
-
 #[async_trait]
 impl Backend for Remote {
+    async fn expect_kind(&self, name: &str) -> Result<()> {
+        let there = self.kinds().await?.into_iter().filter(|kind| !kind.gone);
+        let known: Vec<String> = there.map(|kind| kind.name).collect();
+        if known.iter().any(|known| known == name) {
+            return Ok(());
+        }
+        Err(Error::UnknownKind { name: name.to_owned(), known: known.join(", ") }.into())
+    }
+
     async fn create(&self, kind: Option<&str>, message: &str, key: Option<&str>) -> Result<Agent> {
         if !self.is_server() {
             return Err(self.running.busy());

@@ -44,6 +44,9 @@ pub(crate) struct Running {
     /// Whether the command says nothing of how it answers.
     #[serde(skip)]
     pub(super) quiet: bool,
+    /// The data directory in which it was found.
+    #[serde(skip)]
+    pub(super) data: PathBuf,
 }
 
 fn usual_heartbeat() -> Duration {
@@ -72,14 +75,14 @@ impl Running {
         };
         let address = SocketAddr::new(ip, address.port());
         let (url, pid) = (format!("http://{address}"), std::process::id());
-        Self { url, pid, token: None, works: Works::All, heartbeat: usual_heartbeat(), quiet: false }
+        let (works, heartbeat) = (Works::All, usual_heartbeat());
+        Self { url, pid, token: None, works, heartbeat, quiet: false, data: PathBuf::new() }
     }
 
     /// The process at work in a data directory, if there is one and it answers. With `quiet`, nothing is said
     /// of how it answers from then on.
     pub(crate) async fn find(data: &Path, quiet: bool) -> Option<Self> {
-        let text = fs::read_to_string(data.join(FILE)).ok()?;
-        let running = Self { quiet, ..serde_json::from_str(&text).ok()? };
+        let running = Self { quiet, data: data.to_owned(), ..Self::announced(data)? };
         // A file that a crash left behind leads nowhere, or to whoever has the port now.
         if !is_alive(running.pid) {
             return None;
@@ -87,6 +90,17 @@ impl Running {
         let client = remote::client(Some(PATIENCE)).ok()?;
         let answer = client.get(format!("{}/healthz", running.url)).send().await.ok()?;
         answer.status().is_success().then_some(running)
+    }
+
+    /// What the file in a data directory says.
+    fn announced(data: &Path) -> Option<Self> {
+        serde_json::from_str(&fs::read_to_string(data.join(FILE)).ok()?).ok()
+    }
+
+    /// Whether whoever listens at its address is this process, or the one that works in the same data directory since.
+    pub(super) fn is_there(&self) -> bool {
+        let is_next = |now: Self| now.url == self.url && is_alive(now.pid);
+        is_alive(self.pid) || Self::announced(&self.data).is_some_and(is_next)
     }
 
     /// Tells other commands of this process until the returned sign is dropped.
@@ -217,4 +231,33 @@ fn is_alive(pid: u32) -> bool {
 #[cfg(not(unix))]
 fn is_alive(_: u32) -> bool {
     true
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+    use std::process::Command;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A stream may go on with a server that was started anew at its address, and with no other one there.
+    #[test]
+    fn only_the_next_in_its_data_directory_takes_the_place_of_one_that_is_gone() {
+        let (data, elsewhere) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let mut ended = Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let at = |port: u16| Running::here((Ipv4Addr::LOCALHOST, port).into());
+        let found = Running { pid: ended.id(), data: data.path().to_owned(), ..at(4180) };
+        let _left_behind = found.announce(data.path()).unwrap();
+        let _has_its_port = at(4180).announce(elsewhere.path()).unwrap();
+        assert!(!found.is_there());
+        let _listens_elsewhere = at(4181).announce(data.path()).unwrap();
+        assert!(!found.is_there());
+        let _took_its_place = at(4180).announce(data.path()).unwrap();
+        assert!(found.is_there());
+        assert!(Running { pid: std::process::id(), ..found }.is_there(), "it is there itself");
+    }
 }

@@ -87,7 +87,7 @@ impl Talk<'_> {
             let Some(line) = line else { return Ok(ControlFlow::Break(Exit::Done)) };
             match Wish::of(line.trim()) {
                 Wish::Quit => return Ok(ControlFlow::Break(Exit::Done)),
-                Wish::Help => wish::help(),
+                Wish::Help => wish::help_meanwhile(),
                 Wish::Say(text) if text.is_empty() => {}
                 Wish::Say(_) => {
                     out::note(out::stderr().dim("(kept)"));
@@ -125,6 +125,17 @@ impl Talk<'_> {
             "`entourage serve{again}` runs, with what you type until then; without one: /quit{later}"
         );
         out::note(out::stderr().yellow(format!("note: {who}. The conversation goes on once {next}")));
+    }
+
+    /// A failure as it reads in a conversation. Where the database does not have all of that any more there is no
+    /// farewell either, which would say that everything is kept.
+    pub(super) fn in_words(&mut self, failure: Failure) -> Failure {
+        let Some(session) = self.session.take_if(|_| failure.is_cursor_gone()) else { return failure };
+        let (root, again) = (session.root(), self.globals.again());
+        Failure::failed(format!(
+            "the database does not have all that was shown of this conversation: was an older copy put back? \
+             `entourage chat {root}{again}` goes on with what it has"
+        ))
     }
 
     /// Shows what was typed and reached nobody, as far as that is known.

@@ -9,15 +9,17 @@ use crate::cli::{
     text::text,
 };
 
-/// What may be typed besides words for the agent.
-const COMMANDS: [(&str, &str); 6] = [
+/// What may be typed besides words for the agent, while there is a house.
+const COMMANDS: [(&str, &str); 4] = [
     ("/tree", "shows the agents, and what they ask"),
     ("/decline", "declines the question that is asked"),
     ("/reject WHY", "does not let the call be made that waits for leave"),
     ("/edit {…}", "lets it be made with these arguments instead"),
-    ("/help", "shows this"),
-    ("/quit", "ends the conversation, as /exit and Ctrl-D do; everything is kept"),
 ];
+
+/// What may be typed whether there is one or not.
+const ALWAYS: [(&str, &str); 2] =
+    [("/help", "shows this"), ("/quit", "ends the conversation, as /exit and Ctrl-D do; everything is kept")];
 
 /// What a person wants next.
 pub(super) enum Wish {
@@ -65,11 +67,22 @@ pub(super) async fn next(interrupt: &CancellationToken, edited: bool, lines: &mu
 
 /// Lists the commands.
 pub(super) fn help() {
+    list(&COMMANDS);
+    list(&ALWAYS);
+    out::note(out::stderr().dim("  all else is said to the agent, also while it works"));
+}
+
+/// Lists those that there are while a house is waited for.
+pub(super) fn help_meanwhile() {
+    list(&ALWAYS);
+    out::note(out::stderr().dim("  all else is kept, and said once `entourage serve` runs"));
+}
+
+fn list(commands: &[(&str, &str)]) {
     let paint = out::stderr();
-    for (command, does) in COMMANDS {
+    for (command, does) in commands {
         out::note(text!["  ", paint.bold(format!("{command:12}")), paint.dim(does)]);
     }
-    out::note(paint.dim("  all else is said to the agent, also while it works"));
 }
 
 /// A command that is none, or not now.

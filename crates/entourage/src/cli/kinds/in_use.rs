@@ -14,7 +14,7 @@ use crate::cli::{
 /// A kind, and how many runs of which of its versions have not ended.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Used {
-    pub(super) name: String,
+    pub(in crate::cli) name: String,
     pub(super) description: String,
     tools: Option<Vec<String>>,
     peers: Vec<String>,
@@ -24,7 +24,7 @@ pub(crate) struct Used {
     /// None where nobody can tell.
     pub(super) open_runs: Option<u32>,
     pub(super) earlier: Vec<Earlier>,
-    pub(super) gone: bool,
+    pub(in crate::cli) gone: bool,
 }
 
 /// An earlier version.

@@ -3,6 +3,7 @@
 pub(crate) mod probe;
 
 use clap::{Args, Subcommand};
+use entourage::Settings;
 use entourage_llm::{Choice, Provider};
 use serde_json::json;
 
@@ -43,14 +44,10 @@ enum What {
 impl Models {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
         let settings = globals.settings()?;
-        let choice = entourage::choice(&settings).await?;
-        // Where Ollama usually is, it need not be: only one that somebody has set up is missed.
-        let has_ollama = is_default(&choice, Provider::Ollama)
-            || settings.models.providers.contains_key(&Provider::Ollama)
-            || std::env::var_os(Provider::Ollama.base_url_variable()).is_some();
         match self.what {
-            None => list(globals, &choice, has_ollama).await,
+            None => list(globals, &settings).await,
             Some(What::Test { name }) => {
+                let choice = entourage::choice(&settings).await?;
                 let name = name.unwrap_or_else(|| choice.default_model.clone());
                 let used = probe::call(&choice, &name).await.map_err(failure)?;
                 match globals.json {
@@ -63,7 +60,13 @@ impl Models {
     }
 }
 
-async fn list(globals: &Globals, choice: &Choice, has_ollama: bool) -> Result<Exit> {
+async fn list(globals: &Globals, settings: &Settings) -> Result<Exit> {
+    let (choice, wrong) = chosen(settings).await?;
+    let choice = &choice;
+    // Where Ollama usually is, it need not be: only one that somebody has set up is missed.
+    let has_ollama = is_default(choice, Provider::Ollama)
+        || settings.models.providers.contains_key(&Provider::Ollama)
+        || std::env::var_os(Provider::Ollama.base_url_variable()).is_some();
     let mut failed = false;
     let asked = choice
         .router
@@ -91,8 +94,24 @@ async fn list(globals: &Globals, choice: &Choice, has_ollama: bool) -> Result<Ex
             }
         }
     }
-    note(globals, &format!("agents use {}: {}", choice.default_model, choice.why));
+    match wrong {
+        None => note(globals, &format!("agents use {}: {}", choice.default_model, choice.why)),
+        Some(wrong) => note(globals, &format!("agents cannot work: {wrong}")),
+    }
     Ok(if failed { Exit::Failed } else { Exit::Done })
+}
+
+/// What is asked for models. Where the one that is named cannot be used, that is why, and another is chosen: who
+/// named it wrongly looks for its name in the list.
+async fn chosen(settings: &Settings) -> Result<(Choice, Option<entourage::Error>)> {
+    match entourage::choice(settings).await {
+        Err(wrong) if settings.models.default.is_some() => {
+            let mut unnamed = settings.clone();
+            unnamed.models.default = None;
+            Ok((entourage::choice(&unnamed).await?, Some(wrong)))
+        }
+        chosen => Ok((chosen?, None)),
+    }
 }
 
 fn is_default(choice: &Choice, provider: Provider) -> bool {

@@ -1,6 +1,6 @@
 //! What a person types: words for the agents, answers, and which lines are commands.
 
-use entourage_types::{Answer, PostId, Question};
+use entourage_types::{Answer, PostId, Question, QuestionId};
 
 use super::{End, Session, Typed};
 use crate::cli::{answer, backend::Result, failure::Failure, input, out, text::text};
@@ -8,11 +8,21 @@ use crate::cli::{answer, backend::Result, failure::Failure, input, out, text::te
 /// The commands that answer a question.
 pub(crate) const ANSWERS: [&str; 3] = ["/decline", "/reject", "/edit"];
 
+/// What was sent, and may have arrived before its acknowledgement was lost.
+pub(super) enum Unsure {
+    /// A message, and the key under which it is sent again.
+    Message { text: String, key: String },
+    /// An answer to this question.
+    Answer(QuestionId),
+}
+
 impl Session {
     /// Writes to the root.
     pub(crate) async fn tell(&mut self, text: &str) -> Result<()> {
-        let again = self.unsure.take().filter(|(sent, _)| sent == text);
-        let (text, key) = again.unwrap_or_else(|| (text.to_owned(), PostId::new().to_string()));
+        let (text, key) = match self.unsure.take() {
+            Some(Unsure::Message { text: sent, key }) if sent == text => (sent, key),
+            _ => (text.to_owned(), PostId::new().to_string()),
+        };
         match self.backend.send(self.root, &text, Some(&key)).await {
             Ok(post) => {
                 self.own.insert(post);
@@ -20,7 +30,7 @@ impl Session {
                 Ok(())
             }
             Err(failure) => {
-                self.unsure = failure.who_is_gone().map(|_| (text, key));
+                self.unsure = failure.who_is_gone().map(|_| Unsure::Message { text, key });
                 Err(failure)
             }
         }
@@ -84,11 +94,11 @@ impl Session {
             return Ok(Some(End::Command(line.to_owned())));
         }
         let id = question.id;
-        let is_again = self.unsure_of == Some(id);
+        let is_again = matches!(self.unsure, Some(Unsure::Answer(of)) if of == id);
         let answered = match answer::chosen(question, line) {
             Ok(answer) => match self.backend.answer(id, answer.clone()).await {
                 Err(failure) if failure.who_is_gone().is_some() => {
-                    self.unsure_of = Some(id);
+                    self.unsure = Some(Unsure::Answer(id));
                     return Err(failure);
                 }
                 Err(failure) if failure.is_not_open() => {
@@ -101,7 +111,7 @@ impl Session {
             },
             Err(why) => Err(why),
         };
-        self.unsure_of = None;
+        self.unsure = None;
         match answered {
             Ok(()) => self.progress.answered(id),
             // It is asked again, unless it turns out that somebody was faster.
