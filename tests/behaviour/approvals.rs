@@ -172,6 +172,23 @@ async fn each_call_of_a_turn_is_answered_by_itself_while_the_others_go_on() {
 }
 
 #[tokio::test]
+async fn questions_and_leave_are_asked_in_the_order_of_the_calls_of_a_turn() {
+    let turn = Script::call("pay", json!({"n": 1}))
+        .and_call("ask_user", json!({"question": "Which colour?"}))
+        .and_call("pay", json!({"n": 2}));
+    let model = ScriptedModel::new([turn, Script::text("Done.")]);
+    let tools = first_tools().with(TestTool::new("pay", Effect::Unsafe, &Effects::default()));
+    let kinds = Kinds::none().with(kind("assistant", &format!("tools: [pay, ask_user]\n{PAY}")));
+    let world = World::builder(model).tools(tools).kinds(kinds).start().await;
+    let root = world.ask("Pay.").await;
+    asked(&world, &root, 3).await;
+    let questions = world.client().questions(Some(root.id), None, Page::default()).await.unwrap();
+    let leave = |n| format!("May the assistant call `pay` with {{\"n\":{n}}}? A rule asks: pay.");
+    let texts: Vec<String> = questions.into_iter().map(|question| question.text).collect();
+    assert_eq!(texts, [leave(1), "Which colour?".to_owned(), leave(2)]);
+}
+
+#[tokio::test]
 async fn where_nobody_answers_in_time_what_the_rule_declares_is_done() {
     let no = "Error: Nobody approved the call in time, and it was not made. Go on without.";
     for (otherwise, read, times) in [("reject", no, 0), ("approve", "pay: {\"n\":7}", 1)] {

@@ -138,17 +138,14 @@ async fn time_to_delete() -> Duration {
     ended
 }
 
-/// Real time is what this is about. Others may have the cores for a while, so that one of several tries
-/// counts; a deletion that waits for anything is too late in all of them.
+/// Real time is what this is about. Others may have the cores for a while: two tries of five may be late.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deleting_a_tree_of_a_hundred_agents_ends_all_their_requests_within_a_second() {
     entourage_llm::install_tls();
     let mut took = Vec::new();
     while took.len() < 5 {
         took.push(time_to_delete().await);
-        if took.last().is_some_and(|took| *took <= Duration::from_secs(1)) {
-            return;
-        }
     }
-    panic!("{took:?}");
+    took.sort();
+    assert!(took[2] <= Duration::from_secs(1), "{took:?}");
 }

@@ -3,7 +3,7 @@
 use entourage_engine::Kinds;
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
-use entourage_testkit::World;
+use entourage_testkit::{HeldModel, World};
 use entourage_tests::{first_tools, plain, well_formed};
 use entourage_types::{EventBody, ItemBody, Kind, Limits, Status, TaskResult};
 use serde_json::json;
@@ -89,7 +89,7 @@ async fn messages_of_one_turn_are_worked_side_by_side_and_answered_in_order() {
         instructions: "Lead.".into(),
         ..Kind::bare("assistant")
     };
-    let model = with_researcher(
+    let model = HeldModel::new(with_researcher(
         [
             Script::call("send_message", json!({"recipient": "bob", "message": "b"}))
                 .and_call("create_note", json!({"title": "t", "content": "c"}))
@@ -99,9 +99,16 @@ async fn messages_of_one_turn_are_worked_side_by_side_and_answered_in_order() {
             Script::text("All in."),
         ],
         |asked| Script::text(format!("did {asked}")),
-    );
-    let world = World::builder(model).tools(first_tools()).kinds(kinds.with(orchestrator)).start().await;
+    ));
+    let builder = World::builder(model.clone()).tools(first_tools()).kinds(kinds.with(orchestrator));
+    let world = builder.start().await;
     let root = world.ask("Go.").await;
+    model.begun().await;
+    model.let_go(1);
+    // Both peers are at work before either has its answer.
+    model.begun().await;
+    model.begun().await;
+    model.let_go(3);
     world.ended(root.id).await;
     let items = world.client().items(root.id, 0, 10).await.unwrap();
     let lines = plain(&items);

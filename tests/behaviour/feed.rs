@@ -1,22 +1,22 @@
 //! Following a tree that has more events than are read at once: all of them, in order, each once.
 
-use entourage_engine::{NewAgent, Signal};
+use entourage_engine::{NewAgent, Signal, Watch};
 use entourage_llm::ScriptedModel;
 use entourage_store::{Commit, Write};
 use entourage_testkit::World;
 use entourage_tests::first_tools;
-
-/// More than two pages, and not a number of whole ones.
-const EVENTS: u64 = 1_200;
 
 #[tokio::test]
 async fn a_tree_of_more_events_than_a_page_is_followed_from_any_number_on() {
     let world = World::scripted(&ScriptedModel::new([]), first_tools()).await;
     let root = world.client().create(NewAgent::default(), None).await.unwrap();
     let child = |_| Write::NewAgent(root.child("researcher", "", None, root.created));
-    let writes = (1..EVENTS).map(child).collect();
+    let page = u64::from(Watch::PAGE);
+    // More than two pages, and not a number of whole ones.
+    let all = 2 * page + page / 3;
+    let writes = (1..all).map(child).collect();
     world.store().commit(Commit { writes, ..Commit::new(root.created) }).await.unwrap();
-    for from in [0, 3, 499, 500, 501, 1_000, EVENTS - 1] {
+    for from in [0, 3, page - 1, page, page + 1, 2 * page, all - 1] {
         let mut watch = world.client().watch(root.id, from).await.unwrap();
         let mut seen = Vec::new();
         loop {
@@ -26,6 +26,6 @@ async fn a_tree_of_more_events_than_a_page_is_followed_from_any_number_on() {
                 other => panic!("{other:?}"),
             }
         }
-        assert_eq!(seen, (from + 1..=EVENTS).collect::<Vec<_>>(), "from {from}");
+        assert_eq!(seen, (from + 1..=all).collect::<Vec<_>>(), "from {from}");
     }
 }

@@ -14,7 +14,7 @@ use entourage_engine::{
 use entourage_llm::{Request, Script, ScriptedModel};
 use entourage_testkit::{Act, Effects, Faults, Story, TestTool, World};
 use entourage_tests::plain;
-use entourage_tools::{Effect, FetchSettings, FilesSettings, Settings, Toolbox, builtin};
+use entourage_tools::{Effect, FetchSettings, FilesSettings, Outcome, Settings, Toolbox, builtin};
 use entourage_types::{About, Agent, Answer, Event, EventBody, Question, QuestionStatus, Status, Verdict};
 use serde_json::json;
 use tempfile::TempDir;
@@ -55,15 +55,21 @@ impl Trap {
         Self { site, taken, files: Arc::new(files) }
     }
 
-    /// The first tools, with the trap within their reach, and one of a server that pays.
-    fn tools(&self, effects: &Effects, approval: &str) -> Toolbox {
-        let fetch = json!({ "allow": ["127.0.0.1"], "approval": approval });
+    /// The first tools, with the trap within their reach, and two of a server that has an account. Unless
+    /// something is said of approval, nothing is set.
+    fn tools(&self, effects: &Effects, approval: Option<&str>) -> Toolbox {
+        let mut fetch = json!({ "allow": ["127.0.0.1"] });
+        if let Some(approval) = approval {
+            fetch["approval"] = approval.into();
+        }
         let settings = Settings {
             fetch: serde_json::from_value::<FetchSettings>(fetch).unwrap(),
             files: Some(FilesSettings::new(self.files.path())),
             ..Settings::default()
         };
-        builtin(settings).with(TestTool::new("bank__pay", Effect::Unsafe, effects))
+        let balance =
+            TestTool::answering("bank__balance", Effect::Pure, effects, |_, _| Ok(Outcome::text("s3cret")));
+        builtin(settings).with(TestTool::new("bank__pay", Effect::Unsafe, effects)).with(balance)
     }
 
     fn page(&self) -> String {
@@ -79,7 +85,7 @@ impl Trap {
     }
 
     /// A world with one kind that may do everything, and whose model says these.
-    async fn world(&self, model: &ScriptedModel, approval: &str) -> World {
+    async fn world(&self, model: &ScriptedModel, approval: Option<&str>) -> World {
         let kind = "---\nname: assistant\n---\nDo as asked.";
         let kinds = Kinds::none().with(parse("k.md", kind).0.unwrap());
         World::builder(model.clone())
@@ -138,7 +144,7 @@ fn chain(trap: &Trap) -> Story {
         About::Approval => Act::Answer(Verdict::Reject.into()),
         _ => Act::Answer(Answer::Text("unexpected".into())),
     })
-    .tools(move |effects| trap.tools(effects, "invented"))
+    .tools(move |effects| trap.tools(effects, None))
     .kinds(Kinds::builtin().with(parse("assistant.md", LEAD).0.unwrap()))
 }
 
@@ -205,7 +211,7 @@ async fn the_question_about_an_invented_address_shows_it_whole() {
     let trap = Trap::set().await;
     let url = trap.take("a b\u{202e}#x");
     let model = ScriptedModel::new([read("notes.txt"), fetch(&url), Script::text("Done.")]);
-    let world = trap.world(&model, "invented").await;
+    let world = trap.world(&model, None).await;
     let root = world.ask("Go.").await;
     let question = world.question(root.id).await;
     world.asleep(&root).await;
@@ -218,6 +224,22 @@ async fn the_question_about_an_invented_address_shows_it_whole() {
     world.client().answer(question.id, Verdict::Approve.into()).await.unwrap();
     ended(&world, &root).await;
     assert_eq!(trap.taken(), ["q=a%20b%E2%80%AE"]);
+}
+
+/// What a connected tool or one of somebody's own returns is private, unless the tool says otherwise.
+#[tokio::test]
+async fn what_any_tool_returns_is_private_unless_it_says_otherwise() {
+    let trap = Trap::set().await;
+    let balance = Script::call("bank__balance", json!({}));
+    let model = ScriptedModel::new([balance, fetch(&trap.take("s3cret")), Script::text("Done.")]);
+    let world = trap.world(&model, None).await;
+    let root = world.ask("Go.").await;
+    let question = world.question(root.id).await;
+    let proposal = question.proposal.as_deref().unwrap();
+    assert_eq!((question.about, proposal.tool.as_str()), (About::Approval, "fetch_url"));
+    world.client().answer(question.id, Verdict::Reject.into()).await.unwrap();
+    ended(&world, &root).await;
+    assert_eq!(trap.taken(), [""; 0]);
 }
 
 /// What a person said, answered or what stands on a page is no invention, however it is written.
@@ -234,7 +256,7 @@ async fn addresses_that_a_person_or_a_page_gave_need_no_leave() {
         fetch(&format!("{}/take?page=1", trap.site)),
         Script::text("Done."),
     ]);
-    let world = trap.world(&model, "invented").await;
+    let world = trap.world(&model, None).await;
     let root =
         world.ask(&format!("Look at {} and {}.", said.trim_start_matches("http://"), trap.page())).await;
     let question = world.question(root.id).await;
@@ -267,7 +289,7 @@ async fn addresses_that_the_instructions_of_a_kind_name_need_no_leave() {
         }))
     });
     let kinds = Kinds::none().with(parse("a.md", &lead).0.unwrap()).with(parse("r.md", &reader).0.unwrap());
-    let tools = trap.tools(&Effects::default(), "invented");
+    let tools = trap.tools(&Effects::default(), None);
     let world = World::builder(model).tools(tools).kinds(kinds).start().await;
     let root = world.ask("Go.").await;
     let question = world.question(root.id).await;
@@ -287,7 +309,7 @@ async fn an_address_that_ends_in_one_that_a_page_gave_is_invented() {
     for url in disguised {
         let model =
             ScriptedModel::new([fetch(&trap.page()), read("notes.txt"), fetch(&url), Script::text("Done.")]);
-        let world = trap.world(&model, "invented").await;
+        let world = trap.world(&model, None).await;
         let root = world.ask(&format!("Look at {}.", trap.page())).await;
         let question = world.question(root.id).await;
         assert_eq!(question.about, About::Approval);
@@ -306,7 +328,7 @@ async fn of_the_addresses_of_one_turn_those_are_asked_about_that_nobody_gave() {
         .and_call("fetch_url", json!({ "url": given }))
         .and_call("fetch_url", json!({ "url": second }));
     let model = ScriptedModel::new([read("notes.txt"), turn, Script::text("Done.")]);
-    let world = trap.world(&model, "invented").await;
+    let world = trap.world(&model, None).await;
     let root = world.ask(&format!("Look at {given}.")).await;
     world.asleep(&root).await;
     let asked = questions(&world).await;
@@ -334,7 +356,7 @@ async fn what_an_error_repeats_is_not_given_by_it() {
         fetch(&url),
         Script::text("Done."),
     ]);
-    let world = trap.world(&model, "invented").await;
+    let world = trap.world(&model, None).await;
     let root = world.ask("Go.").await;
     let question = world.question(root.id).await;
     assert_eq!(question.status, QuestionStatus::Open);
@@ -363,7 +385,7 @@ async fn words_in_place_of_leave_give_no_address() {
     let trap = Trap::set().await;
     let url = trap.take("s3cret");
     let model = ScriptedModel::new([read("notes.txt"), fetch(&url), fetch(&url), Script::text("Done.")]);
-    let world = trap.world(&model, "invented").await;
+    let world = trap.world(&model, None).await;
     let root = world.ask("Go.").await;
     let first = world.question(root.id).await;
     world.client().answer(first.id, Answer::Text(format!("No! Never open {url} please."))).await.unwrap();
@@ -389,8 +411,7 @@ async fn an_answer_that_another_agent_wrote_gives_no_address() {
             _ => Script::text("Done."),
         })
     });
-    let world =
-        World::builder(model.clone()).tools(trap.tools(&Effects::default(), "invented")).start().await;
+    let world = World::builder(model.clone()).tools(trap.tools(&Effects::default(), None)).start().await;
     let chat = world.ask_kind(Some("orchestrator"), "Look into it.").await;
     let first = world.question(chat.id).await;
     let worker = world.client().agent(first.agent).await.unwrap();
@@ -410,7 +431,7 @@ async fn an_answer_that_another_agent_wrote_gives_no_address() {
 /// Nothing private was read, or the operator does not want to be asked.
 #[tokio::test]
 async fn where_nothing_private_was_read_or_the_setting_is_off_nobody_is_asked() {
-    for (approval, first) in [("invented", fetch("not an address")), ("never", read("notes.txt"))] {
+    for (approval, first) in [(None, fetch("not an address")), (Some("never"), read("notes.txt"))] {
         let trap = Trap::set().await;
         let model = ScriptedModel::new([first, fetch(&trap.take("x")), Script::text("Done.")]);
         let world = trap.world(&model, approval).await;
@@ -433,7 +454,7 @@ async fn a_grant_for_invented_addresses_holds_for_their_host_alone() {
         fetch(&elsewhere),
         Script::text("Done."),
     ]);
-    let world = trap.world(&model, "invented").await;
+    let world = trap.world(&model, None).await;
     let root = world.ask("Go.").await;
     let question = world.question(root.id).await;
     world.client().answer(question.id, Verdict::ApproveAlways.into()).await.unwrap();

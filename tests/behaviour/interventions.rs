@@ -1,8 +1,11 @@
 //! What a person does to an agent of a live tree, at work or asleep.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -291,7 +294,7 @@ async fn whoever_was_there_before_the_dropped_work_is_stopped_and_remembers() {
 async fn a_failed_run_is_begun_again_and_a_waiting_attempt_is_made_at_once() {
     let model = ScriptedModel::new([]);
     model.push(Err(ModelError::Refused { model: "m".into(), cause: "no credit".into() }));
-    let slow = std::time::Duration::from_secs(120);
+    let slow = Duration::from_secs(120);
     model.push(Err(ModelError::RateLimited { model: "m".into(), retry_after: Some(slow) }));
     model.push(Ok(Script::text("Here.")));
     let world = World::scripted(&model, first_tools()).await;
@@ -652,10 +655,9 @@ async fn a_child_that_is_made_while_its_maker_is_being_deleted_is_deleted_too() 
     has_come.acquire().await.unwrap().forget();
     let (client, id) = (person(&world), root.id);
     let deletion = tokio::spawn(async move { client.intervene(id, Action::Delete, None).await });
-    // On one thread, with all rows in memory, the deletion goes as far as it can before the commit lands.
-    for _ in 0..1_000 {
-        tokio::task::yield_now().await;
-    }
+    // The deletion has come to where it waits for the activation, which has the commit under way.
+    let waits = Duration::from_secs(5);
+    assert_eq!(world.clock().sleeper(waits).await, waits);
     may_land.add_permits(1);
     deletion.await.unwrap().unwrap();
     let tree = world.client().tree(root.id).await.unwrap();

@@ -398,11 +398,18 @@ async fn of_two_questions_the_one_that_is_named_is_answered() {
     let texts: Vec<_> = questions.iter().map(|question| question.text.as_str()).collect();
     assert_eq!(texts, ["Which wall?", "Which colour?"], "in the order of the calls");
     let [wall, colour] = &*questions else { panic!("{questions:?}") };
+    let read = main_chat(&world, chat.id).await.into_iter().filter(|(role, _)| *role == Role::Question);
+    let asks = |text: &str| said(Role::Question, &format!("The Researcher needs more information: {text}"));
+    assert_eq!(read.collect::<Vec<_>>(), [asks("Which wall?"), asks("Which colour?")], "for the person, too");
 
     // Without a name it is refused: the model is told which there are.
     script.push(Ok(reactivate(worker.id, "red")));
     world.client().send(chat.id, "Red.", None).await.unwrap();
     ended_runs(&world, &chat, 2).await;
+    let listed =
+        |question: &Question| format!("<question id=\"{}\">{}</question>", question.id, question.text);
+    let tail = decisions(&model).pop().unwrap().tail.unwrap();
+    assert!(tail.contains(&[listed(wall), listed(colour)].join("\n")), "and for the model: {tail}");
     let told = main_chat(&world, chat.id).await;
     assert!(told.contains(&said(Role::Assistant, COULD_NOT)), "{told:?}");
     let items = plain(&world.client().items(chat.id, 0, 20).await.unwrap());
@@ -541,6 +548,7 @@ async fn a_decision_that_fails_for_good_is_told_and_the_chat_goes_on() {
 }
 
 /// What people read depends on what can be done about it, and names no model and no provider's words.
+/// Shows: S1-R068.
 #[tokio::test]
 async fn each_sort_of_failure_of_a_model_has_a_sentence_of_its_own() {
     let (model, cause) = (String::from("openai::gpt-x"), String::from("HTTP 4711: org-secret"));
@@ -592,25 +600,30 @@ async fn each_sort_of_failure_of_a_model_has_a_sentence_of_its_own() {
 /// Shows: S1-R068, S1-R069, S1-R070.
 #[tokio::test]
 async fn three_attempts_are_made_before_a_call_has_failed() {
-    let model = ScriptedModel::deciding(|request| {
-        Some(match is_orchestrator(request) && !told(request).starts_with("<task_result") {
-            true => Ok(start("try")),
-            false => {
-                Err(ModelError::Unavailable { model: "m".into(), cause: "500".into(), retry_after: None })
-            }
-        })
-    });
-    let world = World::scripted(&model, first_tools()).await;
-    let chat = world.ask_kind(ORCHESTRATOR, "Try.").await;
-    // The sub-agent's second attempt, and its third; then it has failed, and is told without a model.
-    for pause in [Duration::from_millis(1500), Duration::from_secs(2)] {
-        assert_eq!(world.clock().advance_to_sleeper(pause).await, pause);
+    for error in [
+        ModelError::Unavailable { model: "m".into(), cause: "500".into(), retry_after: None },
+        ModelError::TimedOut { model: "m".into(), after: Duration::from_secs(60) },
+    ] {
+        let name = error.to_string();
+        let model = ScriptedModel::deciding(move |request| {
+            Some(match is_orchestrator(request) && !told(request).starts_with("<task_result") {
+                true => Ok(start("try")),
+                false => Err(error.clone()),
+            })
+        });
+        let world = World::scripted(&model, first_tools()).await;
+        let chat = world.ask_kind(ORCHESTRATOR, "Try.").await;
+        // The sub-agent's second attempt, and its third; then it has failed, and is told without a model.
+        for pause in [Duration::from_millis(1500), Duration::from_secs(2)] {
+            assert_eq!(world.clock().advance_to_sleeper(pause).await, pause, "{name}");
+        }
+        ended_runs(&world, &chat, 2).await;
+        assert_eq!(workers(&world, chat.id).await[0].status, Status::Failed, "{name}");
+        let asked = model.requests().iter().filter(|request| !is_orchestrator(request)).count();
+        assert_eq!(asked, 3, "{name}");
+        let (_, last) = main_chat(&world, chat.id).await.pop().unwrap();
+        assert!(last.starts_with("The Researcher could not finish its task: "), "{last}");
     }
-    ended_runs(&world, &chat, 2).await;
-    assert_eq!(workers(&world, chat.id).await[0].status, Status::Failed);
-    assert_eq!(model.requests().iter().filter(|request| !is_orchestrator(request)).count(), 3);
-    let (_, last) = main_chat(&world, chat.id).await.pop().unwrap();
-    assert!(last.starts_with("The Researcher could not finish its task: "), "{last}");
 }
 
 /// Shows: S1-R003.

@@ -3,20 +3,25 @@
 
 use std::{
     sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicI64, Ordering},
     },
     time::Duration,
 };
 
 use async_trait::async_trait;
+use entourage_engine::{
+    Clock,
+    dispatch::{Advance, Dispatcher, Embedded},
+};
 use entourage_llm::{Message, Script, ScriptedModel};
-use entourage_store::{Between, Commit, Committed, Error, Result, Store};
-use entourage_testkit::{HeldModel, World};
+use entourage_store::{Between, Commit, Committed, Error, MemoryStore, Result, Store, Write};
+use entourage_testkit::{HeldModel, World, within};
 use entourage_tests::{first_tools, plain};
-use entourage_types::{Agent, Status};
+use entourage_types::{Agent, AgentId, Owner, Status, Time, Wakeup, WakeupId};
 use serde_json::json;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 /// A store that is full for a while, and counts what it refuses.
 #[derive(Clone, Default)]
@@ -112,6 +117,66 @@ async fn a_disk_that_is_full_for_an_hour_ends_no_run_and_asks_no_model() {
     // The first call of the model was answered and could not be kept; this is the second.
     model.begun().await;
     goes_on(&world, &root, &model).await;
+}
+
+/// A clock that moves to the moment that somebody sleeps until as soon as nobody has anything else to do.
+struct Jumping(AtomicI64);
+
+#[async_trait]
+impl Clock for Jumping {
+    fn now(&self) -> Time {
+        Time::from_micros(self.0.load(Ordering::SeqCst))
+    }
+
+    async fn sleep_until(&self, until: Time) {
+        // All that happens beside is on the same thread and waits for nothing, so that it is over by then.
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        self.0.fetch_max(until.micros(), Ordering::SeqCst);
+    }
+}
+
+/// A house whose store cannot be used; it takes down when it was tried, and has enough after nine times.
+struct Full {
+    clock: Arc<Jumping>,
+    tried: Mutex<Vec<Time>>,
+    enough: CancellationToken,
+}
+
+#[async_trait]
+impl Advance for Full {
+    async fn advance(&self, _: AgentId) -> entourage_engine::Result<()> {
+        let mut tried = self.tried.lock().unwrap();
+        tried.push(self.clock.now());
+        if tried.len() == 9 {
+            self.enough.cancel();
+        }
+        Err(Error::DiskFull("planned".into()).into())
+    }
+
+    async fn give_up(&self, _: AgentId, cause: &str) -> entourage_engine::Result<()> {
+        panic!("its run is ended: {cause}")
+    }
+}
+
+#[tokio::test]
+async fn the_pauses_between_attempts_double_up_to_half_a_minute() {
+    let (clock, enough) = (Arc::new(Jumping(AtomicI64::new(0))), CancellationToken::new());
+    let (store, at) = (Arc::new(MemoryStore::default()), clock.now());
+    let agent = Agent::root(Owner::local(), "helper", "", at);
+    let wakeup = Wakeup { id: WakeupId::new(), agent: agent.id, owner: agent.owner.clone(), due: at };
+    let commit = Commit::new(at).write(Write::NewAgent(agent)).write(Write::Wake(wakeup));
+    store.commit(commit).await.unwrap();
+    let tried = Mutex::default();
+    let house = Arc::new(Full { clock: Arc::clone(&clock), tried, enough: enough.clone() });
+    let tries: Arc<dyn Advance> = Arc::<Full>::clone(&house);
+    let dispatcher = Embedded::default();
+    within("it is tried nine times", dispatcher.run(tries, store, clock, enough)).await.unwrap();
+    let tried = house.tried.lock().unwrap();
+    let pauses: Vec<u128> = tried.windows(2).map(|pair| pair[1].since(pair[0]).as_millis()).collect();
+    // Also where all that is due is read anew meanwhile, as it is each minute.
+    assert_eq!(pauses, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
 }
 
 #[tokio::test]

@@ -1,16 +1,22 @@
 //! A sub-agent: it works alone on its task, and ends it by an answer, an error, or for the user to
 //! say more.
 
+use axum::{
+    Json,
+    http::{HeaderMap, StatusCode, header::AUTHORIZATION},
+    response::{IntoResponse, Response},
+    routing::post,
+};
 use entourage_engine::{Clock, Kinds, kinds::parse};
 use entourage_llm::{Message, Script, ScriptedModel};
 use entourage_store::{Commit, Write};
 use entourage_testkit::{Effects, Fact, HeldModel, TestTool, Witness, World};
 use entourage_tests::{first_tools, plain, well_formed};
-use entourage_tools::Effect;
+use entourage_tools::{Effect, SearchSettings, Settings, builtin};
 use entourage_types::{
     Author, ItemBody, Post, PostBody, PostId, Status, StepState, StopReason, TaskResult, WakeupId,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::chat::{cast, ended_runs, is_orchestrator, main_chat, obeys, start, tasks, workers};
 
@@ -86,6 +92,45 @@ async fn each_call_reads_all_there_is_in_its_order_with_the_tools() {
     assert!(matches!(&last[5], Message::Output { text, .. } if text.contains("there is no tool")));
     let rule = "every turn ends in a tool call or in the final answer. Never just chat.";
     assert!(requests[0].system.contains("You are the Researcher") && requests[0].system.contains(rule));
+}
+
+/// A Tavily that knows one page, and nothing for whoever has not its key.
+async fn tavily(headers: HeaderMap, Json(asked): Json<Value>) -> Response {
+    if headers.get(AUTHORIZATION).is_none_or(|key| key != "Bearer key-1") {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    let found = format!("{}: 8611 m", asked["query"].as_str().unwrap());
+    let page = json!({"title": "K2", "url": "https://peaks.example/k2", "content": found});
+    Json(json!({ "results": [page] })).into_response()
+}
+
+/// Shows: S1-R050.
+#[tokio::test]
+async fn the_web_is_searched_by_tavily_where_its_key_is_set() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let routes = axum::Router::new().route("/search", post(tavily));
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    let search = SearchSettings {
+        tavily_api_key: Some("key-1".into()),
+        tavily_url: Some(url),
+        ..SearchSettings::default()
+    };
+    let tools = builtin(Settings { search, ..Settings::default() });
+    let script = ScriptedModel::new([start("How high is K2?"), Script::text("K2 is 8611 m high.")]);
+    let model = cast(&script, |request| {
+        Ok(match request.messages.last() {
+            Some(Message::Output { text, .. }) => Script::text(text.clone()),
+            _ => Script::call("web_search", json!({"query": "height of K2"})),
+        })
+    });
+    let world = World::scripted(&model, tools).await;
+    let chat = world.ask_kind(ORCHESTRATOR, "The height of K2?").await;
+    ended_runs(&world, &chat, 2).await;
+    let asked = model.requests().into_iter().find(|request| !is_orchestrator(request)).unwrap();
+    assert!(asked.tools.iter().any(|tool| tool.name == "web_search"), "it is offered");
+    let found = "1. [K2](https://peaks.example/k2)\n   height of K2: 8611 m";
+    assert_eq!(tasks(&world, chat.id).await[0].result, Some(TaskResult::Text(found.into())));
 }
 
 /// The commits that wrote a task in this status.

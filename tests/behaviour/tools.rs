@@ -93,6 +93,7 @@ impl Tool for Crowd {
     }
 }
 
+/// Shows: S1-R076.
 #[tokio::test]
 async fn of_the_calls_of_one_turn_128_are_made_16_at_once_and_the_others_are_answered() {
     let crowd = Crowd {

@@ -1,9 +1,13 @@
 //! The model's window: however long an agent works and however much its tools return, no request
 //! passes it, and what was left out can be read.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
+};
 
-use entourage_llm::{Message, Request, Script, ScriptedModel};
+use async_trait::async_trait;
+use entourage_llm::{Deltas, KnownFrom, Message, Model, Profile, Reply, Request, Script, ScriptedModel};
 use entourage_store::Page;
 use entourage_testkit::{Effects, TestTool, World};
 use entourage_tests::{one_kind, plain, well_formed};
@@ -274,6 +278,66 @@ async fn nothing_is_summed_up_by_a_guess_and_a_request_refused_as_too_long_goes_
     }
     let digests = items.iter().filter(|item| matches!(item.body, ItemBody::Digest(_))).count();
     assert_eq!((refused, refused > 0), (digests, true), "each is on record");
+}
+
+/// A model whose window nobody knows before its server was asked.
+struct Unasked {
+    model: ScriptedModel,
+    is_asked: AtomicBool,
+}
+
+#[async_trait]
+impl Model for Unasked {
+    async fn call(&self, request: Request, deltas: &mut dyn Deltas) -> entourage_llm::Result<Reply> {
+        self.model.call(request, deltas).await
+    }
+
+    fn describe(&self) -> String {
+        self.model.describe()
+    }
+
+    async fn learn(&self, _: Option<&str>) {
+        self.is_asked.store(true, Ordering::SeqCst);
+    }
+
+    fn profile(&self, model: Option<&str>) -> Profile {
+        let known = self.model.profile(model);
+        match self.is_asked.load(Ordering::SeqCst) {
+            true => Profile { window_from: KnownFrom::Server, ..known },
+            false => Profile { context_window: None, window_from: KnownFrom::Nowhere, ..known },
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_run_asks_the_server_how_large_the_window_is_and_sums_up_before_a_request_is_refused() {
+    let (fetched, refused) = (Mutex::new(0), Arc::new(Mutex::new(0)));
+    let refusals = Arc::clone(&refused);
+    let script = ScriptedModel::deciding(move |request| {
+        let size = tokens(request);
+        if size > WINDOW as usize {
+            *refusals.lock().unwrap() += 1;
+            let (model, cause) = ("m".to_owned(), format!("HTTP 400: {size} tokens"));
+            return Some(Err(entourage_llm::Error::BeyondWindow { model, cause }));
+        }
+        if is_summary(request) {
+            return Some(Ok(Script::text("Some were fetched.")));
+        }
+        let mut fetched = fetched.lock().unwrap();
+        *fetched += 1;
+        Some(Ok(match *fetched {
+            n @ ..=12 => Script::call("bulk", json!({"n": n})),
+            _ => Script::text("Done."),
+        }))
+    });
+    let script = script.with_window(WINDOW);
+    let model = Unasked { model: script.clone(), is_asked: AtomicBool::new(false) };
+    let world = World::builder(model).tools(bulky(4_000)).kinds(long_lived()).start().await;
+    let agent = world.ask("Fetch all of them.").await;
+    assert_eq!(world.ended(agent.id).await.status, Status::Succeeded);
+    let digests = script.requests().iter().filter(|request| is_summary(request)).count();
+    assert!(digests > 2, "{digests} digests of twelve outputs");
+    assert_eq!(*refused.lock().unwrap(), 0, "nothing was refused as too long");
 }
 
 #[tokio::test]

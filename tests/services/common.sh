@@ -4,6 +4,8 @@
 
 # A service that cannot be had is not a failed test: exit 77, and say so loudly enough to be found in a log.
 skip() { echo "SKIPPED: $SERVICE not available: $*" >&2; exit 77; }
+# What must be there, and is not: a failed test.
+fail() { echo "FAILED: $SERVICE: $*" >&2; exit 1; }
 need() { local c; for c in "$@"; do command -v "$c" >/dev/null || skip "'$c' is not installed"; done; }
 
 services_home() {
@@ -50,6 +52,7 @@ stop_servers() {   # stop_servers RUN_DIR WORD [URL]: the one at URL, or all
 
 # start_server RUN_DIR WORD PATTERN SECONDS COMMAND...: starts COMMAND, waits until its log holds PATTERN (one
 # that captures the address the server chose itself: no race for a free port), writes the pid file, sets ADDRESS.
+# One that does not come up cannot be had; whoever starts a program of ours sets UNSTARTED=fail.
 start_server() {
   local run=$1 word=$2 pattern=$3 tries=$(($4 * 10)) log pid; shift 4
   find "$run" -name '*.log' -mtime +1 -delete   # kept that long for whoever looks into a failure
@@ -57,8 +60,8 @@ start_server() {
   # Its own output and no stdin: a caller that reads this script's stdout to the end must not wait for the server.
   nohup "$@" </dev/null >"$log" 2>&1 9>&- & pid=$!   # 9: nor may it keep a lock the script holds
   while ! ADDRESS=$(sed -nE "\#$pattern#{s#.*$pattern.*#\1#p;q;}" "$log") || [ -z "$ADDRESS" ]; do
-    if ! kill -0 "$pid" 2>/dev/null; then tail -n 5 "$log" >&2; skip "the server ended at once, see $log"; fi
-    if [ $((tries -= 1)) -le 0 ]; then kill "$pid"; tail -n 5 "$log" >&2; skip "the server did not come up in time, see $log"; fi
+    if ! kill -0 "$pid" 2>/dev/null; then tail -n 5 "$log" >&2; "${UNSTARTED:-skip}" "the server ended at once, see $log"; fi
+    if [ $((tries -= 1)) -le 0 ]; then kill "$pid"; tail -n 5 "$log" >&2; "${UNSTARTED:-skip}" "the server did not come up in time, see $log"; fi
     sleep 0.1
   done
   printf '%s\n%s\n' "$pid" "$ADDRESS" >"$run/$word-${ADDRESS##*:}.pid"

@@ -9,9 +9,10 @@ library that is loaded before the C library, refuses to write while a file named
 there, as the kernel does after an error of the device), and another program holds the database.
 
 Meanwhile agents are at work, each with twenty notes to take, and more are asked for every second. Of each
-outage it must hold: /readyz answers 503 and names the cause; what is asked for is refused with a problem
-document that says so, or kept; no run ends for it. Afterwards everything goes on by itself: /readyz is 204,
-every agent that was taken succeeds, each note was taken once, and `doctor` finds nothing.
+outage it must hold: /readyz answers 503 and names the cause, and so does the log; what is asked for is
+refused with a problem document that says so, or kept; no run ends for it. Afterwards everything goes on by
+itself: /readyz is 204, every agent that was taken succeeds, each note was taken once, and `doctor` finds
+nothing.
 """
 
 import atexit, http.client, http.server, json, os, sqlite3, subprocess, sys, threading, time, urllib.parse
@@ -71,14 +72,16 @@ class Server:
                 f'[store]\ndurability = "{durability}"\n'
             )
         self.data = data
-        self.log = open(f"{data}.log", "w")
+        # Not on the disk that is taken away.
+        self.logged = f"{os.path.dirname(FOLDER)}/{os.path.basename(data)}.log"
+        self.log = open(self.logged, "w")
         command = [BINARY, "--data", data, "serve", "--bind", "127.0.0.1:0", "--json"]
         self.environment = {"PATH": os.environ["PATH"], **more}
         self.child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, env=self.environment)
         atexit.register(self.child.kill)
         greeting = self.child.stdout.readline()
         if not greeting:
-            raise SystemExit(f"FAILED: no server: {open(f'{data}.log').read()}")
+            raise SystemExit(f"FAILED: no server: {self.said()}")
         self.place = urllib.parse.urlparse(json.loads(greeting)["url"]).netloc
 
     def ask(self, method, path, body=None, **headers):
@@ -105,6 +108,11 @@ class Server:
             if not page.get("next_cursor"):
                 return rows
             cursor = f"&cursor={page['next_cursor']}"
+
+    def said(self):
+        """The log."""
+        with open(self.logged) as file:
+            return file.read()
 
     def stop(self):
         self.child.terminate()
@@ -134,6 +142,9 @@ def outage(name, server, begin, end, cause):
     said = within(30, f"/readyz says it ({name})", lambda: (a := server.ask("GET", "/readyz"))[0] == 503 and a[1])
     assert cause in json.dumps(said), f"/readyz does not name the cause: {said}"
     print(f"{name}: /readyz 503 after {time.monotonic() - began:.1f} s: {said.get('detail')}")
+    complaints = lambda: [line for line in server.said().splitlines() if "the store cannot be used; runs wait" in line]
+    logged = within(30, f"the log says it ({name})", complaints)
+    assert cause in logged[0], f"the log does not name the cause: {logged}"
     refused = kept = 0
     while time.monotonic() - began < SECONDS:
         job = f"{name} late {refused + kept}"

@@ -6,11 +6,12 @@
 #   schemathesis.sh run          start BINARY on a free loopback port, ask it, stop it
 #
 # Bounded and the same each time: EXAMPLES requests of each sort for each operation (default 5), one seed,
-# MOST_SECONDS in all (default 120).
+# MOST_SECONDS in all (default 120). The first round through all operations makes more than LEAST_CASES (default 2000).
 # BINARY: the program that is asked. SERVICES_HOME: where it is installed, default ~/.cache/entourage-services.
-# Exit 77 with a line "SKIPPED: ..." on stderr when it cannot be had, 1 when an answer is not as described.
+# Exit 77 with a line "SKIPPED: ..." on stderr when it cannot be had, 1 when an answer is not as described, when fewer
+# cases were made or an operation was left out, and when BINARY does not serve.
 set -euo pipefail
-SERVICE=schemathesis VERSION=4.32.5
+SERVICE=schemathesis VERSION=4.32.5 UNSTARTED=fail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 HOME_DIR=$(services_home) || exit
@@ -32,11 +33,22 @@ install() {
     { rm -rf "$venv"; skip "pip could not install schemathesis==$VERSION"; }
 }
 
+# A run whose time is up has passed, however little it got to ask: its own summary tells.
+asked_enough() {   # asked_enough FILE
+  local cases selected tested
+  cases=$(sed -nE 's/^ *([0-9]+) generated\b.*/\1/p' "$1")
+  selected=$(sed -nE 's#^ *Selected: ([0-9]+)/.*#\1#p' "$1")
+  tested=$(sed -nE 's/^ *Tested: ([0-9]+)$/\1/p' "$1")
+  [ "${cases:-0}" -ge "${LEAST_CASES:-2000}" ] && [ -n "$selected" ] && [ "$selected" = "$tested" ] && return
+  echo "FAILED: $SERVICE asked too little: ${cases:-no} cases, ${tested:-none} of ${selected:-no} operations" >&2
+  return 1
+}
+
 run() {
   install
   [ -x "${BINARY:-}" ] || { echo "BINARY names no program: ${BINARY:-}" >&2; exit 2; }
-  local data failed=0
-  data=$(mktemp -d "$RUN/$WORD.XXXXXX")
+  local data said failed=0
+  data=$(mktemp -d "$RUN/$WORD.XXXXXX") said=$data.said
   start_server "$RUN" $WORD '(http://127[0-9.:]+)' 30 \
     env ENTOURAGE_MODEL=rehearsal "$BINARY" --data "$data" serve --bind 127.0.0.1:0
   # Streams of events have no end that a test could wait for; what they tell is the suite's own business.
@@ -44,9 +56,10 @@ run() {
     --checks not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance,negative_data_rejection,unsupported_method \
     --phases examples,coverage,fuzzing --max-examples "${EXAMPLES:-5}" --seed 1 --generation-deterministic \
     --generation-with-security-parameters false \
-    --request-timeout 20 --max-time "${MOST_SECONDS:-120}" --warnings off --continue-on-failure) >&2 || failed=1
+    --request-timeout 20 --max-time "${MOST_SECONDS:-120}" --warnings off --continue-on-failure) | tee "$said" >&2 || failed=1
   stop_servers "$RUN" $WORD "$ADDRESS"
-  rm -rf "$data"
+  asked_enough "$said" || failed=1
+  rm -rf "$data" "$said"
   return $failed
 }
 

@@ -4,6 +4,7 @@
 //! claim. Both print one line per finding and end with 1 if there is any; the tests of this crate
 //! run both on the repository itself.
 
+mod condition;
 mod finding;
 mod modules;
 mod planted;

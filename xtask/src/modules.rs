@@ -1,14 +1,19 @@
 //! Which Rust files the compiler gets to see, and which of them only when it builds tests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{repo::Repo, source::Source};
+use crate::{
+    condition::{is_conditional, requires_more},
+    repo::Repo,
+    source::Source,
+};
 
 /// The Rust files of a repository.
 #[derive(Debug)]
 pub(crate) struct Modules<'a> {
     sources: BTreeMap<&'a str, Source>,
     reached: BTreeMap<String, Reach>,
+    always: BTreeSet<String>,
 }
 
 /// How a file is reached.
@@ -27,32 +32,21 @@ impl<'a> Modules<'a> {
     pub(crate) fn of(repo: &'a Repo) -> Self {
         let sources: BTreeMap<&str, Source> =
             repo.ending(".rs").map(|(path, text)| (path, Source::new(text))).collect();
-        let mut reached = BTreeMap::new();
-        let mut open: Vec<(String, Reach)> = sources
-            .keys()
-            .filter(|path| is_root(repo, path))
-            .map(|path| ((*path).to_owned(), if in_test_folder(path) { Reach::Test } else { Reach::Code }))
-            .collect();
-        while let Some((path, reach)) = open.pop() {
-            let Some(source) = sources.get(path.as_str()) else { continue };
-            // Reached twice, by a test and by the program: it is the program's.
-            if matches!(reached.get(&path), Some(known) if *known == Reach::Code || *known == reach) {
-                continue;
-            }
-            let folder = child_folder(repo, &path);
-            for (child, test) in declared(source) {
-                let reach = if test { Reach::Test } else { reach };
-                open.push((format!("{folder}/{child}.rs"), reach));
-                open.push((format!("{folder}/{child}/mod.rs"), reach));
-            }
-            reached.insert(path, reach);
-        }
-        Self { sources, reached }
+        let mut roots: Vec<&str> = sources.keys().copied().filter(|path| is_root(repo, path)).collect();
+        let reached = reached_from(&roots, repo, &sources, |_| true);
+        roots.retain(|path| is_built(repo, path));
+        let always = reached_from(&roots, repo, &sources, |child| !child.conditional).into_keys().collect();
+        Self { sources, reached, always }
     }
 
     /// How a file is reached.
     pub(crate) fn reach(&self, path: &str) -> Reach {
         self.reached.get(path).copied().unwrap_or(Reach::Nothing)
+    }
+
+    /// Whether plain `cargo test` compiles a file, where nobody asks for more features.
+    pub(crate) fn is_always_compiled(&self, path: &str) -> bool {
+        self.always.contains(path)
     }
 
     /// A file's code.
@@ -64,6 +58,35 @@ impl<'a> Modules<'a> {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a str, &Source, Reach)> {
         self.sources.iter().map(|(path, source)| (*path, source, self.reach(path)))
     }
+}
+
+/// The files that are reached from these roots, by those `mod` lines that are followed.
+fn reached_from(
+    roots: &[&str],
+    repo: &Repo,
+    sources: &BTreeMap<&str, Source>,
+    follows: impl Fn(&Child<'_>) -> bool,
+) -> BTreeMap<String, Reach> {
+    let mut reached = BTreeMap::new();
+    let mut open: Vec<(String, Reach)> = roots
+        .iter()
+        .map(|path| ((*path).to_owned(), if in_test_folder(path) { Reach::Test } else { Reach::Code }))
+        .collect();
+    while let Some((path, reach)) = open.pop() {
+        let Some(source) = sources.get(path.as_str()) else { continue };
+        // Reached twice, by a test and by the program: it is the program's.
+        if matches!(reached.get(&path), Some(known) if *known == Reach::Code || *known == reach) {
+            continue;
+        }
+        let folder = child_folder(repo, &path);
+        for child in declared(source, repo.get(&path).unwrap_or_default()).filter(|child| follows(child)) {
+            let reach = if child.test { Reach::Test } else { reach };
+            open.push((format!("{folder}/{}.rs", child.name), reach));
+            open.push((format!("{folder}/{}/mod.rs", child.name), reach));
+        }
+        reached.insert(path, reach);
+    }
+    reached
 }
 
 fn in_test_folder(path: &str) -> bool {
@@ -99,6 +122,14 @@ fn is_root(repo: &Repo, path: &str) -> bool {
     }
 }
 
+/// Whether plain `cargo test` builds what begins with this file.
+fn is_built(repo: &Repo, path: &str) -> bool {
+    in_crate(repo, path).is_none_or(|(folder, path)| {
+        let manifest = repo.get(&format!("{folder}/Cargo.toml")).unwrap_or_default();
+        !requires_more(manifest, path)
+    })
+}
+
 /// Where the modules that a file declares lie.
 fn child_folder(repo: &Repo, path: &str) -> String {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
@@ -109,12 +140,31 @@ fn child_folder(repo: &Repo, path: &str) -> String {
     }
 }
 
-/// The modules that a file declares in files of their own, and whether only for tests.
-fn declared(source: &Source) -> impl Iterator<Item = (&str, bool)> {
-    source.lines().filter_map(|line| {
-        let mut words = line.code.trim().strip_suffix(';')?.rsplit([' ', ']']);
+/// A module that a file declares in a file of its own.
+struct Child<'s> {
+    name: &'s str,
+    /// Whether it is for tests only.
+    test: bool,
+    /// Whether it is there only under a condition.
+    conditional: bool,
+}
+
+/// The modules that a file declares in files of their own. `text` has the insides of its literals.
+fn declared<'s>(source: &'s Source, text: &'s str) -> impl Iterator<Item = Child<'s>> {
+    let code = source.code();
+    let lines = code.split_inclusive('\n').scan(0, |next, line| {
+        let at = *next;
+        *next += line.len();
+        Some((at, line))
+    });
+    lines.filter_map(move |(at, line)| {
+        let mut words = line.trim().strip_suffix(';')?.rsplit([' ', ']']);
         let name = words.next()?;
-        (words.next()? == "mod").then_some((name, line.test))
+        if words.next()? != "mod" {
+            return None;
+        }
+        let at = at + line.rfind(name)?;
+        Some(Child { name, test: source.line(at).test, conditional: is_conditional(code, text, at) })
     })
 }
 
@@ -143,6 +193,39 @@ mod tests {
         let modules = Modules::of(&repo);
         assert_eq!(modules.reach("examples/one.rs"), Reach::Test);
         assert_eq!(modules.reach("examples/two.rs"), Reach::Nothing);
+    }
+
+    #[test]
+    fn what_is_declared_under_a_condition_is_not_always_compiled() {
+        let main = "mod one;\n#[cfg(unix)]\nmod two;\n#[cfg(any())] mod three;\n#[cfg(feature = \"x\")]\nmod four;\n";
+        let manifest = "[[test]]\nname = \"asked\"\nrequired-features = [\"x\"]\n";
+        let repo = Repo::of(&[
+            ("a/Cargo.toml", manifest),
+            ("a/tests/main.rs", main),
+            ("a/tests/one.rs", ""),
+            ("a/tests/two.rs", ""),
+            ("a/tests/three/mod.rs", "mod deep;"),
+            ("a/tests/three/deep.rs", ""),
+            ("a/tests/asked/main.rs", "mod five;"),
+            ("a/tests/asked/five.rs", ""),
+            ("b/Cargo.toml", "[package]\nautotests = false\n[[test]]\nname = \"main\"\n"),
+            ("b/tests/main.rs", main),
+            ("b/tests/one.rs", "#[cfg(test)] mod deep;"),
+            ("b/tests/one/deep.rs", ""),
+            ("b/tests/four.rs", ""),
+        ]);
+        let modules = Modules::of(&repo);
+        assert!(modules.iter().all(|(.., reach)| reach == Reach::Test), "{modules:?}");
+        let not_always: Vec<&str> =
+            modules.iter().map(|(path, ..)| path).filter(|path| !modules.is_always_compiled(path)).collect();
+        let conditional = [
+            "a/tests/asked/five.rs",
+            "a/tests/asked/main.rs",
+            "a/tests/three/deep.rs",
+            "a/tests/three/mod.rs",
+            "b/tests/four.rs",
+        ];
+        assert_eq!(not_always, conditional);
     }
 
     #[test]

@@ -84,27 +84,45 @@ fn json(body: serde_json::Value) -> Answer {
     Answer::new(body.to_string())
 }
 
+/// What a server was asked: method, path and body of each request.
+fn asked(server: &Server) -> Vec<String> {
+    let line = |head: &str| head.split(" http/").next().unwrap_or_default().to_owned();
+    let seen = server.seen();
+    seen.iter().map(|seen| format!("{} {}", line(&seen.head), seen.body).trim_end().to_owned()).collect()
+}
+
 #[tokio::test]
 async fn a_server_says_how_large_the_window_is_that_it_serves() {
+    const MODELS: &str = "get /v1/models";
+    const SHOW: &str = r#"post /api/show {"model":"x"}"#;
     let listed = |data| json!({"data": [data]});
     let servers = [
-        (vec![listed(json!({"id": "x", "max_model_len": 4096}))], "compatible::x"),
-        (vec![listed(json!({"id": "y", "meta": {"n_ctx": 4096, "n_ctx_train": 32768}}))], "compatible::x"),
+        ("compatible::x", vec![(MODELS, listed(json!({"id": "x", "max_model_len": 4096})))]),
         (
-            vec![
-                listed(json!({"id": "x", "meta": {"n_ctx_train": 32768}})),
-                json!({"default_generation_settings": {"n_ctx": 4096}}),
-            ],
             "compatible::x",
+            vec![(MODELS, listed(json!({"id": "y", "meta": {"n_ctx": 4096, "n_ctx_train": 32768}})))],
         ),
-        (vec![json!({"models": [{"name": "x:latest", "context_length": 4096}]})], "ollama::x"),
         (
-            vec![json!({"models": []}), json!({"parameters": "stop \"<|end|>\"\nnum_ctx    4096"})],
+            "compatible::x",
+            vec![
+                (MODELS, listed(json!({"id": "x", "meta": {"n_ctx_train": 32768}}))),
+                ("get /props", json!({"default_generation_settings": {"n_ctx": 4096}})),
+            ],
+        ),
+        (
             "ollama::x",
+            vec![("get /api/ps", json!({"models": [{"name": "x:latest", "context_length": 4096}]}))],
+        ),
+        (
+            "ollama::x",
+            vec![
+                ("get /api/ps", json!({"models": []})),
+                (SHOW, json!({"parameters": "stop \"<|end|>\"\nnum_ctx    4096"})),
+            ],
         ),
     ];
-    for (answers, model) in servers {
-        let requests = answers.len();
+    for (model, exchange) in servers {
+        let (requests, answers): (Vec<&str>, Vec<_>) = exchange.into_iter().unzip();
         let server = Server::start(answers.into_iter().map(json)).await;
         let router = router(&server.url, model, &[]);
         assert_eq!(router.profile(None).window_from, KnownFrom::Nowhere);
@@ -112,7 +130,7 @@ async fn a_server_says_how_large_the_window_is_that_it_serves() {
         router.learn(None).await;
         let known = router.profile(None);
         assert_eq!((known.context_window, known.window_from), (Some(4096), KnownFrom::Server), "{model}");
-        assert_eq!(server.seen().len(), requests, "it is asked once");
+        assert_eq!(asked(&server), requests, "each is asked once");
     }
 }
 
@@ -122,5 +140,6 @@ async fn a_server_that_does_not_say_leaves_the_window_unknown() {
     let router = router(&server.url, "compatible::x", &[]);
     router.learn(None).await;
     router.learn(None).await;
-    assert_eq!((router.profile(None).context_window, server.seen().len()), (None, 2));
+    assert_eq!(router.profile(None).context_window, None);
+    assert_eq!(asked(&server), ["get /v1/models", "get /props"]);
 }

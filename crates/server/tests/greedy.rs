@@ -5,12 +5,12 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use entourage_engine::{House, Kinds, Page, kinds::parse};
-use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
 use entourage_server::Settings;
 use entourage_store::{Between, Error, MemoryStore, Through};
 use entourage_store_sqlite::SqliteStore;
 use entourage_tools::{Caller, Context, Effect, Outcome, Tool};
-use entourage_types::ToolSpec;
+use entourage_types::{AgentId, ToolSpec, Verdict};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt, net::TcpStream, sync::Notify};
@@ -198,6 +198,50 @@ async fn every_list_with_long_rows_comes_in_parts_of_bounded_bytes_that_lead_thr
     site.house.advance(digger).await.unwrap();
     let calls = walk_through(&site, &format!("/api/sub-agents/{digger}/tool-calls"), 2 * ROWS).await;
     assert!(calls.iter().all(|call| call["result"] == long(0)), "each call is told with its output");
+}
+
+/// What is long in them is what a model's provider said, and what a file of kinds says. The summaries of closed
+/// sessions have a thousand characters at most: no page of them is long.
+#[tokio::test]
+async fn failed_runs_and_grants_with_long_words_come_in_parts_of_bounded_bytes_as_well() {
+    let wary = format!(
+        "---\nname: wary\napproval:\n  - tools: create_note\n    when: \"title !~ {}\"\n---\nNote it.",
+        long(0)
+    );
+    let kinds = Kinds::none()
+        .with(parse("wary.md", &wary).0.unwrap())
+        .with(parse("broken.md", "---\nname: broken\n---\nBreak.").0.unwrap());
+    let model = ScriptedModel::deciding(|request| {
+        Some(match request.system.contains("Note it.") {
+            true => Ok(Script::call("create_note", json!({"title": "t", "content": "c"}))),
+            false => Err(ModelError::Refused { model: "m".into(), cause: long(0) }),
+        })
+    });
+    let tools = entourage_tools::builtin(entourage_tools::Settings::default());
+    let store = Arc::new(SqliteStore::in_memory().unwrap());
+    let house = House::builder(store, Arc::new(model)).tools(tools).kinds(kinds).build();
+    let site = Site::serving(house, Settings::default()).await;
+    let make = async |kind: &str| -> AgentId {
+        let made = site.post("/v1/agents", &json!({"kind": kind})).await.expect(201);
+        made["id"].as_str().unwrap().parse().unwrap()
+    };
+    let advance = async |agent: AgentId| {
+        let messages = format!("/v1/agents/{agent}/messages");
+        site.post(&messages, &json!({"message": "Go."})).await.expect(202);
+        site.house.advance(agent).await.unwrap();
+    };
+    let broken = make("broken").await;
+    for _ in 0..ROWS {
+        advance(broken).await;
+        let careful = make("wary").await;
+        advance(careful).await;
+        let question = site.client().questions_of(careful).await.unwrap().remove(0).id;
+        site.client().answer(question, Verdict::ApproveAlways.into()).await.unwrap();
+    }
+    let runs = walk_through(&site, &format!("/v1/agents/{broken}/runs"), ROWS).await;
+    assert!(runs.iter().all(|run| run["error"].as_str().unwrap().contains(&long(0))));
+    let grants = walk_through(&site, "/v1/grants", ROWS).await;
+    assert!(grants.iter().all(|grant| grant["rule"].as_str().unwrap().contains(&long(0))));
 }
 
 /// Asserts that a list has so many rows, each once, in several pages of bounded bytes; returns them.

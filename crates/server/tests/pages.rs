@@ -93,7 +93,7 @@ async fn runs_questions_tasks_and_notes_are_paged_too() {
 #[tokio::test]
 async fn a_cursor_of_ones_own_making_is_refused() {
     let site = Site::open().await;
-    for cursor in ["!", "agt_1", &URL_SAFE_NO_PAD.encode("99:agt_1")] {
+    for cursor in ["", "!", "agt_1", &URL_SAFE_NO_PAD.encode("99:agt_1")] {
         site.get(&format!("/v1/agents?cursor={cursor}")).await.problem(400, "invalid-cursor");
     }
 }

@@ -12,7 +12,14 @@ use entourage_store::{Error, Result};
 /// Holds the database for this process until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a program that is being started has a copy of it until it runs.
+        let _ = self.file.unlock();
+    }
 }
 
 /// Takes the lock of the database at `path`, and leaves this process's id in it for whoever comes
@@ -43,7 +50,7 @@ pub(crate) fn take(path: &Path) -> Result<Lock> {
     file.set_len(0)
         .and_then(|()| writeln!(file, "{}", std::process::id()))
         .map_err(|error| unusable(format!("{} cannot be written: {error}", beside.display())))?;
-    Ok(Lock { _file: file })
+    Ok(Lock { file })
 }
 
 /// Opens a file to be written, and makes it for its owner alone where there is none: what agents write
@@ -60,4 +67,21 @@ fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is being started by this process meanwhile holds up nobody.
+    #[test]
+    fn a_lock_that_is_let_go_of_is_free_whoever_has_a_copy_of_its_file() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let path = directory.path().join("house.db");
+        let lock = take(&path).unwrap();
+        let _copy = lock.file.try_clone().unwrap();
+        assert!(matches!(take(&path), Err(Error::InUse { .. })));
+        drop(lock);
+        take(&path).unwrap();
+    }
 }

@@ -1,6 +1,13 @@
 //! A database that cannot be written for a while: a full disk, a file that another program holds, one that
 //! is read-only, one that was moved away. Nothing is lost, the store says that it is not ready, and goes on by itself.
 
+use std::{
+    pin::pin,
+    task::{Context, Waker},
+    thread,
+    time::{Duration, Instant},
+};
+
 use entourage_store::{Commit, Error, Store, Write};
 use entourage_types::{Agent, AgentId, Event, EventBody, Owner, Scope, Status, Time, WaitingOn};
 use rusqlite::Connection;
@@ -10,7 +17,7 @@ use crate::{Durability, Settings, SqliteStore};
 
 fn open(durability: Durability) -> (TempDir, SqliteStore) {
     let directory = TempDir::new().unwrap();
-    let patience = std::time::Duration::ZERO;
+    let patience = Duration::ZERO;
     let settings = Settings { durability, patience, ..Settings::default() };
     let store = SqliteStore::open(directory.path().join("house.db"), settings).unwrap();
     (directory, store)
@@ -125,19 +132,29 @@ async fn a_file_that_another_program_holds_is_written_once_that_lets_go() {
 
 #[tokio::test]
 async fn a_commit_waits_for_a_program_that_holds_the_file_for_half_a_second() {
+    const HALF_A_SECOND: Duration = Duration::from_millis(500);
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("house.db");
     for durability in [Durability::Full, Durability::Normal] {
         let store = SqliteStore::open(&path, Settings { durability, ..Settings::default() }).unwrap();
         let other = Connection::open(&path).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
-        let holds = std::thread::spawn(move || {
-            std::thread::sleep(std::time::Duration::from_millis(500));
-            other.execute_batch("COMMIT").unwrap();
-        });
         let agent = large();
-        write(&store, &agent).await.unwrap();
-        holds.join().unwrap();
+        let mut written = pin!(write(&store, &agent));
+        // Who may write at once tries that first, and then leaves it to the writer's thread.
+        for _ in 0..3 {
+            assert!(written.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        }
+        let begun = Instant::now();
+        while store.writer.under_way().is_none() {
+            assert!(begun.elapsed() < Duration::from_secs(30), "no commit is under way");
+            thread::yield_now();
+        }
+        thread::sleep(HALF_A_SECOND);
+        let waited = store.writer.under_way();
+        assert!(waited.is_some_and(|waited| waited >= HALF_A_SECOND), "{durability:?}: {waited:?}");
+        other.execute_batch("COMMIT").unwrap();
+        written.await.unwrap();
         assert!(is_there(&store, agent.id).await);
     }
 }

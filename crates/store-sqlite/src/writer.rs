@@ -109,6 +109,12 @@ impl Writer {
         }
     }
 
+    /// How long a group has been under way, if one is.
+    #[cfg(test)]
+    pub(crate) fn under_way(&self) -> Option<Duration> {
+        self.shared.course.under_way()
+    }
+
     /// Has the next commit look where the file is.
     #[cfg(test)]
     pub(crate) fn doubt_place(&self) {
@@ -291,7 +297,7 @@ mod tests {
         let mut commit = store.commit(Commit::new(agent.created).write(Write::NewAgent(agent)));
         assert!(commit.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
         let begun = Instant::now();
-        while store.writer.shared.course.under_way().is_none() {
+        while store.writer.under_way().is_none() {
             assert!(begun.elapsed() < Duration::from_secs(30), "no commit is under way");
             thread::yield_now();
         }

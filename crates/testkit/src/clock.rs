@@ -60,12 +60,12 @@ impl FakeClock {
         self.moved.notify_waiters();
     }
 
-    /// Waits until somebody sleeps until a moment at most this far ahead, and moves the clock to the
-    /// earliest such moment. Returns how far that was.
+    /// Waits until somebody sleeps until a moment at most this far ahead, and returns how far the earliest
+    /// such moment is.
     ///
     /// # Panics
     /// When nobody lies down for so short a time while a test may wait.
-    pub async fn advance_to_sleeper(&self, within: Duration) -> Duration {
+    pub async fn sleeper(&self, within: Duration) -> Duration {
         let next = |sleepers: &Sleepers| {
             let now = self.now();
             sleepers.values().copied().filter(|until| now < *until && *until <= now + within).min()
@@ -75,7 +75,16 @@ impl FakeClock {
             tokio::time::timeout(PATIENCE, sleepers.wait_for(|sleepers| next(sleepers).is_some())).await;
         let until = lies.ok().and_then(|lies| lies.ok().and_then(|sleepers| next(&sleepers)));
         let Some(until) = until else { panic!("nobody sleeps for {within:?} or less") };
-        let by = until.since(self.now());
+        until.since(self.now())
+    }
+
+    /// Waits for a [sleeper](Self::sleeper) and moves the clock to the end of their sleep. Returns how far
+    /// that was.
+    ///
+    /// # Panics
+    /// When nobody lies down for so short a time while a test may wait.
+    pub async fn advance_to_sleeper(&self, within: Duration) -> Duration {
+        let by = self.sleeper(within).await;
         self.advance(by);
         by
     }

@@ -191,6 +191,11 @@ async fn what_is_not_a_text_file_is_not_read() {
         assert!(error.contains(why), "{path}: {error}");
     }
     assert!(!done(&place.list(), json!({})).await.text.contains("pipe"));
+    // Nobody but root makes a device: of those that there are, the first would never end.
+    for device in ["zero", "null"] {
+        let error = fails(&ReadFile::new(Files::new("/dev")), json!({ "path": device })).await.to_string();
+        assert!(error.contains("not a file"), "{device}: {error}");
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,13 @@
 //! MCP servers that are our children.
 
-use std::{collections::BTreeMap, io::Read, path::PathBuf, process::Command, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Read,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Arc,
+    time::Duration,
+};
 
 use entourage_tools::{
     Effect, Error, McpServer, McpSettings, McpTransport, Outcome, Problem, Tool, connect_server,
@@ -40,6 +47,16 @@ fn named<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> &'a dyn Tool {
 
 async fn connected() -> Vec<Arc<dyn Tool>> {
     connect_server(everything()).await.unwrap().0
+}
+
+/// Waits for a file that another process makes, and tells of in no other way.
+async fn appears(file: &Path) {
+    let there = async {
+        while !file.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(SOON, there).await.unwrap_or_else(|_| panic!("{} does not appear", file.display()));
 }
 
 #[tokio::test]
@@ -114,9 +131,15 @@ async fn a_child_gets_no_environment_but_its_own() {
         async |name: &str| done(named(&tools, "all__variable"), json!({ "text": name })).await.text;
     assert_eq!(variable("TOKEN").await, "given");
     assert_eq!(variable("PATH").await, std::env::var("PATH").unwrap());
-    for ours in ["CARGO_MANIFEST_DIR", "CARGO", "USER", "PWD"] {
-        assert_eq!(variable(ours).await, "[unset]", "{ours}");
-    }
+    // All that it was started with, as the kernel knows it.
+    let pid = done(named(&tools, "all__life"), json!({})).await.text;
+    let given = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
+    let given = String::from_utf8_lossy(&given);
+    let name = |variable: &str| variable.split('=').next().unwrap_or_default().to_owned();
+    let given: BTreeSet<String> = given.split_terminator('\0').map(name).collect();
+    let ours = ["PATH", "HOME", "LANG"].into_iter().filter(|name| std::env::var_os(name).is_some());
+    let expected: BTreeSet<String> = ours.chain(["TOKEN"]).map(str::to_owned).collect();
+    assert_eq!(given, expected);
 }
 
 #[tokio::test]
@@ -166,12 +189,18 @@ async fn a_server_that_answers_nothing_any_more_is_started_again() {
         let life = async || done(named(&tools, "all__life"), json!({})).await.text;
         let first = life().await;
         let signal = |signal| kill_process(Pid::from_raw(first.parse().unwrap()).unwrap(), signal).unwrap();
-        if hangs {
-            signal(Signal::STOP);
-        }
         let dir = TempDir::new().unwrap();
         let call = call(named(&tools, "all__hang"), json!({ "text": dir.path() }));
-        assert!(timeout(Duration::from_millis(100), call).await.is_err(), "it is cut off");
+        let begun = async {
+            appears(&dir.path().join("begun")).await;
+            if hangs {
+                signal(Signal::STOP);
+            }
+        };
+        tokio::select! {
+            outcome = call => panic!("it does not end by itself: {outcome:?}"),
+            () = begun => {} // and the call is cut off
+        }
         tokio::time::pause();
         tokio::time::advance(Duration::from_secs(31)).await;
         tokio::time::resume();
@@ -277,21 +306,15 @@ async fn an_unsafe_call_that_is_answered_with_no_result_is_in_doubt() {
 async fn dropping_a_call_tells_the_server_to_stop() {
     let tools = connected().await;
     let dir = TempDir::new().unwrap();
-    let appears = async |name: &str| {
-        while !dir.path().join(name).exists() {
-            // Another process makes it, and tells of it in no other way.
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    let arguments = json!({ "text": dir.path() });
+    let [begun, cancelled] = ["begun", "cancelled"].map(|name| dir.path().join(name));
     {
-        let call = call(named(&tools, "all__hang"), arguments);
+        let call = call(named(&tools, "all__hang"), json!({ "text": dir.path() }));
         tokio::select! {
             outcome = call => panic!("it does not end by itself: {outcome:?}"),
-            begun = timeout(SOON, appears("begun")) => begun.expect("it begins"),
+            () = appears(&begun) => {}
         }
     }
-    timeout(SOON, appears("cancelled")).await.expect("the server was not told");
+    appears(&cancelled).await;
     assert!(matches!(call(named(&tools, "all__echo"), json!({ "text": "x" })).await, Ok(Outcome::Done(_))));
 }
 

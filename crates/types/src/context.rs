@@ -62,3 +62,15 @@ words! {
         Idle => "idle",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Shows: S1-R034.
+    #[test]
+    fn the_oldest_turns_are_summed_up_from_three_quarters_of_the_window_on() {
+        let usual = ContextPolicy::default();
+        assert_eq!(usual, ContextPolicy { compact_at: 0.75, ..usual.clone() });
+    }
+}

@@ -64,3 +64,14 @@ impl Default for Limits {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Shows: S1-R034.
+    #[test]
+    fn of_an_output_a_model_sees_24_000_characters_unless_the_kind_says_otherwise() {
+        assert_eq!(Limits::default().max_output_chars, 24_000);
+    }
+}

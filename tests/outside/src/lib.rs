@@ -105,8 +105,8 @@ impl Between for Commits {
     }
 }
 
-/// An agency of one agent with all of these, and the layer that counts the commits.
-pub async fn open(store: Arc<dyn Store>) -> entourage::Result<(Agency, Commits)> {
+/// An agent with the model, the tools and a guardrail.
+pub fn counter() -> entourage::Result<Agent> {
     let short = Guardrail::new("short", |checked| async move {
         if checked.text.len() < 100 { Ok(()) } else { Err("use fewer words") }
     });
@@ -117,6 +117,12 @@ pub async fn open(store: Arc<dyn Store>) -> entourage::Result<(Agency, Commits)>
         .tool(function_tool("count_words", "Counts the words of a text.", count_words).pure())
         .input_guardrail(short)
         .build()?;
+    Ok(agent)
+}
+
+/// An agency of this agent alone, and the layer that counts the commits.
+pub async fn open(store: Arc<dyn Store>) -> entourage::Result<(Agency, Commits)> {
+    let agent = counter()?;
     let commits = Commits::default();
     let agency = Agency::new([&agent], [])
         .model(Arc::new(Counter))

@@ -3,11 +3,12 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use entourage::{
-    MemoryStore,
-    agency::{RunItem, StreamEvent},
-    models::Message,
-    serde_json,
-    types::StopReason,
+    MemoryStore, Model,
+    agency::{Agency, Agent, RunItem, StreamEvent},
+    async_trait,
+    models::{self, Deltas, Message, Reply, Request},
+    serde_json::{self, Value, json},
+    types::{CallId, StopReason, ToolCall, Usage},
 };
 
 /// A model, two tools, a store layer and a guardrail of one's own work together.
@@ -41,12 +42,63 @@ fn parts_of_ones_own_work_together() {
         assert_eq!(kept["generated_items"][0]["code"], "input_accepted");
         assert_eq!(kept["generated_items"][1]["type"], "tool_call");
         assert_eq!(kept["generated_items"][1]["origin"]["agent"], "Counter");
-        assert_eq!(kept["nested"], serde_json::json!([]));
+        assert_eq!(kept["nested"], json!([]));
         let event = serde_json::to_value(StreamEvent::Done(result)).expect("it is plain data");
         assert_eq!((&event["event"], &event["data"]["final_output"]), (&"done".into(), &"3 words".into()));
 
         let refused = agency.get_response("word ".repeat(100)).await?;
         assert_eq!(refused.error.map(|error| error.code), Some(StopReason::InputRejected));
+        agency.close().await;
+        Ok::<_, entourage::Error>(())
+    };
+    entourage::runtime().expect("there are threads").block_on(work).expect("it works");
+}
+
+/// Has the counter count, and answers what came back.
+struct Lead;
+
+#[async_trait]
+impl Model for Lead {
+    async fn call(&self, request: Request, _: &mut dyn Deltas) -> models::Result<Reply> {
+        let (text, calls) = match request.messages.last() {
+            Some(Message::Output { text, .. }) => (text.clone(), Vec::new()),
+            _ => {
+                let arguments = json!({ "recipient": "Counter", "message": "one two" });
+                let call = ToolCall { id: CallId::new(), tool: "send_message".into(), arguments };
+                (String::new(), vec![call])
+            }
+        };
+        Ok(Reply { text, calls, model: self.describe(), usage: Usage::default(), cost: None })
+    }
+
+    fn describe(&self) -> String {
+        "lead".into()
+    }
+}
+
+/// A run that worked for another is kept with it, under the names of its fields.
+#[test]
+fn what_an_agent_below_did_can_be_kept_too() {
+    let work = async {
+        let (lead, counter) = (
+            Agent::builder("Lead").instructions("Lead.").model(Arc::new(Lead)).build()?,
+            outside::counter()?,
+        );
+        let agency =
+            Agency::new([&lead], [(&lead, &counter)]).model(Arc::new(Lead)).in_memory().open().await?;
+        let result = agency.get_response("Count.").await?;
+        let kept = serde_json::to_value(&result).expect("it is plain data");
+        let Some([nested]) = kept["nested"].as_array().map(Vec::as_slice) else { panic!("{kept}") };
+        let mut fields: Vec<&str> = nested.as_object().expect("fields").keys().map(String::as_str).collect();
+        fields.sort_unstable();
+        assert_eq!(fields, ["error", "final_output", "generated_items", "origin", "usage"]);
+        assert_eq!((&nested["final_output"], &nested["error"]), (&json!("2 words"), &Value::Null));
+        assert_eq!(nested["usage"]["calls"], 3);
+        let origin = &nested["origin"];
+        assert_eq!([&origin["agent"], &origin["caller"]], ["Counter", "Lead"]);
+        assert_eq!((&origin["depth"], &origin["parent_run"]), (&json!(1), &kept["run_id"]));
+        let items = nested["generated_items"].as_array().expect("a list");
+        assert!(items.iter().any(|item| item["type"] == "tool_call_output"), "{items:?}");
         agency.close().await;
         Ok::<_, entourage::Error>(())
     };

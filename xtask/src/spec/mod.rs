@@ -133,6 +133,9 @@ impl<'a> Tests<'a> {
         self.modules.get(path).ok_or("there is no such file")?;
         let known = self.known.get_key_value(path);
         let (path, tests) = known.ok_or("no module declares that file, so it never runs")?;
+        if !self.modules.is_always_compiled(path) {
+            return Err("that file is compiled only under a condition, or for a feature that is off");
+        }
         let test = tests.get(function).ok_or("there is no such test in that file")?;
         test.idle.map_or_else(|| Ok((*path, function.to_owned())), Err)
     }

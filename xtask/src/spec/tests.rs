@@ -4,6 +4,9 @@ use super::*;
 
 const TESTS: &str = "#[test]\nfn shows_it() { helps() }\nfn helps() {}\n#[test]\nfn is_empty() {}\n";
 
+/// A target that is built only where a feature is asked for.
+const MANIFEST: &str = "[features]\nx = []\n[[test]]\nname = \"asked\"\nrequired-features = [\"x\"]\n";
+
 /// These tests, the first of which says that it shows a requirement.
 fn showing(id: &str) -> String {
     format!("/// Shows: {id}.\n{TESTS}")
@@ -19,7 +22,13 @@ fn report(id: &str, line: &str, tests: &str) -> Report {
         })
         .collect();
     let mut files: Vec<(&str, &str)> = texts.iter().map(|(path, text)| (*path, text.as_str())).collect();
-    files.extend([("tests/Cargo.toml", ""), ("tests/tests/a.rs", tests), ("tests/tests/lost/b.rs", tests)]);
+    files.extend([
+        ("tests/Cargo.toml", MANIFEST),
+        ("tests/tests/a.rs", tests),
+        ("tests/tests/lost/b.rs", tests),
+    ]);
+    files.extend([("tests/tests/asked.rs", TESTS), ("tests/tests/off/main.rs", "#[cfg(any())] mod c;")]);
+    files.push(("tests/tests/off/c.rs", TESTS));
     check(&Repo::of(&files))
 }
 
@@ -71,6 +80,7 @@ fn a_line_that_does_not_read_is_found() {
 
 #[test]
 fn a_test_that_does_not_run_shows_nothing() {
+    const CONDITIONAL: &str = "that file is compiled only under a condition, or for a feature that is off";
     for (named, problem) in [
         ("tests/tests/a.rs", "not of the form `file#function`"),
         ("tests/tests/c.rs#shows_it", "there is no such file"),
@@ -78,6 +88,8 @@ fn a_test_that_does_not_run_shows_nothing() {
         ("tests/tests/a.rs#helps", "there is no such test in that file"),
         ("tests/tests/a.rs#is_empty", "its body is empty, or asserts what is always so"),
         ("tests/tests/lost/b.rs#shows_it", "no module declares that file, so it never runs"),
+        ("tests/tests/asked.rs#shows_it", CONDITIONAL),
+        ("tests/tests/off/c.rs#shows_it", CONDITIONAL),
     ] {
         let line = format!("- **S5-R007** It happens. [met: tests/tests/a.rs#shows_it, {named}]");
         let report = report("S5-R007", &line, &showing("S5-R007"));

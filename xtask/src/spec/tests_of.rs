@@ -5,7 +5,10 @@ use std::{
     ops::Range,
 };
 
-use crate::source::{Source, item_end};
+use crate::{
+    condition::{is_conditional, is_everywhere},
+    source::{Source, item_end},
+};
 
 /// What a line above a test begins with that says which requirements it shows.
 const SHOWS: &str = "/// Shows: ";
@@ -63,7 +66,7 @@ fn idle(code: &str, text: &str, at: usize, attributes: &[Range<usize>]) -> Optio
         let name = code[attribute.clone()].trim().split(['(', ' ']).next().unwrap_or_default();
         matches!(name, "ignore" | "cfg_attr") || (name == "cfg" && !is_everywhere(&text[attribute.clone()]))
     };
-    let switched_off = attributes.iter().any(off) || is_under_condition(code, text, at);
+    let switched_off = attributes.iter().any(off) || is_conditional(code, text, at);
     let end = item_end(code, at);
     let body = code[at..end].split_once('{').map_or("", |(_, body)| body);
     switched_off.then_some("it is switched off, or runs only under a condition").or_else(|| nothing_in(body))
@@ -85,28 +88,6 @@ fn nothing_in(body: &str) -> Option<&'static str> {
     let returns = body.match_indices("return").map(|(at, _)| at).find(ends_here)?;
     let asserted = ["assert", "panic!"].iter().any(|word| body[..returns].contains(word));
     (!asserted).then_some("it may return before it has asserted anything")
-}
-
-/// Whether a condition holds wherever the tests are run, which is Linux.
-fn is_everywhere(attribute: &str) -> bool {
-    let plain: String = attribute.split(']').next().unwrap_or_default().split_whitespace().collect();
-    ["cfg(test)", "cfg(unix)", "cfg(target_os=\"linux\")"].contains(&plain.as_str())
-}
-
-/// Whether the file, or something that the function at this offset stands in, is compiled only under a
-/// condition.
-fn is_under_condition(code: &str, text: &str, at: usize) -> bool {
-    let conditional = |open: &str| {
-        code.match_indices(open)
-            .map(|(start, found)| (start, start + found.len() - "cfg(".len()))
-            .collect::<Vec<_>>()
-    };
-    let whole = conditional("#![cfg(").into_iter().any(|(_, name)| !is_everywhere(&text[name..]));
-    let around = conditional("#[cfg(").into_iter().any(|(start, name)| {
-        let after = code[start..].find(']').map_or(code.len(), |close| start + close + 1);
-        start < at && at < item_end(code, after) && !is_everywhere(&text[name..])
-    });
-    whole || around
 }
 
 /// Where the attributes at the end of this code stand, before a function, where one of them makes it a test.

@@ -160,6 +160,8 @@ struct Failures {
     cause: String,
     /// How often in a row, of late, that was for the store's sake; those do not count.
     outages: u32,
+    /// Until when it is put off.
+    until: Option<Time>,
 }
 
 /// What the dispatcher holds in memory; all of it can be read again.
@@ -204,7 +206,10 @@ impl State {
         let page = self.store.due(self.horizon, self.cursor, PAGE).await?;
         self.more = page.len() == PAGE as usize;
         self.cursor = page.last().map(order).or(self.cursor);
-        for wakeup in page {
+        for mut wakeup in page {
+            // What an agent failed at before is no news, however often it is read.
+            let until = self.failures.get(&wakeup.agent).and_then(|failures| failures.until);
+            wakeup.due = until.map_or(wakeup.due, |until| until.max(wakeup.due));
             self.take(&wakeup);
         }
         Ok(())
@@ -298,8 +303,7 @@ impl State {
                 let failures = self.failures.entry(agent).or_default();
                 let delay = BACKOFF.saturating_mul(1 << failures.outages.min(7)).min(LONGEST);
                 failures.outages += 1;
-                self.later.push(Reverse((now + delay, WakeupId::new(), agent, owner)));
-                return;
+                return self.put_off(agent, owner, now + delay);
             }
             Some(Failure::Damaged(cause)) => return self.met_damage(agent, &owner, cause),
             Some(Failure::Own(cause)) => cause,
@@ -319,6 +323,12 @@ impl State {
             return;
         }
         let delay = BACKOFF.saturating_mul(1 << (count - 1).min(7));
-        self.later.push(Reverse((now + delay, WakeupId::new(), agent, owner)));
+        self.put_off(agent, owner, now + delay);
+    }
+
+    /// An agent that failed is tried again then, or once it has something new to do.
+    fn put_off(&mut self, agent: AgentId, owner: Owner, until: Time) {
+        self.failures.entry(agent).or_default().until = Some(until);
+        self.later.push(Reverse((until, WakeupId::new(), agent, owner)));
     }
 }

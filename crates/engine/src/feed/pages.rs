@@ -13,7 +13,7 @@ use super::{
 use crate::Result;
 
 /// How many events are read from the store at once.
-const PAGE: u32 = 500;
+pub(super) const PAGE: u32 = 500;
 
 /// Where pages come from.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use entourage_store::Error as StoreError;
 use entourage_types::{AgentId, EventBody};
 use tokio::sync::broadcast::{self, error::RecvError};
 
-use super::{AgentDelta, Channels, Feed, Live, Pages, Pump, Signal};
+use super::{AgentDelta, Channels, Feed, Live, Pages, Pump, Signal, pages::PAGE};
 use crate::{Error, Result};
 
 /// One subscriber of one tree.
@@ -42,6 +42,9 @@ impl Drop for Seat {
 }
 
 impl Watch {
+    /// How many events are read from the store at once.
+    pub const PAGE: u32 = PAGE;
+
     /// Reads the first page, so that a cursor that leads nowhere is refused before anything is told.
     pub(super) async fn begin(
         feed: &Feed,

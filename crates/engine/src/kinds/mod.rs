@@ -408,6 +408,14 @@ mod tests {
         assert_eq!(Kinds::builtin().names(), "assistant, general, orchestrator, researcher");
     }
 
+    /// A long search calls one tool again and again: who wants a limit to that says so in a kind's file.
+    #[test]
+    fn no_builtin_kind_limits_how_often_one_tool_is_called() {
+        for kind in Kinds::builtin().iter() {
+            assert_eq!(kind.limits.max_same_tool, 0, "{}", kind.name);
+        }
+    }
+
     /// Each file has a shape that files of other programs have; the texts are our own.
     #[test]
     fn files_of_todays_coding_agents_are_read_as_their_programs_read_them() {

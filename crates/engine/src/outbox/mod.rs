@@ -18,9 +18,6 @@ pub use courier::{Courier, Undelivered};
 
 pub(crate) use deliver::each;
 
-/// Hints that wait for whoever delivers; one who lags looks into the store again.
-const HINTS: usize = 1024;
-
 /// Somebody outside the house who is told what happens to one owner's tasks and questions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receiver {
@@ -55,10 +52,13 @@ impl Default for Outbox {
 }
 
 impl Outbox {
+    /// Hints that wait for whoever delivers; one who lags looks into the store again.
+    pub const HINTS: usize = 1024;
+
     /// An outbox for these receivers.
     #[must_use]
     pub fn new(receivers: impl IntoIterator<Item = Receiver>) -> Self {
-        Self { receivers: receivers.into_iter().collect(), hints: broadcast::Sender::new(HINTS) }
+        Self { receivers: receivers.into_iter().collect(), hints: broadcast::Sender::new(Self::HINTS) }
     }
 
     /// The receivers.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use entourage_store::Write;
-use entourage_tools::{Context, Effect, Error as ToolError, Outcome};
+use entourage_tools::{Context, Effect, Error as ToolError, Outcome, Source};
 use entourage_types::{
     CallId, Output, OutputEffect, Post, Record, Status, Step, StepState, TaskId, Time, ToolCall, WaitingOn,
     Wakeup, WakeupId,
@@ -21,7 +21,7 @@ use super::{
     ask::{ASKED_BESIDE, Asked, Wanted},
     doubt::BEGUN_AS,
     make::{Ran, beside_others, run_tool},
-    order::Order,
+    order::{Came, Order},
     reply::Reply,
     speak::{Told, effect_of},
 };
@@ -83,8 +83,8 @@ impl Run<'_> {
                 let Some((index, outcome)) = ran else { break };
                 // The next one begins, and has its own time.
                 self.pulse.beat(self.house.now());
-                for (index, outcome) in order.ended(calls, index, outcome) {
-                    self.settle(calls, index, outcome).await?;
+                for (index, came) in order.ended(calls, index, Came::Ran(outcome)) {
+                    self.settle(calls, index, came).await?;
                 }
             }
             if !self.all_answered(calls) {
@@ -173,8 +173,7 @@ impl Run<'_> {
         let new = calls.iter().filter(|call| !self.steps.contains_key(&key(call)));
         let addresses = new.filter_map(|call| offer.named(&call.tool).ok()?.tool.address(&call.arguments));
         let invented = self.invented(addresses.collect()).await?;
-        let mut ready = Vec::new();
-        let mut intents = Vec::new();
+        let (mut ready, mut intents, mut order) = (Vec::new(), Vec::new(), Order::default());
         for (index, call) in calls.iter().enumerate() {
             let before = self.steps.get(&key(call)).map(|step| step.state);
             if matches!(before, Some(StepState::Done | StepState::Open)) {
@@ -196,12 +195,16 @@ impl Run<'_> {
             if before.is_none()
                 && let Some(hold) = self.held_back(offered, call, &invented).await?
             {
-                self.ask_for_leave(call, &hold, vec![]).await?;
+                for (index, came) in order.ended(calls, index, Came::Held(hold)) {
+                    self.settle(calls, index, came).await?;
+                }
                 continue;
             }
             if effect != Effect::Pure && before.is_none() {
                 intents.push(Write::Step(self.call_step(call, StepState::Started, self.intent(call), at)));
             }
+            // One that waits for its place counts as under way: what is behind it keeps its order.
+            order.begun(index, offered.tool.source() == Source::Person);
             ready.push((index, Arc::clone(&offered.tool), self.context(call, effect, at), arguments));
         }
         if !intents.is_empty() {
@@ -209,9 +212,6 @@ impl Run<'_> {
         }
         let alone = ready.len() == 1;
         let seconds = self.kind.limits.tool_seconds;
-        // One that waits for its place counts as under way: what is behind it keeps its order.
-        let mut order = Order::default();
-        ready.iter().for_each(|(index, ..)| order.begun(*index));
         let clock = Arc::clone(&self.house.inner.clock);
         let running = stream::iter(ready).map(move |(index, tool, context, arguments)| {
             let clock = Arc::clone(&clock);
@@ -221,14 +221,13 @@ impl Run<'_> {
         Ok((running.buffer_unordered(AT_ONCE).boxed(), order))
     }
 
-    /// Commits what came of one call.
-    async fn settle(
-        &mut self,
-        calls: &[ToolCall],
-        index: usize,
-        outcome: Result<Outcome, ToolError>,
-    ) -> Result<()> {
+    /// Commits what one call came to.
+    async fn settle(&mut self, calls: &[ToolCall], index: usize, came: Came) -> Result<()> {
         let call = &calls[index];
+        let outcome = match came {
+            Came::Held(hold) => return self.ask_for_leave(call, &hold, vec![]).await,
+            Came::Ran(outcome) => outcome,
+        };
         match outcome {
             Ok(Outcome::Done(done)) => {
                 let effect = effect_of(done.said, done.answer);

@@ -28,11 +28,24 @@ fn what_was_typed_wrong_names_what_would_be_right() {
     assert_eq!(place.entourage(&["agents", "--json"]).good().stdout, "", "nothing was made by any of this");
 
     // These never get past the command line.
-    for arguments in [&["tree", "run_1"][..], &["answer", "qst_1", "x"], &["run"], &["token"], &["nonsense"]]
-    {
+    for arguments in [
+        &["tree", "run_1"][..],
+        &["tail", "--after", "x"],
+        &["answer", "qst_1", "x"],
+        &["revoke"],
+        &["steer", "@last"],
+        &["export"],
+        &["agents", "--limit", "0"],
+        &["usage", "--by", "colour"],
+        &["backup"],
+        &["completions", "cmd"],
+        &["run"],
+        &["token"],
+        &["nonsense"],
+        &["doctor", "--nonsense"],
+    ] {
         let ended = place.entourage(arguments);
-        assert_eq!(ended.code, 2, "{ended:?}");
-        assert!(ended.stderr.starts_with("error: "), "{ended:?}");
+        assert!(ended.stderr.starts_with(ended.error(2)) && ended.stdout.is_empty(), "{ended:?}");
     }
     let nowhere = place.entourage(&["serve", "--bind", "here"]);
     assert!(nowhere.error(2).contains("give HOST:PORT, with an IP address for HOST"), "{nowhere:?}");
@@ -190,7 +203,8 @@ fn a_lock_that_cannot_be_written_says_why_reading_needs_it() {
     let ended = place.entourage(&["agents"]);
     let error = ended.error(1);
     assert!(error.contains("entourage.db.lock cannot be written"), "{error}");
-    assert!(error.contains("Reading takes this lock, too") && error.contains("--data"), "{error}");
+    assert!(error.contains("Reading takes this lock, too"), "{error}");
+    assert!(error.contains("copy the database into one that is, and name that with --data"), "{error}");
 }
 
 #[test]

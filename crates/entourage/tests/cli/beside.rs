@@ -222,7 +222,42 @@ fn what_is_steered_while_nobody_is_at_work_is_kept() {
     assert!(steered.stderr.starts_with("steer: kept; the agent comes to it when it goes on"), "{steered:?}");
 }
 
-/// A question of a conversation is answered elsewhere, by `@last`.
+/// What other commands show while an agent waits for an answer at another terminal; the question's id.
+#[track_caller]
+fn waiting(place: &Place, task: &str) -> String {
+    let tree = place.entourage(&["tree"]).good();
+    assert!(tree.stdout.contains("? assistant asks: Which colour?"), "{tree:?}");
+    assert_eq!(tree.stderr, "", "somebody is at work");
+    let (agent, question) = (id(&tree.stdout, "agt_"), id(&tree.stdout, "qst_"));
+    assert!(place.entourage(&["agents"]).good().stdout.contains(agent));
+    let tail = place.entourage(&["tail", &agent[30..]]).good().stdout;
+    for told in [format!("reads from user: {task}"), format!("question {question} open: Which colour?")] {
+        assert!(tail.contains(&told), "{tail}");
+    }
+    assert_eq!(place.entourage(&["usage", "--json"]).good().json()[0]["total"]["calls"], 1);
+    question.to_owned()
+}
+
+/// A question of a task at a terminal is answered elsewhere, by a part of its id.
+#[test]
+fn a_question_of_a_run_at_a_terminal_is_answered_from_another_one() {
+    let (place, model) = (Place::new(), Model::new());
+    let mut command = place.process(&["run", "Paint it"]);
+    model.ask(&mut command);
+    let mut terminal = Terminal::of(command);
+    model.next().call("ask_user", &json!({ "question": "Which colour?" })).end();
+    terminal.shows("? assistant asks: Which colour?");
+    let question = waiting(&place, "Paint it");
+    let answered = place.entourage(&["answer", &question[30..], "Green"]).good();
+    assert!(answered.stderr.contains("the agent goes on"), "{answered:?}");
+    let asked = model.next();
+    assert!(asked.body.to_string().contains("Green"), "{}", asked.body);
+    terminal.shows("(it was answered elsewhere)");
+    asked.text("It is green.").end();
+    assert_eq!(terminal.ended(), (Some(0), "It is green.\n".to_owned()));
+}
+
+/// Questions of a conversation are answered elsewhere, by a part of an id and by `@last`.
 #[test]
 fn a_question_of_a_conversation_is_answered_from_another_terminal() {
     let (place, model) = (Place::new(), Model::new());
@@ -232,12 +267,18 @@ fn a_question_of_a_conversation_is_answered_from_another_terminal() {
     chat.shows("> ");
     chat.types("Paint it");
     model.next().call("ask_user", &json!({ "question": "Which colour?" })).end();
-    chat.shows("Which colour?");
-    let answered = place.entourage(&["answer", "@last", "Green"]).good();
+    chat.shows("? assistant asks: Which colour?");
+    let question = waiting(&place, "Paint it");
+    let answered = place.entourage(&["answer", &question[30..], "Green"]).good();
     assert!(answered.stderr.contains("the agent goes on"), "{answered:?}");
     let asked = model.next();
     assert!(asked.body.to_string().contains("Green"), "{}", asked.body);
     chat.shows("(it was answered elsewhere)");
+    asked.call("ask_user", &json!({ "question": "Which brush?" })).end();
+    chat.shows("? assistant asks: Which brush?");
+    place.entourage(&["answer", "@last", "The thin one"]).good();
+    let asked = model.next();
+    assert!(asked.body.to_string().contains("The thin one"), "{}", asked.body);
     asked.text("It is green.").end();
     chat.shows(" tokens");
     chat.types("/quit");

@@ -5,6 +5,8 @@ use std::{
     net::TcpStream,
 };
 
+use rustix::process::Signal;
+
 use super::{
     model::Model,
     place::{Ended, Place, id},
@@ -33,50 +35,68 @@ fn place() -> (Place, Model) {
     (Place::new(), Model::saying(&format!("The answer {HOSTILE} is here")))
 }
 
-/// A run's answer, and everything that reads it back, in each command.
+/// A run's answer, and everything that reads it back, in each command: what each shows of it are codes.
 #[test]
 fn no_command_writes_what_a_terminal_acts_on() {
     let (place, model) = place();
     let task = format!("Look at {HOSTILE}");
     let ended = Ended::of(model.asked_by(&mut place.command(&["run", &task]))).good();
-    assert!(ended.stdout.contains(r"The answer \u{1b}]52;c;aGk=\u{7}"), "{ended:?}");
-    assert!(ended.stdout.contains(r"\u{9b}2J\u{202e}txt is here"), "{ended:?}");
-    let mut written = vec![ended];
+    let (told, said) = (r"Look at \u{1b}]52;c;aGk=\u{7}", r"The answer \u{1b}]52;c;aGk=\u{7}");
+    let (in_json, last) = (r"Look at \u001b]52;c;aGk=\u0007", r"\u{9b}2J\u{202e}txt is here");
+    assert!(ended.stdout.contains(said) && ended.stdout.contains(last), "{ended:?}");
+    only_shows(&ended.stdout);
+    only_shows(&ended.stderr);
     let kind = format!("---\nname: loud\ndescription: \"{}\"\n---\nBe loud.\n", r"\x1B[2J\u202E");
     place.write("data/kinds/loud.md", &kind);
     place.write("data/kinds/broken.md", &format!("---\nname: {HOSTILE}\n---\nBe broken.\n"));
-    for arguments in [
-        &["tree"][..],
-        &["tail"],
-        &["agents"],
-        &["doctor"],
-        &["kinds"],
-        &["kinds", "check"],
-        &["kinds", "show", "loud"],
-        &["kinds", "show", "\x1b[2J"],
-        &["agents", "--json"],
-        &["tail", "--json"],
-        &["session", "list", "@last"],
-        &["show"],
-        &["show", "@last", "--json"],
-        &["export", "@last"],
-        &["context", "@last"],
-        &["context", "@last", "--json"],
-        &["usage"],
-        &["usage", "--by", "agent"],
-        &["usage", "--by", "kind", "--json"],
-        &["grants", "\x1b[2J"],
-        &["answer", "\x1b[2J", "yes"],
+    let misnamed = format!("---\nname: \"{}\"\n---\nBe nobody.\n", r"\x1B[1A\x9B2J\u202Etxt");
+    place.write("data/kinds/misnamed.md", &misnamed);
+    let (described, name) = (r"\u{1b}[2J\u{202e}", r"`\u{1b}[1A\u{9b}2J\u{202e}txt` is no name");
+    // What was typed.
+    let (typed, repeated) = ("\x1b[2J", r"\u{1b}[2J");
+    for (arguments, shown) in [
+        (&["tree"][..], told),
+        (&["tail"], told),
+        (&["tail"], said),
+        (&["agents"], told),
+        (&["doctor"], name),
+        (&["kinds"], described),
+        (&["kinds", "check"], name),
+        (&["kinds", "show", "loud"], described),
+        (&["kinds", "show", typed], repeated),
+        (&["agents", "--json"], in_json),
+        (&["tail", "--json"], in_json),
+        (&["show"], last),
+        (&["show", "@last", "--json"], in_json),
+        (&["export", "@last"], last),
+        (&["grants", typed], repeated),
+        (&["answer", typed, "yes"], repeated),
+        // Numbers and names of ours alone.
+        (&["session", "list", "@last"], ""),
+        (&["context", "@last"], ""),
+        (&["context", "@last", "--json"], ""),
+        (&["usage"], ""),
+        (&["usage", "--by", "agent"], ""),
+        (&["usage", "--by", "kind", "--json"], ""),
     ] {
-        written.push(place.entourage(arguments));
-    }
-    let mut chat = place.command(&["chat"]);
-    let said = format!("{task}\n/tree\n/{HOSTILE}\n");
-    written.push(Ended::of(model.asked_by(chat.write_stdin(said))));
-    assert!(written.iter().any(|ended| ended.stdout.contains(r"\u{9b}2J\u{202e}txt is here")));
-    for ended in written {
+        let ended = place.entourage(arguments);
         only_shows(&ended.stdout);
         only_shows(&ended.stderr);
+        let is_shown = ended.stdout.contains(shown) || ended.stderr.contains(shown);
+        assert!(is_shown, "{arguments:?} does not show {shown:?}: {ended:?}");
+    }
+    let mut chat = place.command(&["chat"]);
+    let typed = format!("{task}\n/tree\n/loud {HOSTILE}\n");
+    let ended = Ended::of(model.asked_by(chat.write_stdin(typed))).good();
+    only_shows(&ended.stdout);
+    only_shows(&ended.stderr);
+    for (written, shown) in [
+        (&ended.stdout, said),
+        (&ended.stdout, last),
+        (&ended.stdout, told),
+        (&ended.stderr, r"there is no command /loud \u{1b}]52;c;aGk=\u{7}"),
+    ] {
+        assert!(written.contains(shown), "{shown:?}: {ended:?}");
     }
 }
 
@@ -244,7 +264,8 @@ printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%s}}\n' "$id" 
 fn a_server_logs_nothing_that_a_terminal_acts_on() {
     let (place, model) = (Place::new(), Model::calling(HOSTILE, &serde_json::json!({})));
     place.write("data/kinds/loud.md", "---\nname: \"\\x1B[1A\\x9B2J\\u202Etxt\"\n---\nBe loud.\n");
-    let arguments = serde_json::json!(["-c", REFUSING, serde_json::json!(HOSTILE).to_string()]);
+    let refusal = serde_json::json!(format!("{HOSTILE}\n2026-01-01T00:00:00Z ERROR forged"));
+    let arguments = serde_json::json!(["-c", REFUSING, refusal.to_string()]);
     let secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
     place.write(
         "data/entourage.toml",
@@ -277,10 +298,28 @@ fn a_server_logs_nothing_that_a_terminal_acts_on() {
         ["is no name for a kind", "going on without its tools until", "a call on a message was refused"];
     let log = server.logged_all(&said);
     only_shows(&log);
+    assert!(log.contains("ERROR forged") && !log.contains("\n2026-01-01"), "{log}");
     for words in said {
         let line = log.lines().find(|line| line.contains(words)).expect("it was said");
         assert!(line.contains(r"\u{9b}2J\u{202e}txt"), "what they say stands in it: {line}");
     }
+}
+
+/// An address is in the words of whoever asks for it, also where everything is logged.
+#[test]
+fn no_address_forges_a_line_of_the_log() {
+    let place = Place::new();
+    let mut server = Server::of(place.process(&["-vv", "serve", "--bind", "127.0.0.1:0", "--json"]));
+    let forged = "%0a2026-01-01T00:00:00Z%20ERROR%20forged%1b%5b2J%c2%9b2J%e2%80%ae";
+    for path in ["/v1/agencies", "/nowhere"] {
+        assert_eq!(server.get(&format!("{path}/{forged}"), None), 404, "{path}");
+    }
+    // Said of something that comes after them.
+    server.signal(Signal::HUP);
+    let log = server.logged_all(&["the kinds were read anew"]);
+    assert_eq!(log.matches("finished processing request").count(), 2, "each is told of: {log}");
+    only_shows(&log);
+    assert!(!log.contains("\n2026-01-01"), "{log}");
 }
 
 /// Arguments may be another program's words, also where the command line refuses them.

@@ -73,6 +73,8 @@ impl Place {
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            // A bug that is planted is planted in the binary.
+            .envs(std::env::var_os("PLANTED").map(|bug| ("PLANTED", bug)))
             .env("HOME", self.path())
             .env("ENTOURAGE_DATA", self.data())
             .env("ENTOURAGE_MODEL", "rehearsal")

@@ -54,9 +54,7 @@ pub(super) struct Page {
 /// The readable part of an HTML page; all of it where no article can be told from the rest. Ends
 /// early once nobody waits for it.
 pub(super) fn page(html: &str, url: &str, abandoned: &CancellationToken) -> Result<Page> {
-    let document = parse(html, abandoned)?;
-    document.select("script, style, noscript, template").remove();
-    shorten(&document);
+    let document = prepared(html, abandoned)?;
     let whole = document.clone();
     let config = Config { max_elements_to_parse: MOST_ELEMENTS, ..Config::default() };
     let mut reader = Readability::with_document(document, Some(url), Some(config))
@@ -77,6 +75,14 @@ pub(super) fn page(html: &str, url: &str, abandoned: &CancellationToken) -> Resu
         converter.convert(&html).map_err(|error| Error::Failed(format!("the page has no text: {error}")))?;
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
     Ok(Page { title, text: text.trim().to_owned() })
+}
+
+/// A page's tree as it can be searched and written down: nothing in it that is not read, nor anything long.
+fn prepared(html: &str, abandoned: &CancellationToken) -> Result<Document> {
+    let document = parse(html, abandoned)?;
+    document.select("script, style, noscript, template").remove();
+    shorten(&document);
+    Ok(document)
 }
 
 fn go_on(abandoned: &CancellationToken) -> Result<()> {
@@ -196,8 +202,7 @@ mod tests {
         let (text, value) = ("&©".repeat(100_000), "&".repeat(5_000));
         assert_eq!([longest_piece(&text), longest_piece("a plain text & more")], [DENSE_PIECE, PIECE]);
         let page = format!("<p id='{value}' class='a'>{text}<b>end</b></p>");
-        let document = parse(&page, &CancellationToken::new()).unwrap();
-        shorten(&document);
+        let document = prepared(&page, &CancellationToken::new()).unwrap();
         let texts: Vec<usize> = document
             .root()
             .descendants()

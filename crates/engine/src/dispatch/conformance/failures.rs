@@ -3,6 +3,7 @@
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use entourage_types::Owner;
+use tokio::sync::broadcast::error::TryRecvError;
 use tokio_util::sync::CancellationToken;
 
 use super::{Does, Node, Recorder, Seen, Subject, agents, nothing_is_due, wake};
@@ -80,9 +81,11 @@ pub async fn misses_nothing_where_hints_are_lost(subject: &dyn Subject) {
         ended = &mut run => panic!("it ended: {ended:?}"),
         () = recorder.until("the first is served", |seen| seen.served.len() == 1) => {}
     }
+    let mut hints = subject.store().woken();
     for agent in &made[1..] {
         wake(subject, std::slice::from_ref(agent), earlier).await;
     }
+    assert!(matches!(hints.try_recv(), Err(TryRecvError::Lagged(_))), "the store keeps as many hints");
     tokio::select! {
         ended = &mut run => panic!("it ended: {ended:?}"),
         () = recorder.until("all are served", |seen| seen.served.len() == made.len()) => {}

@@ -233,7 +233,7 @@ fn is_alive(_: u32) -> bool {
     true
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
 

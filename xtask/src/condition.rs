@@ -1,0 +1,95 @@
+//! What is compiled only under a condition: a `cfg`, or a feature that is off unless somebody asks for it.
+
+use std::collections::BTreeSet;
+
+use crate::source::item_end;
+
+/// The sorts of targets that may require features, and where cargo looks for them.
+const TARGETS: [(&str, &str); 4] =
+    [("bin", "src/bin"), ("test", "tests"), ("bench", "benches"), ("example", "examples")];
+
+/// Whether a condition holds wherever the tests are run, which is Linux.
+pub(crate) fn is_everywhere(attribute: &str) -> bool {
+    let plain: String = attribute.split(']').next().unwrap_or_default().split_whitespace().collect();
+    ["cfg(test)", "cfg(unix)", "cfg(target_os=\"linux\")"].contains(&plain.as_str())
+}
+
+/// Whether the file, or something that the item at this offset stands in, is compiled only under a
+/// condition. `text` is as long as the code and has the insides of its literals.
+pub(crate) fn is_conditional(code: &str, text: &str, at: usize) -> bool {
+    let conditional = |open: &str| {
+        code.match_indices(open)
+            .map(|(start, found)| (start, start + found.len() - "cfg(".len()))
+            .collect::<Vec<_>>()
+    };
+    let whole = conditional("#![cfg(").into_iter().any(|(_, name)| !is_everywhere(&text[name..]));
+    let around = conditional("#[cfg(").into_iter().any(|(start, name)| {
+        let after = code[start..].find(']').map_or(code.len(), |close| start + close + 1);
+        start < at && at < item_end(code, after) && !is_everywhere(&text[name..])
+    });
+    whole || around
+}
+
+/// Whether the target that begins with this file of a crate requires a feature that is off by default.
+pub(crate) fn requires_more(manifest: &str, path: &str) -> bool {
+    let Ok(manifest) = manifest.parse::<toml::Table>() else { return false };
+    let on = on_by_default(&manifest);
+    TARGETS.iter().any(|(sort, folder)| {
+        let targets = manifest.get(*sort).into_iter().flat_map(elements);
+        let own = targets.filter(|target| begins_with(target, folder, path));
+        own.filter_map(|target| target.get("required-features"))
+            .flat_map(elements)
+            .filter_map(toml::Value::as_str)
+            .any(|feature| !on.contains(feature))
+    })
+}
+
+/// Whether a target begins with this file: one that it names, or one of its own name in the usual folder.
+fn begins_with(target: &toml::Value, folder: &str, path: &str) -> bool {
+    let text = |key: &str| target.get(key).and_then(toml::Value::as_str);
+    match (text("path"), text("name")) {
+        (Some(own), _) => own == path,
+        (None, Some(name)) => {
+            [format!("{folder}/{name}.rs"), format!("{folder}/{name}/main.rs")].contains(&path.to_owned())
+        }
+        (None, None) => false,
+    }
+}
+
+/// The features of a crate that are on where nobody says otherwise.
+fn on_by_default(manifest: &toml::Table) -> BTreeSet<&str> {
+    let features = manifest.get("features");
+    let mut on = BTreeSet::new();
+    let mut open = vec!["default"];
+    while let Some(feature) = open.pop() {
+        if on.insert(feature) {
+            let meant = features.and_then(|features| features.get(feature));
+            open.extend(meant.into_iter().flat_map(elements).filter_map(toml::Value::as_str));
+        }
+    }
+    on
+}
+
+/// The elements of a list; none of what is no list.
+fn elements(list: &toml::Value) -> &[toml::Value] {
+    list.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_requires_what_is_not_on_by_default() {
+        let manifest = "[features]\ndefault = [\"one\"]\none = [\"two\", \"dep:x\"]\ntwo = []\nthree = []\n\
+                        [[test]]\nname = \"on\"\nrequired-features = [\"two\"]\n\
+                        [[test]]\nname = \"off\"\nrequired-features = [\"one\", \"three\"]\n\
+                        [[example]]\nname = \"far\"\npath = \"far/main.rs\"\nrequired-features = [\"three\"]\n";
+        for path in ["tests/off.rs", "tests/off/main.rs", "far/main.rs"] {
+            assert!(requires_more(manifest, path), "{path}");
+        }
+        for path in ["tests/on.rs", "tests/other.rs", "examples/off.rs", "examples/far.rs", "src/lib.rs"] {
+            assert!(!requires_more(manifest, path), "{path}");
+        }
+    }
+}
