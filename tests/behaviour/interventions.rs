@@ -171,16 +171,54 @@ async fn a_kind_may_refuse_messages_while_it_works_or_drop_its_work_for_them() {
         let world = World::builder(model.clone()).kinds(kinds).start().await;
         let root = world.ask("Go.").await;
         model.begun().await;
-        let sent = person(&world).send(root.id, "Stop, do this.", None).await;
+        let sent = person(&world).send(root.id, "Stop, do this.", Some("k")).await;
         assert_eq!(matches!(sent, Err(Error::AtWork(_))), refused, "{sent:?}");
         if !refused {
             model.begun().await;
             assert_eq!(model.cut_off(), 1, "the first request was of no use any more");
+            let again = person(&world).send(root.id, "Stop, do this.", Some("k")).await;
+            assert_eq!(again.unwrap(), sent.unwrap());
+            // Who was cut off would find that out before this test goes on.
+            tokio::task::yield_now().await;
+            assert_eq!(model.cut_off(), 1, "the second one answers that very message");
         }
         model.let_go(1);
         assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
-        let heard = lines(&world, root.id).await.iter().any(|line| line == "message: Stop, do this.");
-        assert_eq!(heard, !refused);
+        let lines = lines(&world, root.id).await;
+        let heard = lines.iter().filter(|line| *line == "message: Stop, do this.").count();
+        assert_eq!(heard, usize::from(!refused), "{lines:?}");
+    }
+}
+
+/// Its sender may not know whether it was taken: a server that is killed answers nothing.
+#[tokio::test]
+async fn a_message_sent_again_under_its_key_is_the_first_one_whatever_its_agent_has_come_to() {
+    for input in [Input::Steer, Input::Queue, Input::Interrupt, Input::Refuse] {
+        let model = HeldModel::new(ScriptedModel::new([Script::text("Yes."), Script::text("Done.")]));
+        let kinds = one_kind(|kind| kind.input = input);
+        let world = World::builder(model.clone()).kinds(kinds).start().await;
+        let root = world.ask("Are you there?").await;
+        model.begun().await;
+        model.let_go(1);
+        world.ended(root.id).await;
+        let send = async |key| person(&world).send(root.id, "Do this.", Some(key)).await;
+        let first = send("k").await.unwrap();
+        model.begun().await;
+        assert_eq!(send("k").await.unwrap(), first, "{input:?}, while it is answered");
+        // Who was cut off would find that out before this test goes on.
+        tokio::task::yield_now().await;
+        assert_eq!(model.cut_off(), 0, "{input:?}");
+        model.let_go(1);
+        world.ended(root.id).await;
+        assert_eq!(send("k").await.unwrap(), first, "{input:?}, after the answer");
+        person(&world).intervene(root.id, Action::Delete, None).await.unwrap();
+        assert_eq!(send("k").await.unwrap(), first, "{input:?}, of one that is gone");
+        let other = send("another").await;
+        assert!(matches!(other, Err(Error::Gone(_))), "{input:?}: {other:?}");
+        let lines = lines(&world, root.id).await;
+        assert_eq!(lines[2..4], ["message: Do this.", "turn: Done.[]"], "{input:?}");
+        assert_eq!(lines.iter().filter(|line| *line == "message: Do this.").count(), 1, "{lines:?}");
+        assert_eq!(world.audit().await, []);
     }
 }
 

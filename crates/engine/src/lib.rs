@@ -43,8 +43,8 @@ mod watch;
 pub use agencies::{Agency, Chart};
 pub use check::{Check, Checked, Side};
 pub use client::{
-    Block, Client, Entry, FailedAttempt, FoundDamage, InUse, JobRecord, NewAgent, Place, Posted,
-    ReceiverRecord, Role, RunBelow, Seen, Speech, Spoken, Telling, TreeUsage,
+    Block, Client, Entry, FailedAttempt, FoundDamage, InUse, JobRecord, NewAgent, PageEnd, Posted,
+    ReceiverRecord, Role, Room, RunBelow, Seen, Speech, Spoken, Telling, TreeUsage,
 };
 pub use clock::{Clock, SystemClock};
 pub use error::Error;

@@ -88,8 +88,8 @@ impl Paging {
         Ok(Page { data: found.into_iter().map(V::from).collect(), next_cursor })
     }
 
-    /// Where a transcript goes on that is told from its end: the number of the item before which, or a place
-    /// that says more, and how many items.
+    /// Where the page before ended that tells a transcript from its end: the number of an item, or an end that says
+    /// more; and how many items.
     pub(crate) fn items<P: FromStr>(&self) -> Result<(Option<P>, u32), Problem> {
         let before = self.after.as_deref().map(|before| before.parse::<P>().map_err(|_| bad_cursor()));
         Ok((before.transpose()?, self.limit))
@@ -97,7 +97,7 @@ impl Paging {
 
     /// The items of an agent's transcript that such a page is about.
     pub(crate) fn items_of(&self, agent: AgentId) -> Result<ItemQuery, Problem> {
-        let (before, limit) = self.items()?;
+        let (before, limit) = self.items::<u64>()?;
         Ok(ItemQuery {
             before: Some(before.unwrap_or(u64::MAX)),
             bytes: BYTES,
@@ -124,9 +124,9 @@ pub(crate) struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// A part of what a transcript tells, and the item or the place before which it goes on.
-    pub(crate) fn of_items(told: impl IntoIterator<Item = T>, before: Option<impl ToString>) -> Self {
-        let next_cursor = before.map(|before| encode(&before.to_string()));
+    /// A part of what a transcript tells, and where it ends, with more before that.
+    pub(crate) fn of_items(told: impl IntoIterator<Item = T>, end: Option<impl ToString>) -> Self {
+        let next_cursor = end.map(|end| encode(&end.to_string()));
         Self { data: told.into_iter().collect(), next_cursor }
     }
 

@@ -19,6 +19,7 @@ async fn a_cursor_from_before_what_is_kept_is_told_where_to_go_on() {
 
     for gone in [0, 1, last - 2] {
         let problem = site.get(&format!("{path}?after={gone}")).await.problem(410, "cursor-gone");
+        assert!(problem.is_cursor_gone());
         assert!(problem.detail.contains(&format!("go on after number {}", last - 1)), "{}", problem.detail);
         let request = site.request(Method::GET, &path).header("Last-Event-ID", gone);
         send(request).await.problem(410, "cursor-gone");
@@ -43,6 +44,7 @@ async fn a_cursor_that_was_never_given_is_refused() {
     let last = site.client().events(id.parse().unwrap(), 0, 1000).await.unwrap().len();
     let path = format!("/v1/agents/{id}/events?after={}", last + 1);
     let problem = site.get(&path).await.problem(410, "cursor-gone");
+    assert!(problem.is_cursor_gone());
     assert!(problem.detail.contains("older copy"), "{}", problem.detail);
 }
 
@@ -72,5 +74,6 @@ async fn a_cursor_whose_entry_was_forgotten_is_refused() {
     let retention = Retention { trees: Some(Duration::from_micros(1)), ..Retention::default() };
     assert_eq!(site.house.prune(&retention).await.unwrap().trees, 2);
     let problem = site.get(&next).await.problem(400, "invalid-cursor");
+    assert!(!problem.is_cursor_gone());
     assert!(problem.detail.contains("begin with the first page"), "{}", problem.detail);
 }

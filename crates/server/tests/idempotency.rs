@@ -1,12 +1,25 @@
 //! A request that is sent again happens once.
 
-use std::time::Duration;
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
 
-use entourage_engine::Retention;
+use async_trait::async_trait;
+use entourage_engine::{Client, Kinds, NewAgent, Retention, Speech, Spoken};
+use entourage_server::Settings;
+use entourage_store::{Between, MemoryStore, Store, Through};
+use entourage_store_sqlite::SqliteStore;
+use entourage_types::{Action, AgentId, Input, Kind, Owner, Time};
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
-use crate::site::{Answer, Site, send};
+use crate::site::{Answer, Site, house, house_of, send};
 
 async fn post(site: &Site, path: &str, key: &str, body: &Value) -> Answer {
     send(site.request(Method::POST, path).header("Idempotency-Key", key).json(body)).await
@@ -57,6 +70,44 @@ async fn a_message_is_taken_once_per_key() {
     assert_eq!(entries["data"].as_array().unwrap().len(), 2, "one message and its answer");
 }
 
+/// A server that was killed before it answered has taken the message all the same.
+#[tokio::test]
+async fn a_message_that_is_being_answered_is_not_refused_when_it_is_sent_again() {
+    let kind = Kind { instructions: "Do as asked.".into(), input: Input::Refuse, ..Kind::bare("assistant") };
+    let site = Site::of_kinds(Kinds::none().with(kind)).await;
+    let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let path = format!("/v1/agents/{id}/messages");
+    let body = json!({"message": "ask"});
+    let first = post(&site, &path, "k", &body).await.expect(202);
+    site.follow(&id, 0).await.until(|frame| frame.is_status_of(&id, "waiting")).await;
+    assert_eq!(post(&site, &path, "k", &body).await.expect(202), first);
+    post(&site, &path, "other", &body).await.problem(409, "not-now");
+
+    site.post(&format!("/v1/agents/{id}/interventions"), &json!({"action": "delete"})).await.expect(202);
+    assert_eq!(post(&site, &path, "k", &body).await.expect(202), first);
+    post(&site, &path, "other", &body).await.problem(409, "agent-cancelled");
+}
+
+fn speech() -> Speech {
+    Speech { chat: "c".into(), to: "assistant".into(), text: "hello".into(), ..Speech::default() }
+}
+
+/// A server may come back with other kinds.
+#[tokio::test]
+async fn what_was_done_under_a_key_is_answered_alike_whatever_kinds_there_are_now() {
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().unwrap());
+    let body = json!({"message": "hello"});
+    let site = Site::at_rest(Arc::clone(&store), Settings::default()).await;
+    let made = post(&site, "/v1/agents", "k", &body).await.expect(201);
+    let said = site.client().speak(speech(), Some("s")).await.unwrap();
+
+    let site = Site::serving(house_of(store, Kinds::none()), Settings::default()).await;
+    post(&site, "/v1/agents", "other", &body).await.problem(422, "unknown-kind");
+    assert_eq!(post(&site, "/v1/agents", "k", &body).await.expect(201)["id"], made["id"]);
+    let again = site.client().speak(speech(), Some("s")).await.unwrap();
+    assert_eq!(again, Spoken { again: true, ..said });
+}
+
 #[tokio::test]
 async fn an_intervention_happens_once_per_key() {
     let site = Site::open().await;
@@ -87,4 +138,76 @@ async fn a_key_is_visible_ascii_and_neither_empty_nor_long() {
     post(&site, "/v1/agents", &"k".repeat(255), &json!({})).await.expect(201);
     let twice = site.request(Method::POST, "/v1/agents").header("Idempotency-Key", "a");
     send(twice.header("Idempotency-Key", "b").json(&json!({}))).await.problem(400, "invalid-header");
+}
+
+/// Lets so many calls of the store pass, and holds the next one up until it may go on.
+#[derive(Clone)]
+struct HoldsUp {
+    after: Arc<AtomicI64>,
+    has_come: Arc<Semaphore>,
+    may_go_on: Arc<Semaphore>,
+}
+
+#[async_trait]
+impl Between for HoldsUp {
+    async fn pass(&self) -> entourage_store::Result<()> {
+        if self.after.fetch_sub(1, Ordering::SeqCst) == 0 {
+            self.has_come.add_permits(1);
+            self.may_go_on.acquire().await.unwrap().forget();
+        }
+        Ok(())
+    }
+}
+
+/// Of a request that comes twice at once, one is held up at each call of the store in turn, until the other one is
+/// done.
+async fn is_one_request(request: impl AsyncFn(Client, AgentId) -> String) {
+    for after in 0.. {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let none = || Arc::new(Semaphore::new(0));
+        let holds_up =
+            HoldsUp { after: Arc::new(AtomicI64::new(after)), has_come: none(), may_go_on: none() };
+        let slow = house(Arc::new(Through::new(Arc::clone(&store), holds_up.clone())));
+        let quick = house(Arc::clone(&store)).client(Owner::local());
+        let agent = quick.create(NewAgent::default(), None).await.unwrap().id;
+        let mut slow = pin!(request(slow.client(Owner::local()), agent));
+        tokio::select! {
+            biased;
+            _ = &mut slow => {
+                assert!(after > 1, "it was never held up");
+                return;
+            }
+            has_come = holds_up.has_come.acquire() => has_come.unwrap().forget(),
+        }
+        let first = request(quick, agent).await;
+        holds_up.may_go_on.add_permits(1);
+        assert_eq!(slow.await, first, "held up after {after} calls");
+        let due = store.due(Time::from_micros(i64::MAX), None, 10).await.unwrap();
+        assert_eq!(due.len(), 1, "held up after {after} calls");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_comes_twice_at_once_happens_once_wherever_one_is_when_the_other_is_done() {
+    is_one_request(async |client: Client, _| {
+        let new = NewAgent { message: Some("hello".into()), ..NewAgent::default() };
+        client.create(new, Some("k")).await.unwrap().id.to_string()
+    })
+    .await;
+    is_one_request(async |client: Client, agent| {
+        client.send(agent, "hello", Some("k")).await.unwrap().post.to_string()
+    })
+    .await;
+    is_one_request(async |client: Client, agent| {
+        client.tell(agent, "hello", Some("k")).await.unwrap().post.to_string()
+    })
+    .await;
+    is_one_request(async |client: Client, agent| {
+        client.intervene_once(agent, Action::Steer, Some("hello"), Some("k")).await.unwrap().id.to_string()
+    })
+    .await;
+    is_one_request(async |client: Client, _| {
+        client.speak(speech(), Some("k")).await.unwrap().post.to_string()
+    })
+    .await;
 }

@@ -2,20 +2,21 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicI64, Ordering},
+    atomic::{AtomicI64, AtomicUsize, Ordering},
 };
 
 use async_trait::async_trait;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use entourage_engine::{Client, Clock, Entry, House, Kinds, NewAgent};
 use entourage_llm::{Script, ScriptedModel};
-use entourage_store::{Commit, MemoryStore, Write};
+use entourage_server::Settings;
+use entourage_store::{Between, Commit, MemoryStore, Through, Write};
 use entourage_types::{
-    About, Agent, AgentId, CallId, Owner, Question, QuestionId, QuestionStatus, RunId, Time,
+    About, Agent, AgentId, CallId, Owner, Question, QuestionId, QuestionStatus, RunId, Scope, Time,
 };
 use serde_json::{Value, json};
 
-use crate::site::Site;
+use crate::site::{Site, house};
 
 async fn walk(site: &Site, path: &str, limit: usize) -> Vec<String> {
     let mut seen = Vec::new();
@@ -247,4 +248,36 @@ async fn pages_of_any_size_lose_nothing_where_the_wall_clock_went_back() {
         let paged = paged(&client, agent, limit, 2 * whole.len()).await;
         assert_eq!(in_order(&paged), (said.clone(), questions.clone()), "with a limit of {limit}");
     }
+}
+
+/// Counts the rows that are read.
+#[derive(Clone, Default)]
+struct Counts(Arc<AtomicUsize>);
+
+impl Between for Counts {
+    fn shown(&self, _: &Scope, _: &Owner) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// How many rows are read for a page of one message of a chat in which so many questions are open.
+async fn rows_read(open: i64) -> usize {
+    let rows = Counts::default();
+    let house = house(Arc::new(Through::new(Arc::new(MemoryStore::default()), rows.clone())));
+    let new = NewAgent { kind: Some("orchestrator".into()), ..NewAgent::default() };
+    let chat = house.client(Owner::local()).create(new, None).await.unwrap();
+    for at in (0..open).map(Time::from_micros) {
+        let commit = Commit::new(at).write(Write::Question(asked(&chat, at)));
+        house.store().commit(commit).await.unwrap();
+    }
+    let site = Site::serving(house, Settings::default()).await;
+    let before = rows.0.load(Ordering::SeqCst);
+    let page = site.get(&format!("/api/chats/{}/messages?limit=1", chat.id)).await.expect(200);
+    assert_eq!(page["data"].as_array().map(Vec::len), Some(1), "{page}");
+    rows.0.load(Ordering::SeqCst) - before
+}
+
+#[tokio::test]
+async fn a_page_of_a_chat_reads_no_open_question_that_it_does_not_tell() {
+    assert_eq!(rows_read(30).await, rows_read(3).await);
 }

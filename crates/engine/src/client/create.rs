@@ -1,11 +1,11 @@
 //! Making an agent at the top of a tree, with or without its first message.
 
-use entourage_store::{Commit, Error as StoreError, Expect, Write};
-use entourage_types::{Agent, AgentId, Author, Entity, EntityKind, Post, PostBody, PostId, WakeupId};
+use entourage_store::{Commit, Write};
+use entourage_types::{Agent, AgentId, Author, Post, PostBody, PostId, WakeupId};
 use serde::{Deserialize, Serialize};
 
 use super::{Client, checked_name, checked_text};
-use crate::{Error, Result, digest::digest};
+use crate::{Error, Result};
 
 /// What to make.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -26,12 +26,16 @@ const TITLE: usize = 80;
 impl Client {
     /// Makes an agent; with a message, it starts to work on it.
     ///
-    /// The same `key` with the same request returns the agent made before.
+    /// The same `key` with the same request returns the agent made before, whatever kinds there are by then.
     ///
     /// # Errors
     /// [`Error::UnknownKind`], [`Error::Invalid`] for an empty message and a long title, [`Error::KeyReused`],
     /// [`Error::Forgotten`] where the agent made before is not kept any more.
     pub async fn create(&self, new: NewAgent, key: Option<&str>) -> Result<Agent> {
+        let request = serde_json::to_string(&new)?;
+        if let Some(first) = self.first_answer(key, &request).await? {
+            return self.made_before(first.parse().map_err(|_| Error::KeyReused)?).await;
+        }
         checked_name("kind", new.kind.as_deref().unwrap_or_default())?;
         checked_name("title", new.title.as_deref().unwrap_or_default())?;
         let kinds = self.house.kinds();
@@ -47,19 +51,9 @@ impl Client {
         if let Some(text) = &new.message {
             commit.post(message_post(&agent, text.clone(), false), &self.owner);
         }
-        let request = serde_json::to_string(&new)?;
-        match self.once(key, &request, &agent.id.to_string(), &mut commit).await? {
-            Some(id) => self.made_before(id.parse().map_err(|_| Error::KeyReused)?).await,
-            None => match self.house.store().commit(commit).await {
-                Ok(_) => Ok(agent),
-                // The same key arrived twice at once; the other one was first.
-                Err(StoreError::Exists { kind: EntityKind::Request, .. }) => {
-                    let mut again = Commit::new(now);
-                    let first = self.once(key, &request, "", &mut again).await?.ok_or(Error::KeyReused)?;
-                    self.made_before(first.parse().map_err(|_| Error::KeyReused)?).await
-                }
-                Err(error) => Err(error.into()),
-            },
+        match self.commit_once(key, &request, &agent.id.to_string(), commit).await? {
+            Some(first) => self.made_before(first.parse().map_err(|_| Error::KeyReused)?).await,
+            None => Ok(agent),
         }
     }
 
@@ -67,50 +61,6 @@ impl Client {
     pub(super) async fn made_before(&self, id: AgentId) -> Result<Agent> {
         self.house.store().agent(&self.scope, id).await?.ok_or(Error::Forgotten(id))
     }
-
-    /// Makes a commit happen once per key: returns what the first one answered, or adds the
-    /// record of this one to the commit.
-    pub(super) async fn once(
-        &self,
-        key: Option<&str>,
-        request: &str,
-        answer: &str,
-        commit: &mut Commit,
-    ) -> Result<Option<String>> {
-        let Some(key) = key else { return Ok(None) };
-        // The length keeps owner and key apart, whatever characters they have.
-        let id = format!("{}:{}/{key}", self.owner.as_str().len(), self.owner);
-        let body = serde_json::to_string(&Request { request: digest(request), answer: answer.to_owned() })?;
-        if let Some(found) = self.house.store().entity(&self.scope, EntityKind::Request, &id).await? {
-            let first: Request = serde_json::from_str(&found.body)?;
-            return if first.request == digest(request) {
-                Ok(Some(first.answer))
-            } else {
-                Err(Error::KeyReused)
-            };
-        }
-        commit.expect.push(Expect::Absent(EntityKind::Request, id.clone()));
-        commit.push(Write::Entity(Entity {
-            kind: EntityKind::Request,
-            id,
-            owner: self.owner.clone(),
-            root: None,
-            parent: None,
-            status: "answered".into(),
-            created: commit.at,
-            updated: commit.at,
-            text: None,
-            body,
-        }));
-        Ok(None)
-    }
-}
-
-/// What is kept of a request that carried an idempotency key.
-#[derive(Serialize, Deserialize)]
-struct Request {
-    request: String,
-    answer: String,
 }
 
 /// A person's message for an agent, with the wake-up it brings.

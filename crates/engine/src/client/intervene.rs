@@ -1,6 +1,6 @@
 //! Steering an agent of a live tree: at any time, also while it waits.
 
-use entourage_store::{Commit, EntityQuery, Error as StoreError, Expect, Page, Write};
+use entourage_store::{Commit, EntityQuery, Expect, Page, Write};
 use entourage_types::{
     Action, Agent, AgentId, Author, EntityKind, Intervention, InterventionId, InterventionStatus, Post,
     PostBody, PostId, Status, Time, WaitingOn, WakeupId,
@@ -55,7 +55,7 @@ impl Client {
         let text = checked(action, text)?;
         let request = format!("{action} {id}\n{}", text.unwrap_or_default());
         // What was done once is not asked about again: the agent has gone on since.
-        if let Some(first) = self.once(key, &request, "", &mut Commit::new(self.house.now())).await? {
+        if let Some(first) = self.first_answer(key, &request).await? {
             return self.done_before(id, action, &first).await;
         }
         if of.is_none() || agent.status == Status::Cancelled {
@@ -68,15 +68,8 @@ impl Client {
         if text.is_some() && action != Action::Delete {
             self.check_room(id).await?;
         }
-        self.once(key, &request, &done.id.to_string(), &mut commit).await?;
-        match self.house.store().commit(commit).await {
-            // The same key arrived twice at once; the other one was first.
-            Err(StoreError::Exists { kind: EntityKind::Request, .. }) => {
-                let mut again = Commit::new(now);
-                let first = self.once(key, &request, "", &mut again).await?.ok_or(Error::KeyReused)?;
-                return self.done_before(id, action, &first).await;
-            }
-            committed => drop(committed?),
+        if let Some(first) = self.commit_once(key, &request, &done.id.to_string(), commit).await? {
+            return self.done_before(id, action, &first).await;
         }
         match action {
             Action::Delete => {

@@ -1,7 +1,7 @@
 //! What one owner may see and do. A foreign id reads as if it did not exist.
 //!
 //! One file per thing that can be asked: chats, create, send, speak, answer, grants, intervene, kinds, memory,
-//! nested, operate, read, steps, tell, transcript, usage, wake, webhooks.
+//! nested, operate, read, steps, tell, transcript, usage, wake, webhooks. What several of them need: once, page.
 
 mod agencies;
 mod answer;
@@ -13,8 +13,9 @@ mod intervene;
 mod kinds;
 mod memory;
 mod nested;
+mod once;
 mod operate;
-mod place;
+mod page;
 mod read;
 mod send;
 mod speak;
@@ -36,7 +37,7 @@ pub use create::NewAgent;
 pub use kinds::InUse;
 pub use nested::RunBelow;
 pub use operate::{FoundDamage, JobRecord};
-pub use place::Place;
+pub use page::{PageEnd, Room};
 pub use send::Posted;
 pub use speak::{Speech, Spoken};
 pub use transcript::{Entry, Role, Telling};

@@ -1,7 +1,7 @@
 //! Writing to an agent. The message waits in its inbox until the agent reads it.
 
-use entourage_store::{Commit, Error as StoreError, Expect};
-use entourage_types::{Action, AgentId, EntityKind, Input, InterventionId, PostBody, PostId, Status};
+use entourage_store::{Commit, Expect};
+use entourage_types::{Action, AgentId, Input, InterventionId, PostBody, PostId, Status};
 use serde::Serialize;
 
 use super::{Client, checked_text, create::message_post};
@@ -20,7 +20,8 @@ impl Client {
     /// Writes to an agent. One at work reads the message when its kind's input policy says, which is
     /// before its next model call unless the kind's file says otherwise.
     ///
-    /// The same `key` with the same text is one message.
+    /// The same `key` with the same text is one message: sent again, it is answered as it was the first time,
+    /// whatever the agent has come to since.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Gone`] for a cancelled agent, [`Error::Invalid`] for an empty
@@ -28,7 +29,12 @@ impl Client {
     /// to be read.
     pub async fn send(&self, to: AgentId, text: &str, key: Option<&str>) -> Result<Posted> {
         checked_text(text)?;
+        // Before the key is asked about: of two that come at once, neither is refused for what the other began.
         let mut agent = self.agent(to).await?;
+        let request = request_of(to, text);
+        if let Some(first) = self.first_answer(key, &request).await? {
+            return posted_before(to, &first);
+        }
         if agent.status == Status::Cancelled {
             return Err(Error::Gone(to));
         }
@@ -37,37 +43,30 @@ impl Client {
         if at_work && input == Input::Refuse {
             return Err(Error::AtWork(to));
         }
+        let interrupts = at_work && input == Input::Interrupt;
         agent.updated = self.house.now();
         let mut post = message_post(&agent, text.to_owned(), input == Input::Queue);
-        if at_work && input == Input::Interrupt {
+        if interrupts {
             let (id, text) = (InterventionId::new(), Some(text.to_owned()));
             post.body = PostBody::Intervention { id, action: Action::Modify, text, of: None };
         }
         let posted = Posted { agent: to, post: post.id };
         let mut commit = Commit::new(agent.updated).expect(Expect::Agent(to));
         commit.post(post, &self.owner);
-        let request = request_of(to, text);
-        let first = match self.once(key, &request, &posted.post.to_string(), &mut commit).await? {
-            Some(first) => Some(first),
-            None => {
-                self.check_room(to).await?;
-                match self.house.store().commit(commit).await {
-                    Ok(_) => None,
-                    Err(StoreError::Exists { kind: EntityKind::Request, .. }) => {
-                        self.once(key, &request, "", &mut Commit::new(agent.updated)).await?
-                    }
-                    Err(error) => return Err(error.into()),
-                }
-            }
-        };
-        if at_work && input == Input::Interrupt {
+        self.check_room(to).await?;
+        if let Some(first) = self.commit_once(key, &request, &posted.post.to_string(), commit).await? {
+            return posted_before(to, &first);
+        }
+        if interrupts {
             self.house.inner.live.cut(to);
         }
-        match first {
-            Some(post) => Ok(Posted { agent: to, post: post.parse().map_err(|_| Error::KeyReused)? }),
-            None => Ok(posted),
-        }
+        Ok(posted)
     }
+}
+
+/// A message that was taken under its key before.
+fn posted_before(to: AgentId, first: &str) -> Result<Posted> {
+    Ok(Posted { agent: to, post: first.parse().map_err(|_| Error::KeyReused)? })
 }
 
 /// A message as it is known again when it comes twice.

@@ -60,12 +60,16 @@ impl Client {
 
     /// Says something in a thread. It is answered by a run of its own, after those before it.
     ///
-    /// The same `key` with the same speech is one message.
+    /// The same `key` with the same speech is one message, whatever kinds and checks there are by then.
     ///
     /// # Errors
     /// [`Error::UnknownKind`]; [`Error::Invalid`] for an empty text or chat, or a sender of no use as a
     /// name; [`Error::KeyReused`]; [`Error::Forgotten`] where the thread of the first message is not kept any more.
     pub async fn speak(&self, speech: Speech, key: Option<&str>) -> Result<Spoken> {
+        let request = serde_json::to_string(&speech)?;
+        if let Some(first) = self.first_answer(key, &request).await? {
+            return self.said_before(&first).await;
+        }
         check_names(&speech)?;
         let kind = self.house.kinds().named(&speech.to)?;
         self.house.check_kind(&kind).map_err(Error::Invalid)?;
@@ -79,11 +83,11 @@ impl Client {
             return Err(Error::Invalid(why));
         }
         for _ in 0..RIVALS {
-            match self.try_to_speak(&speech, kind.limits.max_tree, key).await {
-                // The same chat, thread or key came up at the same moment, or the chat was deleted.
+            match self.try_to_speak(&speech, kind.limits.max_tree, key, &request).await {
+                // The same chat or thread came up at the same moment, or the chat was deleted.
                 Err(Error::Store(
                     StoreError::AgentExists { .. }
-                    | StoreError::Exists { kind: EntityKind::Request | EntityKind::Chat, .. }
+                    | StoreError::Exists { kind: EntityKind::Chat, .. }
                     | StoreError::NotInStatus { kind: EntityKind::Chat, .. },
                 )) => {}
                 done => return done,
@@ -92,7 +96,13 @@ impl Client {
         Err(Error::Invalid(format!("chat `{}` changes too fast; say it again", speech.chat)))
     }
 
-    async fn try_to_speak(&self, speech: &Speech, max_tree: u32, once: Option<&str>) -> Result<Spoken> {
+    async fn try_to_speak(
+        &self,
+        speech: &Speech,
+        max_tree: u32,
+        once: Option<&str>,
+        request: &str,
+    ) -> Result<Spoken> {
         let (store, now) = (self.house.store(), self.house.now());
         let key = thread::key(&speech.to, speech.from.as_deref().unwrap_or(thread::USER));
         let mut commit = Commit::new(now);
@@ -133,25 +143,24 @@ impl Client {
                 terms: Some(speech.terms.clone()),
             },
         };
-        let mut spoken = Spoken { root, agent: agent.id, post: post.id, again: false };
+        let spoken = Spoken { root, agent: agent.id, post: post.id, again: false };
         commit.post(post, &self.owner);
+        self.check_room(agent.id).await?;
         let answer = format!("{} {}", spoken.agent, spoken.post);
-        let request = serde_json::to_string(speech)?;
-        match self.once(once, &request, &answer, &mut commit).await? {
-            Some(first) => {
-                let (agent, post) = first.split_once(' ').ok_or(Error::KeyReused)?;
-                spoken.agent = agent.parse().map_err(|_| Error::KeyReused)?;
-                spoken.post = post.parse().map_err(|_| Error::KeyReused)?;
-                // Its chat may have been deleted since, and another have its name.
-                spoken.root = self.made_before(spoken.agent).await?.root;
-                spoken.again = true;
-            }
-            None => {
-                self.check_room(agent.id).await?;
-                store.commit(commit).await?;
-            }
+        match self.commit_once(once, request, &answer, commit).await? {
+            Some(first) => self.said_before(&first).await,
+            None => Ok(spoken),
         }
-        Ok(spoken)
+    }
+
+    /// What was said before under the same key.
+    async fn said_before(&self, first: &str) -> Result<Spoken> {
+        let (agent, post) = first.split_once(' ').ok_or(Error::KeyReused)?;
+        let agent: AgentId = agent.parse().map_err(|_| Error::KeyReused)?;
+        let post: PostId = post.parse().map_err(|_| Error::KeyReused)?;
+        // Its chat may have been deleted since, and another have its name.
+        let root = self.made_before(agent).await?.root;
+        Ok(Spoken { root, agent, post, again: true })
     }
 
     /// The last message whose answer a person waits for in a thread, read or not.

@@ -1,7 +1,7 @@
 //! Telling an agent something that it may be waiting for.
 
 use entourage_store::{Commit, Error as StoreError, Write};
-use entourage_types::{About, AgentId, Answer, EntityKind, Question, QuestionStatus};
+use entourage_types::{About, AgentId, Answer, Question, QuestionStatus};
 
 use super::{Client, Posted, answer::closing, checked_text, send::request_of};
 use crate::{Error, Result};
@@ -20,22 +20,17 @@ impl Client {
         let mut asked: Vec<Question> = self.questions_of(to).await?.into_iter().filter(open).collect();
         let question = asked.pop().filter(|last| asked.is_empty() && last.about == About::Information);
         let Some(question) = question else { return self.send(to, text, key).await };
-        let mut commit = closing(question, Answer::Text(text.to_owned()), Commit::new(self.house.now())).0;
+        let commit = closing(question, Answer::Text(text.to_owned()), Commit::new(self.house.now())).0;
         let post = commit.writes.iter().find_map(|write| match write {
             Write::Post(post) => Some(post.id),
             _ => None,
         });
         let Some(post) = post else { return self.send(to, text, key).await };
-        if self.once(key, &request_of(to, text), &post.to_string(), &mut commit).await?.is_none() {
-            match self.house.store().commit(commit).await {
-                Ok(_) => return Ok(Posted { agent: to, post }),
-                // Somebody was faster, with this or with another answer.
-                Err(
-                    StoreError::NotInStatus { .. } | StoreError::Exists { kind: EntityKind::Request, .. },
-                ) => {}
-                Err(error) => return Err(Error::from(error)),
-            }
+        match self.commit_once(key, &request_of(to, text), &post.to_string(), commit).await {
+            Ok(None) => Ok(Posted { agent: to, post }),
+            // It was said before, or somebody was faster with another answer.
+            Ok(Some(_)) | Err(Error::Store(StoreError::NotInStatus { .. })) => self.send(to, text, key).await,
+            Err(error) => Err(error),
         }
-        self.send(to, text, key).await
     }
 }

@@ -10,7 +10,7 @@ use entourage_types::{
 };
 use serde::Serialize;
 
-use super::{Client, Place};
+use super::{Client, PageEnd, Room};
 use crate::{Result, prompt::REFUSED, thread};
 
 /// How many items are read to know what an item is about that goes on with them.
@@ -82,29 +82,29 @@ impl Client {
         Ok(self.transcript_before(id, None, u32::MAX, usize::MAX).await?.0)
     }
 
-    /// The last part of it before a place, or the very last one: at most `limit` of its entries, from as many
-    /// items, that have about `bytes`; and the place before which it goes on, none at the beginning.
+    /// The last part of it before where a page ended, or the very last one: at most `limit` of its entries, from as
+    /// many items, that have about `bytes`; and where this one ends, none at the beginning.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`].
     pub async fn transcript_before(
         &self,
         id: AgentId,
-        before: Option<Place<QuestionId>>,
+        before: Option<PageEnd<QuestionId>>,
         limit: u32,
         bytes: usize,
-    ) -> Result<(Vec<Entry>, Option<Place<QuestionId>>)> {
+    ) -> Result<(Vec<Entry>, Option<PageEnd<QuestionId>>)> {
         let agent = self.agent(id).await?;
         // In this order: what is read meanwhile is there twice, and never missing.
         let unread = if before.is_none() { self.house.store().inbox(id).await? } else { Vec::new() };
         let last = |before: u64, limit: u32, bytes: usize| {
             self.transcript_part(ItemQuery { before: Some(before), bytes, ..ItemQuery::of(id, 0, limit) })
         };
-        let part = last(before.map_or(u64::MAX, |place| place.item), limit, bytes).await?;
+        let part = last(before.map_or(u64::MAX, |before| before.item), limit, bytes).await?;
         let from = part.first().map_or(0, |first| first.seq);
         let mut items = if from > 0 { last(from, LEAD, bytes / 4).await? } else { Vec::new() };
         items.extend(part);
-        let end = before.map_or_else(|| items.last().map_or(0, |last| last.seq + 1), |place| place.item);
+        let end = before.map_or_else(|| items.last().map_or(0, |last| last.seq + 1), |before| before.item);
         if before.is_some() {
             // The one behind the part says whether its last turn was refused.
             items.extend(self.items(id, end, 1).await?);
@@ -117,7 +117,7 @@ impl Client {
                 entries.extend(telling.item(item).filter(|_| told(item)));
             }
         }
-        let last_told = before.and_then(|place| place.beside);
+        let last_told = before.and_then(|before| before.told);
         if agent.parent.is_none() {
             let at = |seq: u64| items.iter().find(|item| item.seq == seq).map(|item| item.at);
             let since = if from > 0 { at(from) } else { None };
@@ -129,19 +129,21 @@ impl Client {
             entries = merged(entries, asked.into_iter().map(Telling::question));
         }
         let read: HashSet<PostId> = entries.iter().filter_map(|entry| entry.post).collect();
-        let mut fits = within(bytes);
-        let shown = entries.iter().rev().take(limit as usize).take_while(|entry| fits(entry)).count();
+        let mut room = Room::of(bytes);
+        let fits = |entry: &&Entry| room.takes(entry.text.len());
+        let shown = entries.iter().rev().take(limit as usize).take_while(fits).count();
         let hidden = entries.len() - shown;
         let mut entries = entries.split_off(hidden);
         let item = match hidden {
             0 => from,
             _ => entries.iter().find_map(|entry| entry.item_seq).unwrap_or(end),
         };
-        let beside = entries.iter().find_map(|entry| entry.question).or(last_told);
-        let next = (hidden > 0 || from > 0).then_some(Place { item, beside });
+        let last_told = entries.iter().find_map(|entry| entry.question).or(last_told);
+        let next = (hidden > 0 || from > 0).then_some(PageEnd { item, told: last_told });
         let unread = unread.iter().filter(|post| !read.contains(&post.id)).filter_map(Telling::unread);
         // What does not fit is told once it has been read.
-        entries.extend(unread.take_while(within(bytes)));
+        let mut room = Room::of(bytes);
+        entries.extend(unread.take_while(|entry| room.takes(entry.text.len())));
         Ok((entries, next))
     }
 
@@ -154,7 +156,7 @@ impl Client {
         since: Option<Time>,
         mut until: Option<Time>,
     ) -> Result<Vec<Question>> {
-        let (most, mut room) = (page.limit as usize, page.bytes);
+        let (most, mut room) = (page.limit as usize, Room::of(page.bytes));
         page.limit = page.limit.min(QUESTIONS);
         let (mut between, mut below) = (Vec::new(), HashSet::new());
         loop {
@@ -174,10 +176,9 @@ impl Client {
                     return Ok(between);
                 }
                 if below.contains(&question.agent) {
-                    let is_more = room == 0 || between.len() == most;
-                    room = room.saturating_sub(question.text.len());
+                    let fits = between.len() < most && room.takes(question.text.len());
                     between.push(question);
-                    if is_more {
+                    if !fits {
                         return Ok(between);
                     }
                 }
@@ -211,15 +212,6 @@ fn merged(said: Vec<Entry>, asked: impl Iterator<Item = Entry>) -> Vec<Entry> {
     all.extend(asked);
     all.reverse();
     all
-}
-
-/// Whether one entry after the other fits: the one by which they have so many bytes is the last.
-fn within(mut room: usize) -> impl FnMut(&Entry) -> bool {
-    move |entry| {
-        let fits = room > 0;
-        room = room.saturating_sub(entry.text.len());
-        fits
-    }
 }
 
 /// Whether the first of these is an answer that was refused, so that nobody gets to see it.

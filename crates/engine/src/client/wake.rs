@@ -1,8 +1,8 @@
 //! Waking an agent because something outside says that there is something for it. Whether there is,
 //! the agent sees for itself: to be woken for nothing changes nothing.
 
-use entourage_store::{Commit, Error as StoreError, Expect, Write};
-use entourage_types::{Agent, AgentId, CallId, EntityKind, ItemBody, Status, Wakeup, WakeupId};
+use entourage_store::{Commit, Expect, Write};
+use entourage_types::{Agent, AgentId, CallId, ItemBody, Status, Wakeup, WakeupId};
 
 use super::Client;
 use crate::Result;
@@ -19,19 +19,18 @@ impl Client {
     /// [`crate::Error::NotFound`], [`crate::Error::KeyReused`].
     pub async fn wake(&self, id: AgentId, key: Option<&str>) -> Result<bool> {
         let agent = self.agent(id).await?;
-        let now = self.house.now();
-        let wakeup = Wakeup { id: WakeupId::new(), agent: id, owner: self.owner.clone(), due: now };
-        let mut commit = Commit::new(now).expect(Expect::Agent(id)).write(Write::Wake(wakeup));
-        if self.once(key, &format!("wake {id}"), "woken", &mut commit).await?.is_some() {
+        let request = format!("wake {id}");
+        if self.first_answer(key, &request).await?.is_some() {
             return Ok(true);
         }
         if !self.has_something(&agent).await? {
             return Ok(false);
         }
-        match self.house.store().commit(commit).await {
-            Ok(_) | Err(StoreError::Exists { kind: EntityKind::Request, .. }) => Ok(true),
-            Err(error) => Err(error.into()),
-        }
+        let now = self.house.now();
+        let wakeup = Wakeup { id: WakeupId::new(), agent: id, owner: self.owner.clone(), due: now };
+        let commit = Commit::new(now).expect(Expect::Agent(id)).write(Write::Wake(wakeup));
+        self.commit_once(key, &request, "woken", commit).await?;
+        Ok(true)
     }
 
     /// Whether a call of an agent has not returned.

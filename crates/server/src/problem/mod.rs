@@ -36,10 +36,17 @@ pub struct Problem {
 /// Every problem: its word, its title and its status.
 macro_rules! problems {
     ($($name:ident $slug:literal $title:literal $status:ident;)+) => {
+        /// The `type` of each.
+        mod kind {
+            $(pub(super) const fn $name() -> &'static str {
+                concat!("urn:entourage:problem:", $slug)
+            })+
+        }
+
         impl Problem {
             $(pub(crate) fn $name(detail: impl Into<String>) -> Self {
                 Self {
-                    kind: Cow::Borrowed(concat!("urn:entourage:problem:", $slug)),
+                    kind: Cow::Borrowed(kind::$name()),
                     title: Cow::Borrowed($title),
                     status: StatusCode::$status.as_u16(),
                     detail: detail.into(),
@@ -91,13 +98,19 @@ impl Problem {
     /// Whether the server stops, and takes nothing more.
     #[must_use]
     pub fn is_shutting_down(&self) -> bool {
-        self.kind == Self::stopping("").kind
+        self.kind == kind::stopping()
     }
 
     /// Whether a question was answered that is not open any more.
     #[must_use]
     pub fn is_not_open(&self) -> bool {
-        self.kind == Self::not_open("").kind
+        self.kind == kind::not_open()
+    }
+
+    /// Whether events were asked for from one on that the house does not have: not any more, or not yet.
+    #[must_use]
+    pub fn is_cursor_gone(&self) -> bool {
+        self.kind == kind::cursor_gone()
     }
 
     pub(crate) fn no_token() -> Self {
@@ -141,7 +154,7 @@ impl IntoResponse for Problem {
             self.detail.truncate(end);
             self.detail.push('…');
         }
-        let scheme = if self.kind.ends_with("unauthorized") { "Bearer" } else { "Webhook-Signature" };
+        let scheme = if self.kind == kind::unauthorized() { "Bearer" } else { "Webhook-Signature" };
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, Json(self)).into_response();
         let headers = response.headers_mut();

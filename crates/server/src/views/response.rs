@@ -88,7 +88,7 @@ pub(crate) struct RunErrorView {
 }
 
 impl From<RunError> for RunErrorView {
-    // The cause is for whoever runs the house: in the log, and with the run.
+    // The cause is in the words of what failed: it stands with the run (`GET /v1/runs/{id}`), and in the log.
     fn from(RunError { code, text, cause: _ }: RunError) -> Self {
         Self { code, text }
     }

@@ -1,10 +1,8 @@
 //! The messages of the main chat: say something, read what was said.
 
-use std::collections::HashSet;
-
 use axum::{Json, extract::State, http::StatusCode};
-use entourage_engine::Entry;
-use entourage_types::AgentId;
+use entourage_engine::PageEnd;
+use entourage_types::{AgentId, QuestionId};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -76,14 +74,9 @@ async fn list(
     Filter(query): Filter<PageQuery>,
 ) -> Answer<ChatMessagePage> {
     chat(&caller.client, id).await?;
-    let (before, limit) = query.paging()?.items()?;
+    let (before, limit) = query.paging()?.items::<PageEnd<QuestionId>>()?;
     let (entries, next) = caller.client.transcript_before(id, before, limit, BYTES).await?;
-    let mut family = Family::with(&caller.client, id, Vec::new()).await?;
-    let own = |entry: &Entry| family.own(entry.agent?).map(|own| own.id);
-    let own: HashSet<AgentId> = entries.iter().filter_map(own).collect();
-    for task in Family::latest_tasks(&caller.client, id, own).await? {
-        family.task(task);
-    }
+    let family = Family::told_of(&caller.client, id, &entries).await?;
     let documents = entries.into_iter().map(|entry| ChatMessageView::of(id, entry, &family));
     Ok(Json(Page::of_items(documents, next)))
 }

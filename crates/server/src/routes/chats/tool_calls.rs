@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use axum::Json;
-use entourage_engine::{Client, ItemQuery, Page as Rows, Place};
+use entourage_engine::{Client, ItemQuery, Page as Rows, PageEnd, Room};
 use entourage_types::{AgentId, CallId, ItemBody};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -43,19 +43,19 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQuery>) -> Answer<ToolCallPage> {
     let client = &caller.client;
     sub_agent(client, id).await?;
-    let (before, limit) = query.paging()?.items::<Place<CallId>>()?;
+    let (before, limit) = query.paging()?.items::<PageEnd<CallId>>()?;
     let last = client.runs(id, Rows { limit: 1, newest_first: true, ..Rows::default() }).await?;
     let steps = match last.first() {
         Some(run) if !run.status.is_terminal() => client.steps(run.id).await?,
         _ => Vec::new(),
     };
     // Items after steps: what has joined the transcript meanwhile is there.
-    let end = before.map_or(u64::MAX, |place| place.item);
+    let end = before.map_or(u64::MAX, |before| before.item);
     let part = ItemQuery { before: Some(end), bytes: BYTES, ..ItemQuery::of(id, 0, limit) };
     let items = client.transcript_part(part).await?;
     let from = beginning(&items);
     let mut calls = tool_calls(&items, &steps);
-    let told = before.and_then(|place| place.beside);
+    let told = before.and_then(|before| before.told);
     if let Some(told) = calls.iter().position(|call| Some(call.id) == told) {
         calls.truncate(told);
     }
@@ -63,18 +63,14 @@ async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQue
         let on_page = calls.len().saturating_sub(limit as usize);
         read_outputs(client, id, end, &mut calls[on_page..]).await?;
     }
-    let mut room = BYTES;
-    let fits = |call: &&ToolCallDocument| {
-        let fits = room > 0;
-        room = room.saturating_sub(call.bytes());
-        fits
-    };
+    let mut room = Room::of(BYTES);
+    let fits = |call: &&ToolCallDocument| room.takes(call.bytes());
     let shown = calls.iter().rev().take(limit as usize).take_while(fits).count();
     let hidden = calls.len() - shown;
     let calls = calls.split_off(hidden);
     let next = match calls.first().filter(|_| hidden > 0) {
-        Some(first) => Some(Place { item: first.turn + 1, beside: Some(first.id) }),
-        None => from.map(|item| Place { item, beside: None }),
+        Some(first) => Some(PageEnd { item: first.turn + 1, told: Some(first.id) }),
+        None => from.map(|item| PageEnd { item, told: None }),
     };
     Ok(Json(Page::of_items(calls, next)))
 }

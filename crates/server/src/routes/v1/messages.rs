@@ -1,7 +1,8 @@
 //! The conversation with an agent: write to it, read what a person sees of it.
 
 use axum::{Json, http::StatusCode};
-use entourage_types::AgentId;
+use entourage_engine::PageEnd;
+use entourage_types::{AgentId, QuestionId};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -70,7 +71,7 @@ async fn transcript(
     Id(id): Id<AgentId>,
     Filter(query): Filter<PageQuery>,
 ) -> Answer<EntryPage> {
-    let (before, limit) = query.paging()?.items()?;
+    let (before, limit) = query.paging()?.items::<PageEnd<QuestionId>>()?;
     let (entries, next) = caller.client.transcript_before(id, before, limit, BYTES).await?;
     Ok(Json(Page::of_items(entries.into_iter().map(EntryView::from), next)))
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use entourage_engine::{Client, Error, Page};
+use entourage_engine::{Client, Entry, Error, Page};
 use entourage_types::{Agent, AgentId, Question, QuestionId, QuestionStatus, Status, Task, Time};
 
 use crate::page::BYTES;
@@ -24,7 +24,7 @@ impl Family {
         Self::with(client, chat, tasks).await
     }
 
-    /// The same with these of its tasks. They are read first: an agent that ends meanwhile is then at work
+    /// The same with these of its tasks, which are read first: an agent that ends meanwhile is then at work
     /// still, whatever its row says.
     pub(crate) async fn with(client: &Client, chat: AgentId, tasks: Vec<Task>) -> Result<Self, Error> {
         let mut family = Self::default();
@@ -36,6 +36,21 @@ impl Family {
         }
         for agent in client.tree(chat).await? {
             family.agent(agent);
+        }
+        Ok(family)
+    }
+
+    /// As much of a chat's family as its messages tell of: the agents, and the latest task of each that one of these
+    /// is about. It says of nobody where they stand, so that tasks may be read after the agents whose they are.
+    pub(crate) async fn told_of(client: &Client, chat: AgentId, entries: &[Entry]) -> Result<Self, Error> {
+        let mut family = Self::default();
+        for agent in client.tree(chat).await? {
+            family.agent(agent);
+        }
+        let own = |entry: &Entry| family.own(entry.agent?).map(|own| own.id);
+        let own: HashSet<AgentId> = entries.iter().filter_map(own).collect();
+        for task in Self::latest_tasks(client, chat, own).await? {
+            family.task(task);
         }
         Ok(family)
     }

@@ -1,0 +1,88 @@
+//! Pages that tell a transcript from its end: what one has room for, and where it ended.
+
+use std::{fmt, str::FromStr};
+
+use crate::Error;
+
+/// Where a page of what a transcript tells ended: before an item, and before one of those that are told within or
+/// beside an item, such as a call or a question. As text it is part of a cursor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageEnd<T> {
+    /// The number of the item.
+    pub item: u64,
+    /// The last that was told of those within or beside the items; none where none of them was.
+    pub told: Option<T>,
+}
+
+impl<T: fmt::Display> fmt::Display for PageEnd<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.told {
+            Some(told) => write!(f, "{}.{told}", self.item),
+            None => write!(f, "{}", self.item),
+        }
+    }
+}
+
+impl<T: FromStr> FromStr for PageEnd<T> {
+    type Err = Error;
+
+    fn from_str(given: &str) -> Result<Self, Error> {
+        let (item, told) = match given.split_once('.') {
+            Some((item, told)) => (item, Some(told.parse::<T>().map_err(|_| bad())?)),
+            None => (given, None),
+        };
+        Ok(Self { item: item.parse().map_err(|_| bad())?, told })
+    }
+}
+
+fn bad() -> Error {
+    Error::Invalid("no page of a transcript ended here".into())
+}
+
+/// The room that a page has, in bytes. What takes the last of it may be longer than that: a page of which nothing
+/// fits would lead nowhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    left: usize,
+}
+
+impl Room {
+    /// Room for so many bytes.
+    #[must_use]
+    pub fn of(bytes: usize) -> Self {
+        Self { left: bytes }
+    }
+
+    /// Takes something of so many bytes in. False where there was no room left.
+    pub fn takes(&mut self, bytes: usize) -> bool {
+        let fits = self.left > 0;
+        self.left = self.left.saturating_sub(bytes);
+        fits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use entourage_types::QuestionId;
+
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_page_survives_text() {
+        for told in [None, Some(QuestionId::new())] {
+            let end = PageEnd { item: 7, told };
+            assert_eq!(end.to_string().parse::<PageEnd<QuestionId>>().ok(), Some(end));
+        }
+        for bad in ["", "x", "7.", "7.8", ".7", "-1"] {
+            assert!(bad.parse::<PageEnd<QuestionId>>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_takes_the_last_of_the_room_fits_and_nothing_after_it_does() {
+        for (bytes, sizes, taken) in [(3, [1, 1, 9, 1], 3), (3, [3, 0, 1, 1], 1), (0, [0, 1, 1, 1], 0)] {
+            let mut room = Room::of(bytes);
+            assert_eq!(sizes.map(|size| room.takes(size)).map(usize::from).iter().sum::<usize>(), taken);
+        }
+    }
+}
