@@ -66,5 +66,5 @@ run() {
 case ${1:-run} in
   install) install ;;
   run) run ;;
-  *) sed -n '2,11p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+  *) sed -n '2,12p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac

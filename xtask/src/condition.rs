@@ -8,24 +8,26 @@ use crate::source::item_end;
 const TARGETS: [(&str, &str); 4] =
     [("bin", "src/bin"), ("test", "tests"), ("bench", "benches"), ("example", "examples")];
 
-/// Whether a condition holds wherever the tests are run, which is Linux.
-pub(crate) fn is_everywhere(attribute: &str) -> bool {
+/// Whether a condition holds wherever the tests are run, which is Linux, with these features.
+pub(crate) fn is_everywhere(attribute: &str, on: &BTreeSet<String>) -> bool {
     let plain: String = attribute.split(']').next().unwrap_or_default().split_whitespace().collect();
-    ["cfg(test)", "cfg(unix)", "cfg(target_os=\"linux\")"].contains(&plain.as_str())
+    let feature = plain.strip_prefix("cfg(feature=\"").and_then(|rest| rest.strip_suffix("\")"));
+    feature.is_some_and(|feature| on.contains(feature))
+        || ["cfg(test)", "cfg(unix)", "cfg(target_os=\"linux\")"].contains(&plain.as_str())
 }
 
 /// Whether the file, or something that the item at this offset stands in, is compiled only under a
-/// condition. `text` is as long as the code and has the insides of its literals.
-pub(crate) fn is_conditional(code: &str, text: &str, at: usize) -> bool {
+/// condition, with these features. `text` is as long as the code and has the insides of its literals.
+pub(crate) fn is_conditional(code: &str, text: &str, at: usize, on: &BTreeSet<String>) -> bool {
     let conditional = |open: &str| {
         code.match_indices(open)
             .map(|(start, found)| (start, start + found.len() - "cfg(".len()))
             .collect::<Vec<_>>()
     };
-    let whole = conditional("#![cfg(").into_iter().any(|(_, name)| !is_everywhere(&text[name..]));
+    let whole = conditional("#![cfg(").into_iter().any(|(_, name)| !is_everywhere(&text[name..], on));
     let around = conditional("#[cfg(").into_iter().any(|(start, name)| {
         let after = code[start..].find(']').map_or(code.len(), |close| start + close + 1);
-        start < at && at < item_end(code, after) && !is_everywhere(&text[name..])
+        start < at && at < item_end(code, after) && !is_everywhere(&text[name..], on)
     });
     whole || around
 }
@@ -56,7 +58,12 @@ fn begins_with(target: &toml::Value, folder: &str, path: &str) -> bool {
     }
 }
 
-/// The features of a crate that are on where nobody says otherwise.
+/// The features of a crate with this manifest that are on where nobody says otherwise.
+pub(crate) fn features_of(manifest: &str) -> BTreeSet<String> {
+    let Ok(manifest) = manifest.parse::<toml::Table>() else { return BTreeSet::new() };
+    on_by_default(&manifest).into_iter().map(str::to_owned).collect()
+}
+
 fn on_by_default(manifest: &toml::Table) -> BTreeSet<&str> {
     let features = manifest.get("features");
     let mut on = BTreeSet::new();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    condition::{is_conditional, requires_more},
+    condition::{features_of, is_conditional, requires_more},
     repo::Repo,
     source::Source,
 };
@@ -67,7 +67,7 @@ fn reached_from(
     sources: &BTreeMap<&str, Source>,
     follows: impl Fn(&Child<'_>) -> bool,
 ) -> BTreeMap<String, Reach> {
-    let mut reached = BTreeMap::new();
+    let (mut reached, mut features) = (BTreeMap::new(), BTreeMap::new());
     let mut open: Vec<(String, Reach)> = roots
         .iter()
         .map(|path| ((*path).to_owned(), if in_test_folder(path) { Reach::Test } else { Reach::Code }))
@@ -79,7 +79,13 @@ fn reached_from(
             continue;
         }
         let folder = child_folder(repo, &path);
-        for child in declared(source, repo.get(&path).unwrap_or_default()).filter(|child| follows(child)) {
+        let manifest =
+            in_crate(repo, &path).map(|(folder, _)| format!("{folder}/Cargo.toml")).unwrap_or_default();
+        let on: &BTreeSet<String> = features
+            .entry(manifest)
+            .or_insert_with_key(|manifest| features_of(repo.get(manifest).unwrap_or_default()));
+        let text = repo.get(&path).unwrap_or_default();
+        for child in declared(source, text, on).filter(|child| follows(child)) {
             let reach = if child.test { Reach::Test } else { reach };
             open.push((format!("{folder}/{}.rs", child.name), reach));
             open.push((format!("{folder}/{}/mod.rs", child.name), reach));
@@ -149,8 +155,13 @@ struct Child<'s> {
     conditional: bool,
 }
 
-/// The modules that a file declares in files of their own. `text` has the insides of its literals.
-fn declared<'s>(source: &'s Source, text: &'s str) -> impl Iterator<Item = Child<'s>> {
+/// The modules that a file of a crate with these features declares in files of their own. `text` has the insides
+/// of its literals.
+fn declared<'s>(
+    source: &'s Source,
+    text: &'s str,
+    on: &'s BTreeSet<String>,
+) -> impl Iterator<Item = Child<'s>> {
     let code = source.code();
     let lines = code.split_inclusive('\n').scan(0, |next, line| {
         let at = *next;
@@ -164,7 +175,7 @@ fn declared<'s>(source: &'s Source, text: &'s str) -> impl Iterator<Item = Child
             return None;
         }
         let at = at + line.rfind(name)?;
-        Some(Child { name, test: source.line(at).test, conditional: is_conditional(code, text, at) })
+        Some(Child { name, test: source.line(at).test, conditional: is_conditional(code, text, at, on) })
     })
 }
 
@@ -226,6 +237,20 @@ mod tests {
             "b/tests/four.rs",
         ];
         assert_eq!(not_always, conditional);
+    }
+
+    #[test]
+    fn what_is_declared_for_a_feature_that_is_on_by_default_is_always_compiled() {
+        let lib = "#[cfg(feature = \"x\")]\nmod one;\n#[cfg(feature = \"y\")]\nmod two;\n";
+        let repo = Repo::of(&[
+            ("a/Cargo.toml", "[features]\ndefault = [\"x\"]\nx = []\ny = []\n"),
+            ("a/src/lib.rs", lib),
+            ("a/src/one.rs", ""),
+            ("a/src/two.rs", ""),
+        ]);
+        let modules = Modules::of(&repo);
+        assert!(modules.is_always_compiled("a/src/one.rs"));
+        assert!(!modules.is_always_compiled("a/src/two.rs"));
     }
 
     #[test]

@@ -6,9 +6,10 @@ use std::{
 };
 
 use entourage_llm::{
-    Connection, Delta, Error, Lack, Model, NoDeltas, Provider, ProviderModel, Reply, Result,
+    Connection, Delta, Error, Lack, Model, NoDeltas, Provider, ProviderModel, Reply, Request, Result,
 };
 use jiff::Timestamp;
+use serde_json::json;
 
 use crate::{
     choice::NOWHERE,
@@ -334,39 +335,94 @@ async fn dropping_a_call_cuts_the_request_off() {
     }
 }
 
-/// Whatever a provider sends, no more of it is kept than an answer can be, and the same model is not
-/// asked again.
+/// What a provider says in whole events is kept as far as an answer can be long, and the same model is not asked
+/// again.
 #[tokio::test]
 async fn an_answer_without_end_is_cut_off_and_not_asked_for_again() {
     let endless: &'static str = "x".repeat(9 << 20).leak();
     for provider in Provider::ALL {
-        let answers =
-            [Says::text(endless).stop(Stop::Never).answer(provider), Answer::new(format!("data: {endless}"))];
-        // A line without an end is the other wire's to read.
-        let chat = !matches!(provider, Provider::Anthropic | Provider::OpenAiResp | Provider::Ollama);
-        for answer in answers.into_iter().take(if chat { 2 } else { 1 }) {
-            match call(provider, answer).await {
-                Err(error @ Error::TooLong { .. }) => assert!(!error.is_retryable(), "{error}"),
-                other => panic!("{provider}: {:?}", other.map(|reply| reply.text.len())),
-            }
+        match call(provider, Says::text(endless).stop(Stop::Never).answer(provider)).await {
+            Err(error @ Error::TooLong { .. }) => assert!(!error.is_retryable(), "{error}"),
+            other => panic!("{provider}: {:?}", other.map(|reply| reply.text.len())),
         }
     }
 }
 
-/// An event that is never whole, and words of a refusal that never end, are no signs of life, however many
-/// bytes come.
+/// How long what never ends may take until it is cut off.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Chat completions are read by our own hand: of a line that never ends, no more is taken than an answer can be
+/// long, and of a refusal no more than is worth telling. The system holds some megabytes on their way.
+#[tokio::test]
+async fn a_line_or_a_refusal_without_end_is_taken_up_to_a_size_on_the_wire_of_chat_completions() {
+    const ON_THEIR_WAY: usize = 16 << 20;
+    let line = "x".repeat(64 << 10);
+    for provider in [Provider::OpenAi, Provider::OpenRouter, Provider::Compatible, Provider::Ollama] {
+        // With a schema, Ollama is spoken to as OpenAI is.
+        let schema = Some(Arc::new(json!({"type": "object"})));
+        for (status, most) in [(200, 8 << 20), (500, 64 << 10)] {
+            let server = Server::start([Answer::status(status, line.clone()).flooding()]).await;
+            let (model, mut deltas) = (model(provider, &server), NoDeltas);
+            let asked = Request { output_schema: schema.clone(), ..request(provider) };
+            let called = tokio::time::timeout(PATIENCE, model.call(asked, &mut deltas)).await;
+            let error = called.expect("it is cut off").unwrap_err();
+            let is_told = match status {
+                200 => matches!(error, Error::TooLong { .. }),
+                _ => matches!(error, Error::Unavailable { .. }),
+            };
+            assert!(is_told, "{provider} {status}: {error:?}");
+            let sent = server.sent();
+            assert!(sent < most + ON_THEIR_WAY, "{provider} {status}: {sent} bytes were taken");
+        }
+    }
+}
+
+/// Whole events that say nothing are signs of life, for as long as they are not too many.
+#[tokio::test]
+async fn events_that_say_nothing_are_taken_up_to_a_size() {
+    const MOST: usize = 256 << 20;
+    let pad = "x".repeat(64 << 10);
+    // Without optimisation, the wires that are not read by our own hand take minutes.
+    let is_tried = |provider: &Provider| !cfg!(debug_assertions) || *provider == Provider::Compatible;
+    for provider in Provider::ALL.into_iter().filter(is_tried) {
+        let nothing = match provider {
+            Provider::Anthropic => {
+                format!("event: ping\ndata: {{\"type\": \"ping\", \"pad\": \"{pad}\"}}\n\n")
+            }
+            Provider::OpenAiResp => {
+                format!("data: {{\"type\": \"response.nothing\", \"pad\": \"{pad}\"}}\n\n")
+            }
+            Provider::Ollama => format!("{{\"done\": false, \"pad\": \"{pad}\"}}\n"),
+            Provider::OpenAi | Provider::OpenRouter | Provider::Compatible => format!(": {pad}\n"),
+        };
+        let server = Server::start([Answer::new(nothing).flooding()]).await;
+        let (model, mut deltas) = (model(provider, &server), NoDeltas);
+        let called = tokio::time::timeout(PATIENCE, model.call(request(provider), &mut deltas)).await;
+        match called.expect("it is cut off") {
+            Err(Error::TooLong { bytes, .. }) => {
+                assert!((MOST..MOST + (4 << 20)).contains(&bytes), "{provider}: {bytes}");
+            }
+            other => panic!("{provider}: {other:?}"),
+        }
+    }
+}
+
+/// An event that is never whole, and words of a refusal that never end, are no signs of life on the wires where
+/// they are kept elsewhere until they are whole.
 #[tokio::test]
 async fn a_line_or_a_refusal_that_never_ends_is_given_up() {
-    // Chat completions are cut off by their size.
     for provider in [Provider::Anthropic, Provider::OpenAiResp, Provider::Ollama] {
         for answer in [Answer::new("x".repeat(1_000)), Answer::status(500, "x".repeat(1_000))] {
             let server = Server::start([answer.without_end()]).await;
             let brief = Connection { header_seconds: 0.2, silence_seconds: 0.2, ..connection(&server) };
             let model = ProviderModel::new(provider, brief, Arc::default()).expect("a model");
-            match model.call(request(provider), &mut NoDeltas).await {
+            let (asked, mut deltas) = (request(provider), NoDeltas);
+            let called = tokio::time::timeout(PATIENCE, model.call(asked, &mut deltas)).await;
+            match called.expect("it is given up") {
                 Err(error @ Error::TimedOut { .. }) => assert!(error.is_retryable(), "{provider}: {error}"),
                 other => panic!("{provider}: {other:?}"),
             }
+            assert!(server.sent() > 0, "{provider}: it was not silent");
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -32,8 +35,10 @@ enum End {
     Cut,
     /// Not even a status line.
     Mute,
-    /// The body once more, and again, until the client goes.
+    /// The body once more, and again, until the client goes: as slowly as a network brings it.
     Never,
+    /// The same, as fast as the client takes it.
+    Flood,
 }
 
 impl Answer {
@@ -63,6 +68,11 @@ impl Answer {
         Self { end: End::Never, ..self }
     }
 
+    /// The same, as fast as it is taken.
+    pub(crate) fn flooding(self) -> Self {
+        Self { end: End::Flood, ..self }
+    }
+
     pub(crate) fn then_cut(self) -> Self {
         Self { end: End::Cut, ..self }
     }
@@ -85,6 +95,7 @@ pub(crate) struct Server {
 struct State {
     answers: Mutex<VecDeque<Answer>>,
     seen: Mutex<Vec<Seen>>,
+    sent: AtomicUsize,
     left: Notify,
 }
 
@@ -95,6 +106,7 @@ impl Server {
         let state = Arc::new(State {
             answers: Mutex::new(answers.into_iter().collect()),
             seen: Mutex::default(),
+            sent: AtomicUsize::new(0),
             left: Notify::new(),
         });
         let served = Arc::clone(&state);
@@ -109,6 +121,11 @@ impl Server {
 
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.state.seen.lock().expect("not poisoned").clone()
+    }
+
+    /// How many bytes of bodies without end it could send.
+    pub(crate) fn sent(&self) -> usize {
+        self.state.sent.load(Ordering::Relaxed)
     }
 
     /// Until a client that was kept waiting has left.
@@ -128,7 +145,7 @@ async fn serve(mut connection: TcpStream, state: &State) {
     if answer.end != End::Mute {
         let missing = match answer.end {
             End::Close => 0,
-            End::Never => usize::MAX >> 8,
+            End::Never | End::Flood => usize::MAX >> 8,
             _ => 1000,
         };
         let head = format!(
@@ -140,9 +157,14 @@ async fn serve(mut connection: TcpStream, state: &State) {
         let _ = connection.write_all(head.as_bytes()).await;
         let _ = connection.write_all(answer.body.as_bytes()).await;
     }
-    // As slowly as a network does, so that what is read of it stays little.
-    while answer.end == End::Never && connection.write_all(answer.body.as_bytes()).await.is_ok() {
-        tokio::time::sleep(Duration::from_millis(10)).await;
+    while matches!(answer.end, End::Never | End::Flood)
+        && connection.write_all(answer.body.as_bytes()).await.is_ok()
+    {
+        state.sent.fetch_add(answer.body.len(), Ordering::Relaxed);
+        if answer.end == End::Never {
+            // What is read of it stays little.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
     if matches!(answer.end, End::Silence | End::Mute) {
         // Reading ends when the client goes.

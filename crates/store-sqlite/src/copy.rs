@@ -82,10 +82,28 @@ fn write(connection: Connection, to: &Path, mut told: impl FnMut(Copied)) -> Res
 
 /// Whether the copy reads back.
 fn look_through(path: &Path) -> Result<()> {
-    let copy = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(Fault::from)?;
-    let found: String = copy.query_row("PRAGMA quick_check", [], |row| row.get(0)).map_err(Fault::from)?;
-    match found.as_str() {
-        "ok" => Ok(()),
-        _ => Err(Error::Database(format!("the copy does not read back: {found}. Is the database damaged?"))),
+    let copy = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+    let found = copy.and_then(|copy| copy.query_row("PRAGMA quick_check", [], |row| row.get::<_, String>(0)));
+    // What is wrong with it need not be wrong with the database.
+    let why = match found {
+        Ok(found) if found == "ok" => return Ok(()),
+        Ok(found) => found,
+        Err(error) => error.to_string(),
+    };
+    Err(Error::Database(format!("the copy does not read back: {why}. Is the disk damaged, or the database?")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever reads that the database is damaged puts another in its place.
+    #[test]
+    fn a_copy_that_does_not_read_back_is_not_taken_for_the_database() {
+        let part = NamedTempFile::new().unwrap();
+        std::fs::write(part.path(), "what a broken disk gives back".repeat(50)).unwrap();
+        let refused = look_through(part.path()).unwrap_err();
+        assert!(matches!(refused, Error::Database(_)), "{refused}");
+        assert!(refused.to_string().contains("the copy does not read back"), "{refused}");
     }
 }

@@ -195,6 +195,21 @@ impl Answer {
             Self::Text(_) | Self::Declined | Self::Expired => None,
         }
     }
+
+    /// The answer as people read it, and as a question keeps it; of one that never came what is done `otherwise`.
+    #[must_use]
+    pub fn in_words(&self, otherwise: Option<Verdict>) -> Option<String> {
+        let verdict = self.verdict().map(Verdict::in_words);
+        match self {
+            Self::Text(text) => Some(text.clone()),
+            Self::Approve { arguments: Some(arguments), .. } => {
+                verdict.map(|verdict| format!("{verdict} with {arguments}"))
+            }
+            Self::Reject { reason: Some(reason) } => verdict.map(|verdict| format!("{verdict}: {reason}")),
+            Self::Expired => otherwise.map(Verdict::in_words),
+            _ => verdict,
+        }
+    }
 }
 
 /// The verdict and nothing besides.

@@ -1,7 +1,7 @@
 //! Finding the test functions of a file, with the requirements that each says it shows.
 
 use std::{
-    collections::{BTreeMap, btree_map::Entry},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     ops::Range,
 };
 
@@ -62,11 +62,14 @@ fn shown(text: &str, line: usize) -> Vec<String> {
 /// Why a test proves nothing, if so: it never runs, or it does nothing. `text` is as long as the code and
 /// has the insides of its literals.
 fn idle(code: &str, text: &str, at: usize, attributes: &[Range<usize>]) -> Option<&'static str> {
+    // Which features are on is asked where files are found.
+    let on = BTreeSet::new();
     let off = |attribute: &Range<usize>| {
         let name = code[attribute.clone()].trim().split(['(', ' ']).next().unwrap_or_default();
-        matches!(name, "ignore" | "cfg_attr") || (name == "cfg" && !is_everywhere(&text[attribute.clone()]))
+        matches!(name, "ignore" | "cfg_attr")
+            || (name == "cfg" && !is_everywhere(&text[attribute.clone()], &on))
     };
-    let switched_off = attributes.iter().any(off) || is_conditional(code, text, at);
+    let switched_off = attributes.iter().any(off) || is_conditional(code, text, at, &on);
     let end = item_end(code, at);
     let body = code[at..end].split_once('{').map_or("", |(_, body)| body);
     switched_off.then_some("it is switched off, or runs only under a condition").or_else(|| nothing_in(body))

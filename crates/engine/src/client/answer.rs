@@ -51,7 +51,7 @@ pub(crate) fn closing(question: Question, answer: Answer, commit: Commit) -> (Co
             Answer::Expired => QuestionStatus::Expired,
             _ => QuestionStatus::Answered,
         },
-        answer: in_words(&question, &answer),
+        answer: answer.in_words(question.otherwise),
         updated: at,
         ..question
     };
@@ -64,20 +64,6 @@ pub(crate) fn closing(question: Question, answer: Answer, commit: Commit) -> (Co
     let (id, agent, wakeup) = (PostId::new(), closed.agent, WakeupId::new());
     commit.post(Post { id, agent, at, wakeup, body }, &closed.owner);
     (commit, closed)
-}
-
-/// An answer as people read it; of one that never came what is done instead.
-fn in_words(question: &Question, answer: &Answer) -> Option<String> {
-    let verdict = answer.verdict().map(Verdict::in_words);
-    match answer {
-        Answer::Text(text) => Some(text.clone()),
-        Answer::Approve { arguments: Some(arguments), .. } => {
-            verdict.map(|verdict| format!("{verdict} with {arguments}"))
-        }
-        Answer::Reject { reason: Some(reason) } => verdict.map(|verdict| format!("{verdict}: {reason}")),
-        Answer::Expired => question.otherwise.map(Verdict::in_words),
-        _ => verdict,
-    }
 }
 
 fn grant(question: &Question, proposal: &Proposal, at: Time) -> Grant {

@@ -1,7 +1,7 @@
 //! `entourage answer`: what an agent waits for.
 
 use clap::Args;
-use entourage_types::{About, Answer as Reply, Question, QuestionId, Verdict};
+use entourage_types::{About, Answer as Reply, Question, QuestionId, QuestionStatus, Verdict};
 use serde_json::Value;
 
 use super::{
@@ -181,9 +181,25 @@ pub(crate) fn chosen(question: &Question, line: &str) -> Result<Reply, String> {
     typed(question, line)
 }
 
+/// Whether this is the answer with which a question was closed.
+pub(super) fn stands(closed: &Question, answer: &Reply) -> bool {
+    let words = answer.in_words(closed.otherwise);
+    match (answer, closed.answer.as_deref().zip(words.as_deref())) {
+        (Reply::Declined, _) => closed.status == QuestionStatus::Declined,
+        _ if closed.status != QuestionStatus::Answered => false,
+        // Words that are a verdict stand as that.
+        (Reply::Text(_), Some((stands, given))) => {
+            stands.trim().to_lowercase() == given.trim().to_lowercase()
+        }
+        (_, Some((stands, given))) => stands == given,
+        (_, None) => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use entourage_types::{AgentId, CallId, Owner, QuestionStatus, RunId, Time};
+    use entourage_types::{AgentId, CallId, Owner, RunId, Time};
+    use serde_json::json;
 
     use super::*;
 
@@ -232,5 +248,38 @@ mod tests {
         assert_eq!(typed(&leave, "Yes"), Ok(Verdict::Approve.into()));
         assert_eq!(typed(&leave, "n"), Ok(Verdict::Reject.into()));
         assert_eq!(typed(&leave, "yes, but later"), text("yes, but later"));
+    }
+
+    /// An answer whose acknowledgement was lost is known again as it is stored, and that of somebody else is not
+    /// taken for it.
+    #[test]
+    fn what_a_question_was_closed_with_is_told_from_what_was_given() {
+        use QuestionStatus::{Answered, Declined, Expired};
+        let text = |words: &str| Reply::Text(words.to_owned());
+        let reject = |why: &str| Reply::Reject { reason: Some(why.to_owned()) };
+        let edit = |title: &str| {
+            let arguments = Some(json!({ "title": title }));
+            Reply::Approve { arguments, always: false, digest: None }
+        };
+        let leave = question(About::Approval, &["approve", "approve always", "reject"]);
+        for (status, answer, given, is_it) in [
+            (Answered, Some("approve"), text("Approve"), true),
+            (Answered, Some("approve always"), text("approve always"), true),
+            (Answered, Some("approve"), Verdict::Approve.into(), true),
+            (Answered, Some("approve"), Verdict::ApproveAlways.into(), false),
+            (Answered, Some("approve"), reject("too dear"), false),
+            (Answered, Some("reject: too dear"), reject("too dear"), true),
+            (Answered, Some("reject: too cheap"), reject("too dear"), false),
+            (Answered, Some("approve with {\"title\":\"Mine\"}"), edit("Mine"), true),
+            (Answered, Some("approve with {\"title\":\"Mine\"}"), edit("mine"), false),
+            (Answered, Some("in the drawer"), text("In the drawer"), true),
+            (Answered, Some("in the drawer"), Reply::Declined, false),
+            (Declined, None, Reply::Declined, true),
+            (Declined, None, text("in the drawer"), false),
+            (Expired, Some("reject"), Verdict::Reject.into(), false),
+        ] {
+            let closed = Question { status, answer: answer.map(str::to_owned), ..leave.clone() };
+            assert_eq!(stands(&closed, &given), is_it, "{answer:?}, {given:?}");
+        }
     }
 }

@@ -68,6 +68,7 @@ fn unwritten(file: &Path, error: Error) -> Failure {
         Error::Unusable { .. } | Error::Damaged(_) => return error.into(),
         Error::DiskFull(why) => format!("the disk is full ({why}). Free some space, or name another disk"),
         Error::Unavailable { cause, detail } => format!("{cause} ({detail})"),
+        Error::Database(why) => why,
         error => error.to_string(),
     };
     Failure::failed(format!("{} was not written: {why}", file.display()))

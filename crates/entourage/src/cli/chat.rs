@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use entourage::{Kinds, Settings};
 use entourage_engine::{Entry, Role};
-use entourage_types::{Agent, AgentId, PostId, Question, Reply, Status};
+use entourage_types::{Agent, AgentId, Question, Reply, Status, Time};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -21,6 +21,7 @@ use super::{
     progress::Rest,
     question,
     run::beside,
+    saying::Saying,
     session::{Begun, End, Session, Typed},
     text::text,
     tree,
@@ -89,7 +90,7 @@ impl Chat {
             told: 0,
             shown: 0,
             first: None,
-            key: PostId::new().to_string(),
+            saying: None,
             alone: false,
         };
         talk.welcome();
@@ -131,9 +132,9 @@ struct Talk<'a> {
     told: u64,
     /// The number behind the last item of the root that was shown.
     shown: u64,
-    /// The first message, until there is an agent that has it; and the key under which that is made.
+    /// The first message, until there is an agent that has it or it was refused; and the last one that was sent.
     first: Option<String>,
-    key: String,
+    saying: Option<Saying>,
     /// Whether whoever was at work is gone.
     alone: bool,
 }
@@ -173,12 +174,22 @@ impl Talk<'_> {
         Ok(None)
     }
 
-    /// Has an agent made for a first message.
+    /// Has an agent made for a first message. Where that is refused, a person may say another one.
     async fn create(&mut self, text: String) -> Result<()> {
-        let first = self.first.insert(text);
-        let agent = self.backend.create(self.kind.as_deref(), first, Some(&self.key)).await?;
+        let saying = Saying::of(&text, &mut self.saying);
+        self.first = Some(text);
+        let at = Time::now();
+        let made = self.backend.create(self.kind.as_deref(), &saying.text, Some(&saying.key)).await;
+        let agent = match saying.sent(at, made) {
+            Ok(agent) => agent,
+            Err(failure) if failure.who_is_gone().is_some() => return Err(failure),
+            Err(failure) => {
+                self.first = None;
+                return saying.refused(failure, input::is_interactive());
+            }
+        };
         self.begin(&agent, Begun::Now).await?;
-        self.first = None;
+        (self.first, self.saying) = (None, None);
         Ok(())
     }
 

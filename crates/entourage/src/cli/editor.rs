@@ -35,6 +35,9 @@ pub(super) struct Editing(());
 
 impl Drop for Editing {
     fn drop(&mut self) {
+        if let Some(printer) = screen::edited(None) {
+            flush(printer);
+        }
         restore();
     }
 }
@@ -102,13 +105,11 @@ fn flush(mut printer: screen::Printer) {
     let _ = shown.recv_timeout(SHOWN_IN);
 }
 
-/// Puts the terminal back as it was. The thread that reads may still be waiting for a key.
+/// Puts the terminal back as it was, at once. The thread that reads may still be waiting for a key, and what was
+/// written be held up by it.
 pub(super) fn restore() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(before) = before else { return };
-    if let Some(printer) = screen::edited(None) {
-        flush(printer);
-    }
     let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
     // No bracketed paste any more, and no prompt that nobody reads.
     let _ = io::stdout().lock().write_all(b"\x1b[?2004l\r\x1b[K");

@@ -33,6 +33,7 @@ mod progress;
 mod prune;
 mod question;
 mod run;
+mod saying;
 mod screen;
 mod serve;
 mod session;

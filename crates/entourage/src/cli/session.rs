@@ -15,7 +15,6 @@ use entourage_types::{
 };
 use tokio_util::sync::CancellationToken;
 
-use typed::Unsure;
 pub(crate) use typed::{ANSWERS, is_command};
 
 use super::{
@@ -25,6 +24,7 @@ use super::{
     pieces::Pieces,
     progress::{Progress, Rest},
     question,
+    saying::Saying,
     text::text,
     view::View,
 };
@@ -91,8 +91,8 @@ pub(crate) struct Session {
     tells_of_pause: bool,
     /// What is being done of what was typed: where the house goes meanwhile, it is done first by the next one.
     pub(crate) undone: Option<String>,
-    /// What was sent last, where nobody knows whether it arrived.
-    unsure: Option<Unsure>,
+    /// What was said last, where no house has said yet that it took it.
+    saying: Option<Saying>,
 }
 
 impl Session {
@@ -134,7 +134,7 @@ impl Session {
             rested: false,
             tells_of_pause: begun == Begun::Before,
             undone: None,
-            unsure: None,
+            saying: None,
         })
     }
 
@@ -148,8 +148,15 @@ impl Session {
         self.follow = backend.follow(self.root, self.progress.last).await?;
         self.backend = backend;
         self.rested = false;
+        let asked = self.asking.clone();
+        if asked.is_none() {
+            Saying::leave_old(&mut self.saying, &mut self.undone);
+        }
         // Before any news: it answers the question that the person had before them as they typed it, and no other.
         while let Some(line) = self.undone.take().or_else(|| kept.pop_front()) {
+            if let Some(question) = &asked {
+                self.ask_again(question);
+            }
             self.heed(line, Typed::Said).await?;
         }
         Ok(())
@@ -284,6 +291,10 @@ impl Session {
             if !own {
                 self.view.heard(&message.text);
             }
+            // It did arrive, or somebody else said the same: said again, it is another message.
+            if self.saying.as_ref().is_some_and(|saying| saying.text == message.text) {
+                self.saying = None;
+            }
         }
     }
 
@@ -316,6 +327,14 @@ impl Session {
         }
         self.asked.insert(question.id);
         self.asking = Some(question);
+    }
+
+    /// Puts a question before the person again that refused an answer, without a word: they know what it asks.
+    fn ask_again(&mut self, question: &Question) {
+        let is_open = self.progress.open_questions().any(|open| open.id == question.id);
+        if is_open && self.asked.insert(question.id) {
+            self.asking = Some(question.clone());
+        }
     }
 }
 

@@ -5,9 +5,12 @@ use std::{
     io::{BufRead, BufReader, Write},
     os::unix::fs::PermissionsExt,
     process::{Command, Stdio},
+    time::{Duration, Instant},
 };
 
-use serde_json::json;
+use rusqlite::Connection;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 
 use super::{
     model::Model,
@@ -27,6 +30,16 @@ fn serve(place: &Place, model: &Model) -> Server {
     model.ask(&mut command);
     Server::of(command)
 }
+
+/// A database that is as where the disk is full, until it is told [`ROOM`]: nothing can be stored for an agent.
+fn full(place: &Place) -> Connection {
+    let database = Connection::open(place.data().join("entourage.db")).expect("the database");
+    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON inbox BEGIN SELECT RAISE(ABORT, 'no room'); END";
+    database.execute_batch(refuse).expect("changed");
+    database
+}
+
+const ROOM: &str = "DROP TRIGGER refuse";
 
 /// A pasted text of several lines is one message, and is kept for the next conversation, for its author
 /// alone.
@@ -373,14 +386,11 @@ fn words_that_a_server_cannot_take_are_shown_and_the_next_are_taken() {
     terminal.types("Apples");
     model.next().text("The first.").end();
     terminal.shows(" tokens");
-    let database = rusqlite::Connection::open(place.data().join("entourage.db")).expect("the database");
-    // As where the disk is full: nothing can be stored for an agent.
-    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON inbox BEGIN SELECT RAISE(ABORT, 'no room'); END";
-    database.execute_batch(refuse).expect("changed");
+    let database = full(&place);
     terminal.types("Pears");
     terminal.shows("error: nothing was changed; try again");
     terminal.shows("not said: Pears");
-    database.execute_batch("DROP TRIGGER refuse").expect("changed");
+    database.execute_batch(ROOM).expect("changed");
     terminal.types("Plums");
     let asked = model.next();
     let said = asked.body.to_string();
@@ -389,6 +399,73 @@ fn words_that_a_server_cannot_take_are_shown_and_the_next_are_taken() {
     terminal.stands("The third.");
     terminal.types("/quit");
     assert_eq!(terminal.ended().0, Some(0));
+}
+
+/// So it is with a first message: there is no agent yet, and the next one makes it.
+#[test]
+fn a_first_message_that_a_server_cannot_take_is_shown_and_the_next_is_taken() {
+    let (place, model) = (Place::new(), Model::new());
+    let _server = serve(&place, &model);
+    let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
+    terminal.shows("> ");
+    let database = full(&place);
+    terminal.types("Pears");
+    terminal.shows("error: nothing was changed; try again");
+    terminal.shows("not said: Pears");
+    database.execute_batch(ROOM).expect("changed");
+    terminal.types("Plums");
+    let asked = model.next();
+    let said = asked.body.to_string();
+    assert!(said.contains("Plums") && !said.contains("Pears"), "{said}");
+    asked.text("The first.").end();
+    terminal.stands("The first.");
+    terminal.types("/quit");
+    assert_eq!(terminal.ended().0, Some(0));
+    assert_eq!(place.entourage(&["agents", "--json"]).good().json().len(), 1);
+}
+
+/// What was piped in and not taken is shown with the failure that ends the conversation.
+#[test]
+fn a_first_message_that_cannot_be_taken_from_a_pipe_is_shown() {
+    let place = Place::new();
+    place.entourage(&["run", "Before", "--quiet"]).good();
+    let _database = full(&place);
+    let refused = Ended::of(place.command(&["chat"]).write_stdin("Pears\nPlums\n"));
+    assert!(refused.error(1).contains("no room"), "{refused:?}");
+    assert!(refused.stderr.contains("not said: Pears\n"), "{refused:?}");
+}
+
+/// A server died with a message that it may have taken, and the next one cannot take it: nobody is told that it was
+/// not said, and said again it is said once.
+#[test]
+fn what_may_have_been_said_is_told_as_that_whatever_the_next_server_says() {
+    let (place, model) = (Place::new(), Model::new());
+    place.write("data/entourage.toml", "[server]\nheartbeat = 1\n");
+    let server = serve(&place, &model);
+    let mut terminal = Terminal::whole(chat(&place, &model, &[]), 200);
+    terminal.shows("> ");
+    terminal.types("One");
+    model.next().text("The first.").end();
+    terminal.shows(" tokens");
+    server.signal(Signal::STOP);
+    terminal.types("Two");
+    terminal.shows("; waiting for its answer");
+    drop(server);
+    terminal.shows("The conversation goes on once");
+    let database = full(&place);
+    let _server = serve(&place, &model);
+    terminal.shows("error: nothing was changed; try again");
+    terminal.shows("may not have been said: Two");
+    database.execute_batch(ROOM).expect("changed");
+    terminal.types("Two");
+    let asked = model.next();
+    assert!(asked.body.to_string().contains("Two"), "{}", asked.body);
+    asked.text("The second.").end();
+    terminal.stands("The second.");
+    terminal.types("/quit");
+    assert_eq!(terminal.ended().0, Some(0));
+    let tail = place.entourage(&["tail"]).good().stdout;
+    assert_eq!(tail.matches("reads from user: Two").count(), 1, "{tail}");
 }
 
 /// Esc alone does not hold up what is shown until another key is pressed.
@@ -428,6 +505,64 @@ fn what_comes_too_late_for_a_question_is_told() {
     terminal.shows("It said: theirs");
     terminal.types("/quit");
     assert_eq!(terminal.ended().0, Some(0));
+}
+
+/// A verdict that reached nobody is not taken for given because somebody else gave another one.
+#[test]
+fn a_verdict_that_comes_too_late_is_told() {
+    let place = Place::new();
+    let kind =
+        "---\nname: researcher\ntools: [create_note]\napproval:\n  - tools: create_note\n---\nNote it.\n";
+    place.write("data/kinds/researcher.md", kind);
+    let note = json!({ "title": "Offers", "content": "Two of them." });
+    let model = Model::calling_once("create_note", &note);
+    let server = serve(&place, &model);
+    let mut terminal = Terminal::whole(chat(&place, &model, &["--kind", "researcher"]), 250);
+    terminal.shows("> ");
+    terminal.types("Note it");
+    terminal.shows("asks for leave to call:");
+    drop(server);
+    terminal.types("/reject too dear");
+    terminal.shows("The conversation goes on once");
+    place.entourage(&["answer", "@last", "--approve"]).good();
+    let _server = serve(&place, &model);
+    terminal.shows(" is answered already: `approve`");
+    terminal.shows("not said: /reject too dear");
+    terminal.shows("It said: ");
+    terminal.types("/quit");
+    assert_eq!(terminal.ended().0, Some(0));
+}
+
+/// Who does not wait for the end of a conversation, which a paste that never ends holds up, finds the terminal as it
+/// was, too.
+#[test]
+fn a_terminal_is_as_it_was_however_a_conversation_ends() {
+    let (place, model) = (Place::new(), Model::new());
+    let chat = chat(&place, &model, &[]);
+    let mut shell = Command::new("bash");
+    let then = "case $(stty -a) in *-icanon*) echo 'the terminal is raw';; *) echo 'the terminal is as it was';; esac";
+    shell.args(["-c", &format!("\"$@\"; {then}"), "bash"]).arg(chat.get_program()).args(chat.get_args());
+    shell.current_dir(place.path()).env_clear();
+    shell.envs(chat.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut terminal = Terminal::whole(shell, 100);
+    terminal.shows("> ");
+    terminal.types("One");
+    model.next().text("The first.").end();
+    terminal.shows(" tokens");
+    terminal.sends("and");
+    terminal.stands("> and");
+    terminal.sends("\x1b[200~two");
+    let sign = fs::read(place.data().join("server.json")).expect("it can be reached");
+    let sign: Value = serde_json::from_slice(&sign).expect("JSON");
+    let pid =
+        sign["pid"].as_i64().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?)).expect("a process");
+    // One that comes while another is seen to may be missed, and without a pause nothing would come of any.
+    let enough = Instant::now() + Duration::from_secs(60);
+    while kill_process(pid, Signal::TERM).is_ok() {
+        assert!(Instant::now() < enough, "it never ended");
+        Command::new("true").status().expect("it runs");
+    }
+    terminal.shows("the terminal is as it was");
 }
 
 /// Without a terminal a conversation is read line by line, and `/help` lists every command.

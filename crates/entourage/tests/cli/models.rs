@@ -139,6 +139,9 @@ fn models_are_listed_where_the_one_that_is_named_cannot_be_used() {
         let note = listed.stderr.lines().find(|line| line.starts_with("agents cannot work: "));
         assert!(note.is_some_and(|note| note.contains(why)), "{listed:?}");
         assert!(!listed.stderr.contains("agents use "), "{listed:?}");
+        // Nothing else says so.
+        let quiet = with(&["models", "--quiet"]).good();
+        assert!(quiet.stderr.lines().any(|line| line.starts_with("agents cannot work: ")), "{quiet:?}");
         for refused in [&["models", "test"][..], &["run", "x"]] {
             assert!(with(refused).error(2).contains(why), "{refused:?}");
         }

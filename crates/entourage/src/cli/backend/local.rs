@@ -226,7 +226,7 @@ impl Backend for Local {
 
     async fn entries(&self, agent: AgentId, before: Option<String>) -> Result<Part<Entry>> {
         // A place in the conversation.
-        let before = before.and_then(|before| before.parse().ok());
+        let before = before.as_deref().map(str::parse).transpose()?;
         let (entries, next) = self.client.transcript_before(agent, before, PART, usize::MAX).await?;
         Ok((entries, next.map(|next| next.to_string())))
     }

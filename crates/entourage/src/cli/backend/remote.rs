@@ -70,11 +70,19 @@ impl Remote {
         self.running.waits_for(async { self.read(self.ask(Method::POST, path, body).await?).await }).await
     }
 
-    /// The same, once for each key, however often it is sent.
-    async fn post_once<T: DeserializeOwned>(&self, path: &str, body: &Value, key: Option<&str>) -> Result<T> {
+    /// The same, for what is done twice where it is sent twice: once for each key. Where its answer is lost, `look`
+    /// is the command that shows whether it was done.
+    async fn post_once<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &Value,
+        key: Option<&str>,
+        look: &str,
+    ) -> Result<T> {
         let request = self.request(Method::POST, path).json(body);
         let request = key.into_iter().fold(request, |request, key| request.header(KEY, key));
-        self.running.waits_for(async { self.read(self.answered(request).await?).await }).await
+        let done = self.running.waits_for(async { self.read(self.answered(request).await?).await }).await;
+        done.map_err(|failure| failure.look_first(look))
     }
 
     /// The server's kinds, with those at work as them.
@@ -101,17 +109,21 @@ impl Remote {
     async fn answered(&self, request: RequestBuilder) -> Result<Response> {
         // What has the port of a server that is gone may be one with other data.
         if !self.running.is_there() {
-            return Err(self.lost(DEAF));
+            return Err(self.running.lost(DEAF));
         }
-        let response = request.send().await.map_err(|error| self.lost(&cause(&error)))?;
+        let response = request.send().await.map_err(|error| self.unanswered(&error))?;
         if response.status().is_success() { Ok(response) } else { Err(self.refused(response).await) }
     }
 
     /// What the server says when it does not do what it was asked.
     async fn refused(&self, response: Response) -> Failure {
         let status = response.status();
-        let detail = match response.json::<Problem>().await {
-            Ok(problem) if problem.is_shutting_down() => return self.lost("it is shutting down"),
+        let body = match response.bytes().await {
+            Ok(body) => body,
+            Err(error) => return self.unanswered(&error),
+        };
+        let detail = match serde_json::from_slice::<Problem>(&body) {
+            Ok(problem) if problem.is_shutting_down() => return self.running.lost("it is shutting down"),
             Ok(problem) if problem.is_not_open() => return Failure::not_open(problem.detail),
             // The title names the sort of thing that the detail says in full.
             Ok(problem) if problem.detail.is_empty() => problem.title.into_owned(),
@@ -129,7 +141,7 @@ impl Remote {
 
     async fn read<T: DeserializeOwned>(&self, response: Response) -> Result<T> {
         let url = response.url().clone();
-        let body = response.bytes().await.map_err(|error| self.lost(&cause(&error)))?;
+        let body = response.bytes().await.map_err(|error| self.unanswered(&error))?;
         serde_json::from_slice(&body).map_err(|error| something_else(&url, &error))
     }
 
@@ -143,21 +155,18 @@ impl Remote {
         self.running.is_server()
     }
 
-    /// A server that cannot be talked to any more.
-    pub(super) fn lost(&self, why: &str) -> Failure {
-        let Running { url, pid, .. } = &self.running;
-        if !self.is_server() {
-            let who = format!("the entourage that was at work here (pid {pid}) has ended");
-            return Failure::gone(who, "Try again");
+    /// That a request got no answer. Unless nobody listened, it may have been heard.
+    fn unanswered(&self, error: &reqwest::Error) -> Failure {
+        match error.is_connect() {
+            true => self.running.lost(DEAF),
+            false => self.running.lost(&error.to_string()).heard(),
         }
-        let who = format!("the server at {url} cannot be reached: {why}");
-        Failure::gone(who, "Start it with `entourage serve`, or try again")
     }
 }
 
-/// Why a request got no answer.
-fn cause(error: &reqwest::Error) -> String {
-    if error.is_connect() { DEAF.to_owned() } else { error.to_string() }
+/// The command that shows what became of what an agent was told.
+fn tail(agent: AgentId) -> String {
+    format!("entourage tail {agent}")
 }
 
 /// A path of these segments, whatever characters they hold.
@@ -201,12 +210,13 @@ impl Backend for Remote {
         if !self.is_server() {
             return Err(self.running.busy());
         }
-        self.post_once("agents", &json!({ "kind": kind, "message": message }), key).await
+        let new = json!({ "kind": kind, "message": message });
+        self.post_once("agents", &new, key, "entourage agents").await
     }
 
     async fn send(&self, to: AgentId, text: &str, key: Option<&str>) -> Result<PostId> {
         let (path, message) = (format!("agents/{to}/messages"), json!({ "message": text }));
-        Ok(self.post_once::<Posted>(&path, &message, key).await?.post)
+        Ok(self.post_once::<Posted>(&path, &message, key, &tail(to)).await?.post)
     }
 
     async fn work(&self, root: AgentId) -> Result<()> {
@@ -325,7 +335,7 @@ impl Backend for Remote {
 
     async fn intervene(&self, agent: AgentId, action: Action, text: Option<&str>) -> Result<Intervention> {
         let body = json!({ "action": action, "text": text });
-        self.post(&format!("agents/{agent}/interventions"), Some(body)).await
+        self.post_once(&format!("agents/{agent}/interventions"), &body, None, &tail(agent)).await
     }
 
     async fn context(&self, agent: AgentId) -> Result<Seen> {

@@ -175,6 +175,17 @@ impl Running {
         ))
     }
 
+    /// It cannot be talked to any more.
+    pub(super) fn lost(&self, why: &str) -> Failure {
+        let Self { url, pid, .. } = self;
+        if !self.is_server() {
+            let who = format!("the entourage that was at work here (pid {pid}) has ended");
+            return Failure::gone(who, "Try again");
+        }
+        let who = format!("the server at {url} cannot be reached: {why}");
+        Failure::gone(who, "Start it with `entourage serve`, or try again")
+    }
+
     /// Something that a command at work on one tree does not do.
     pub(super) fn busy(&self) -> Failure {
         Failure::failed(format!(

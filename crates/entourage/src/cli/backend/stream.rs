@@ -55,7 +55,7 @@ impl Stream {
     pub(super) async fn open(remote: Remote, root: AgentId, after: Option<u64>) -> Result<Self> {
         let limit = remote.running.longest_silence();
         let pieces = timeout(limit, connect(&remote, root, after)).await;
-        let pieces = pieces.unwrap_or_else(|_| Err(remote.lost("it does not answer")))?;
+        let pieces = pieces.unwrap_or_else(|_| Err(remote.running.lost("it does not answer")))?;
         let heard = Instant::now();
         Ok(Self {
             remote,
@@ -113,7 +113,8 @@ impl Stream {
                 // It ended or broke: the server restarts, or a token was renewed.
                 Some(Err(_)) | None if self.attempts < ATTEMPTS => self.again(),
                 Some(Err(_)) | None => {
-                    return Err(self.remote.lost("it breaks off each stream before anything came of it"));
+                    let why = "it breaks off each stream before anything came of it";
+                    return Err(self.remote.running.lost(why));
                 }
             },
             Connection::Pausing(until) => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use entourage::{House, Kinds, NewAgent, Settings};
 use entourage_llm::Rehearsal;
 use entourage_store::MemoryStore;
-use entourage_types::{AgentId, Cost, Time, Usage};
+use entourage_types::{Action, AgentId, Cost, Time, Usage};
 use serde_json::json;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
@@ -16,6 +16,9 @@ use tokio::{
 };
 
 use super::{Backend, Local, Remote, Running, owner, transcript};
+
+/// The type of a problem that breaks off before its first word.
+const BROKEN: &str = "application/problem+json\r\nContent-Length: 100";
 
 /// A server that gives these answers, each on a connection of its own, and is gone then; and what it was asked, head
 /// and body. An answer of no type is none: the server breaks off. A problem is a conflict.
@@ -39,7 +42,8 @@ pub(in crate::cli) async fn serving(
             if kind.is_empty() {
                 continue;
             }
-            let status = if kind == "application/problem+json" { "409 Conflict" } else { "200 OK" };
+            let is_problem = kind.starts_with("application/problem+json");
+            let status = if is_problem { "409 Conflict" } else { "200 OK" };
             let head = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n");
             stream.write_all((head + &body).as_bytes()).await.unwrap();
         }
@@ -100,4 +104,44 @@ async fn a_tree_has_work_however_many_others_wait() {
     assert!(!backend.has_work(idle).await.unwrap());
     backend.send(idle, "Go", None).await.unwrap();
     assert!(backend.has_work(idle).await.unwrap());
+}
+
+/// Whoever would send it again looks first. What nobody can have heard was not taken.
+#[tokio::test]
+async fn what_was_sent_and_not_answered_may_have_been_taken() {
+    let agent = AgentId::new();
+    let (backend, asked) = serving(vec![("", String::new()); 3]).await;
+    let of_agent = format!("entourage tail {agent}");
+    for (failure, look) in [
+        (backend.create(None, "Go", None).await.unwrap_err(), "entourage agents"),
+        (backend.send(agent, "Go", None).await.unwrap_err(), of_agent.as_str()),
+        (backend.intervene(agent, Action::Steer, Some("Go")).await.unwrap_err(), of_agent.as_str()),
+    ] {
+        let told = failure.text();
+        let hint = format!("It may have taken what was sent: look with `{look}` before you send it again");
+        assert!(failure.may_be_done() && told.contains(&hint), "{told}");
+    }
+    asked.await.unwrap();
+    let unheard = backend.create(None, "Go", None).await.unwrap_err();
+    assert!(!unheard.may_be_done(), "{unheard:?}");
+    assert!(unheard.text().ends_with("Start it with `entourage serve`, or try again"), "{unheard:?}");
+}
+
+/// A server that is gone in the middle of its refusal is gone, as one is that says nothing at all.
+#[tokio::test]
+async fn a_refusal_that_breaks_off_is_a_lost_server() {
+    let (backend, _) = serving(vec![(BROKEN, String::new())]).await;
+    let failure = backend.send(AgentId::new(), "Go", None).await.unwrap_err();
+    assert!(failure.who_is_gone().is_some() && failure.may_be_done(), "{failure:?}");
+}
+
+/// The end of a conversation is not told twice because of a place that is none.
+#[tokio::test]
+async fn a_place_in_a_conversation_that_is_none_is_refused() {
+    let house = House::builder(Arc::new(MemoryStore::default()), Arc::new(Rehearsal)).kinds(Kinds::builtin());
+    let house = house.build();
+    let agent = house.client(owner()).create(NewAgent::default(), None).await.unwrap().id;
+    let backend = Local::at(house);
+    assert!(backend.entries(agent, None).await.is_ok());
+    assert!(backend.entries(agent, Some("nowhere".into())).await.is_err());
 }

@@ -11,6 +11,7 @@ use crate::cli::{
     failure::{Exit, Failure},
     input::{self, Lines},
     out,
+    saying::Saying,
     session::Session,
     text::text,
 };
@@ -102,7 +103,8 @@ impl Talk<'_> {
 
     /// Goes on where it broke off, and says what was kept. Where it is dropped, what it has not said stays.
     async fn do_again(&mut self, kept: &mut VecDeque<String>) -> Result<()> {
-        if self.session.is_none() {
+        Saying::leave_old(&mut self.saying, &mut self.first);
+        while self.session.is_none() {
             let Some(first) = self.first.take().or_else(|| kept.pop_front()) else { return Ok(()) };
             self.create(first).await?;
         }

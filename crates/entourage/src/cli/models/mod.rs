@@ -96,7 +96,8 @@ async fn list(globals: &Globals, settings: &Settings) -> Result<Exit> {
     }
     match wrong {
         None => note(globals, &format!("agents use {}: {}", choice.default_model, choice.why)),
-        Some(wrong) => note(globals, &format!("agents cannot work: {wrong}")),
+        // Neither the list nor the exit code says so.
+        Some(wrong) => out::note(out::stderr().dim(format!("agents cannot work: {wrong}"))),
     }
     Ok(if failed { Exit::Failed } else { Exit::Done })
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
 
-use entourage_types::{CallId, Owner, QuestionStatus, RunId, Time};
+use entourage_types::{CallId, Item, Message, Owner, QuestionStatus, RunId, Time};
 use serde_json::{Value, json};
 
 use super::*;
@@ -52,6 +52,16 @@ async fn a_stream_that_breaks_off_each_time_is_given_up() {
     assert!(took >= BACK, "{took:?}");
 }
 
+/// A session that lost its server before that answered to this, and the key under which it was said.
+async fn unsure(message: &str) -> (Session, String) {
+    let (backend, asked) = serving(vec![stream(), lost()]).await;
+    let mut session = begun(backend).await;
+    let failure = session.heed(message.to_owned(), Typed::Said).await.unwrap_err();
+    assert!(failure.who_is_gone().is_some(), "{failure:?}");
+    let key = key_of(&asked.await.unwrap()[1], message);
+    (session, key)
+}
+
 /// A stream that tells nothing.
 fn stream() -> (&'static str, String) {
     ("text/event-stream", String::new())
@@ -60,6 +70,24 @@ fn stream() -> (&'static str, String) {
 /// That a message was taken.
 fn taken() -> (&'static str, String) {
     ("application/json", json!({ "post": PostId::new() }).to_string())
+}
+
+/// That the server is gone before it answers.
+fn lost() -> (&'static str, String) {
+    ("", String::new())
+}
+
+/// That something is refused.
+fn refused(problem: &str) -> (&'static str, String) {
+    let kind = format!("urn:entourage:problem:{problem}");
+    let problem = json!({ "type": kind, "title": "Refused", "status": 409, "detail": "not that" });
+    ("application/problem+json", problem.to_string())
+}
+
+/// The key under which this was said.
+fn key_of(request: &str, message: &str) -> String {
+    assert_posted(request, "/messages", &json!({ "message": message }));
+    request.lines().find_map(|line| line.strip_prefix("idempotency-key: ")).unwrap().to_owned()
 }
 
 /// Asserts that something was posted to a path that ends so.
@@ -101,19 +129,75 @@ fn asks(root: AgentId) -> (Question, Event) {
 /// It may have arrived before the answer to it was lost: the next server takes it for the same one.
 #[tokio::test]
 async fn what_a_server_may_not_have_taken_is_sent_to_the_next_one_under_its_key() {
-    let (backend, asked) = serving(vec![stream(), ("", String::new())]).await;
-    let mut session = begun(backend).await;
-    let failure = session.heed("Hello".to_owned(), Typed::Said).await.unwrap_err();
-    assert!(failure.who_is_gone().is_some(), "{failure:?}");
-    let (backend, asked_again) = serving(vec![stream(), taken()]).await;
+    let (mut session, first) = unsure("Hello").await;
+    let (backend, asked) = serving(vec![stream(), taken()]).await;
     session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
     assert_eq!(session.undone, None, "it was sent");
-    let (first, second) = (asked.await.unwrap(), asked_again.await.unwrap());
-    let key = |request: &str| {
-        assert_posted(request, "/messages", &json!({ "message": "Hello" }));
-        request.lines().find_map(|line| line.strip_prefix("idempotency-key: ")).unwrap().to_owned()
-    };
-    assert_eq!(key(&first[1]), key(&second[1]));
+    assert_eq!(first, key_of(&asked.await.unwrap()[1], "Hello"));
+}
+
+/// What the next server says of it says nothing of the first: typed again it is still the same message.
+#[tokio::test]
+async fn what_the_next_server_refuses_may_have_been_taken_by_the_first() {
+    let (mut session, first) = unsure("Hello").await;
+    let (backend, asked) = serving(vec![stream(), refused("too-many-requests"), taken(), taken()]).await;
+    session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
+    assert_eq!(session.undone, None, "whoever typed it was told");
+    for _ in 0..2 {
+        session.heed("Hello".to_owned(), Typed::Said).await.unwrap();
+    }
+    let asked = asked.await.unwrap();
+    let keys: Vec<String> = asked[1..].iter().map(|request| key_of(request, "Hello")).collect();
+    assert_eq!(keys[..2], [first.as_str(), first.as_str()]);
+    assert_ne!(keys[2], first, "once it was taken, the same words are another message");
+}
+
+/// Once the agent has read it, the same words are another message, whatever became of their first answer.
+#[tokio::test]
+async fn what_turns_out_to_have_arrived_is_said_anew() {
+    let (mut session, first) = unsure("Hello").await;
+    let (backend, asked) = serving(vec![stream(), refused("too-many-requests"), taken()]).await;
+    session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
+    let (root, at, run) = (session.root(), Time::now(), RunId::new());
+    // The one that it was made with, and this one.
+    for (item_seq, text) in [(0, "Begin"), (1, "Hello")] {
+        let body = ItemBody::Message(Message::new(Author::User, text, None));
+        let item = Item { agent: root, seq: item_seq, run, session: 1, at, body };
+        let body = EventBody::Item { item_seq, item: Some(item) };
+        let event = Event { root, seq: item_seq + 1, agent: root, at, body };
+        session.take(Signal::Event(Arc::new(event)), Typed::Said).await.unwrap();
+    }
+    session.heed("Hello".to_owned(), Typed::Said).await.unwrap();
+    assert_ne!(key_of(&asked.await.unwrap()[2], "Hello"), first);
+}
+
+/// A server forgets keys: what may have arrived long ago is not sent a second time by itself.
+#[tokio::test]
+async fn what_may_have_arrived_long_ago_is_left_to_whoever_said_it() {
+    let (mut session, first) = unsure("Hello").await;
+    let long_ago = Time::now() - Duration::from_secs(2 * 60 * 60);
+    session.saying.as_mut().unwrap().since = Some(long_ago);
+    let (backend, asked) = serving(vec![stream(), taken(), taken()]).await;
+    let mut kept = VecDeque::from(["And then?".to_owned()]);
+    session.go_on(Arc::new(backend), &mut kept).await.unwrap();
+    assert_eq!((kept.len(), &session.undone), (0, &None));
+    session.heed("Hello".to_owned(), Typed::Said).await.unwrap();
+    let asked = asked.await.unwrap();
+    key_of(&asked[1], "And then?");
+    assert_ne!(key_of(&asked[2], "Hello"), first, "who says it again means it");
+}
+
+/// However long nobody was there: what cannot have arrived is sent.
+#[tokio::test]
+async fn what_nobody_can_have_heard_is_sent_at_any_time() {
+    let (backend, asked) = serving(vec![stream()]).await;
+    let mut session = begun(backend).await;
+    asked.await.unwrap();
+    session.heed("Hello".to_owned(), Typed::Said).await.unwrap_err();
+    assert_eq!(session.saying.as_ref().unwrap().since, None);
+    let (backend, asked) = serving(vec![stream(), taken()]).await;
+    session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
+    key_of(&asked.await.unwrap()[1], "Hello");
 }
 
 /// Whoever typed it saw no question: one that the next server tells of is not answered by it.
@@ -153,12 +237,32 @@ async fn what_was_kept_answers_the_question_that_stood_there() {
     assert_posted(&sent[2], "/messages", &json!({ "message": "Then rest" }));
 }
 
+/// A line that a question refuses leaves it to the next one, as where it is asked again.
+#[tokio::test]
+async fn what_was_kept_behind_a_refused_answer_answers_the_question_too() {
+    let (backend, _) = serving(vec![stream()]).await;
+    let mut session = begun(backend).await;
+    let (question, mut event) = asks(session.root());
+    let options = ["Red", "Green", "Blue"].map(str::to_owned).to_vec();
+    let question = Question { options, ..question };
+    event.body = EventBody::Question { question: Box::new(question.clone()) };
+    session.take(Signal::Event(Arc::new(event)), Typed::Said).await.unwrap();
+    session.ask();
+    let answered = ("application/json", serde_json::to_string(&question).unwrap());
+    let (backend, sent) = serving(vec![stream(), answered, taken()]).await;
+    let mut kept = VecDeque::from(["7".to_owned(), "Blue".to_owned(), "Then rest".to_owned()]);
+    session.go_on(Arc::new(backend), &mut kept).await.unwrap();
+    let sent = sent.await.unwrap();
+    assert_posted(&sent[1], &format!("/questions/{}/answer", question.id), &json!({ "answer": "Blue" }));
+    assert_posted(&sent[2], "/messages", &json!({ "message": "Then rest" }));
+}
+
 /// What the next house does not take, and what was kept behind it, can still be shown.
 #[tokio::test]
 async fn what_is_not_said_is_left() {
     let (backend, _) = serving(vec![stream()]).await;
     let mut session = begun(backend).await;
-    let (backend, _) = serving(vec![stream(), ("", String::new())]).await;
+    let (backend, _) = serving(vec![stream(), lost()]).await;
     let mut kept = VecDeque::from(["One".to_owned(), "Two".to_owned()]);
     let failure = session.go_on(Arc::new(backend), &mut kept).await.unwrap_err();
     assert!(failure.who_is_gone().is_some(), "{failure:?}");
@@ -168,24 +272,18 @@ async fn what_is_not_said_is_left() {
 /// That an answer arrived may be what was lost: that it is not open any more is then no refusal.
 #[tokio::test]
 async fn an_answer_whose_acknowledgement_was_lost_is_not_asked_for_again() {
-    let (backend, _) = serving(vec![stream(), ("", String::new())]).await;
+    let (backend, _) = serving(vec![stream(), lost()]).await;
     let mut session = begun(backend).await;
     let (question, event) = asks(session.root());
     session.take(Signal::Event(Arc::new(event)), Typed::Said).await.unwrap();
     session.ask();
     let failure = session.heed("Green".to_owned(), Typed::Said).await.unwrap_err();
     assert!(failure.who_is_gone().is_some(), "{failure:?}");
-    let refused = json!({
-        "type": "urn:entourage:problem:question-not-open",
-        "title": "The question is not open",
-        "status": 409,
-        "detail": format!("question {} is answered", question.id),
-    });
     let stands =
         Question { status: QuestionStatus::Answered, answer: Some("Green".into()), ..question.clone() };
     let stands = serde_json::to_string(&stands).unwrap();
-    let refused = ("application/problem+json", refused.to_string());
-    let (backend, sent) = serving(vec![stream(), refused, ("application/json", stands)]).await;
+    let answers = vec![stream(), refused("question-not-open"), ("application/json", stands)];
+    let (backend, sent) = serving(answers).await;
     session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
     let path = format!("/questions/{}/answer", question.id);
     assert_posted(&sent.await.unwrap()[1], &path, &json!({ "answer": "Green" }));

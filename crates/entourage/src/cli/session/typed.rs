@@ -1,58 +1,36 @@
 //! What a person types: words for the agents, answers, and which lines are commands.
 
-use entourage_types::{Answer, PostId, Question, QuestionId};
+use entourage_types::{Answer, Question, QuestionId, Time};
 
 use super::{End, Session, Typed};
-use crate::cli::{answer, backend::Result, failure::Failure, input, out, text::text};
+use crate::cli::{answer, backend::Result, failure::Failure, input, out, saying::Saying, text::text};
 
 /// The commands that answer a question.
 pub(crate) const ANSWERS: [&str; 3] = ["/decline", "/reject", "/edit"];
 
-/// What was sent, and may have arrived before its acknowledgement was lost.
-pub(super) enum Unsure {
-    /// A message, and the key under which it is sent again.
-    Message { text: String, key: String },
-    /// An answer to this question.
-    Answer(QuestionId),
-}
-
 impl Session {
     /// Writes to the root.
     pub(crate) async fn tell(&mut self, text: &str) -> Result<()> {
-        let (text, key) = match self.unsure.take() {
-            Some(Unsure::Message { text: sent, key }) if sent == text => (sent, key),
-            _ => (text.to_owned(), PostId::new().to_string()),
-        };
-        match self.backend.send(self.root, &text, Some(&key)).await {
-            Ok(post) => {
-                self.own.insert(post);
-                self.progress.told(post);
-                Ok(())
-            }
-            Err(failure) => {
-                self.unsure = failure.who_is_gone().map(|_| Unsure::Message { text, key });
-                Err(failure)
-            }
-        }
+        let saying = Saying::of(text, &mut self.saying);
+        let at = Time::now();
+        let sent = self.backend.send(self.root, &saying.text, Some(&saying.key)).await;
+        let post = saying.sent(at, sent)?;
+        self.saying = None;
+        self.own.insert(post);
+        self.progress.told(post);
+        Ok(())
     }
 
     /// Writes to the root. What is refused is said, and the conversation goes on.
     pub(crate) async fn say(&mut self, text: &str) -> Result<()> {
-        match self.tell(text).await {
-            Err(failure) if failure.is_usage() => {
-                out::note(text![out::stderr().yellow("note:"), " ", failure.text()]);
-                self.rested = false;
-                Ok(())
-            }
+        match (self.tell(text).await, &self.saying) {
             // A disk that is full, or a server that has too much to do, may take the next one.
-            Err(failure) if failure.who_is_gone().is_none() && input::is_interactive() => {
-                let paint = out::stderr();
-                out::note(text![paint.red("error:"), " ", failure.text()]);
-                out::note(text![paint.yellow("not said:"), " ", text]);
+            (Err(failure), Some(saying)) if failure.who_is_gone().is_none() => {
                 self.rested = false;
-                Ok(())
+                let goes_on = failure.is_usage() || input::is_interactive();
+                saying.refused(failure, goes_on)
             }
-            told => told,
+            (told, _) => told,
         }
     }
 
@@ -71,7 +49,7 @@ impl Session {
     }
 
     async fn line(&mut self, line: &str, typed: Typed) -> Result<Option<End>> {
-        let Some(question) = &self.asking else {
+        let Some(question) = self.asking.clone() else {
             match typed {
                 // Whoever typed it sees the prompt again.
                 Typed::Said if line.is_empty() => self.rested = false,
@@ -93,51 +71,46 @@ impl Session {
         if typed == Typed::Said && is_command(line) && !ANSWERS.contains(&first(line)) {
             return Ok(Some(End::Command(line.to_owned())));
         }
-        let id = question.id;
-        let is_again = matches!(self.unsure, Some(Unsure::Answer(of)) if of == id);
-        let answered = match answer::chosen(question, line) {
-            Ok(answer) => match self.backend.answer(id, answer.clone()).await {
-                Err(failure) if failure.who_is_gone().is_some() => {
-                    self.unsure = Some(Unsure::Answer(id));
-                    return Err(failure);
-                }
-                Err(failure) if failure.is_not_open() => {
-                    // The first may have arrived, and nobody heard of it.
-                    let stands = if is_again { self.backend.question(id).await?.answer } else { None };
-                    tell_of_refusal(&failure, answer, is_again, stands);
-                    Ok(())
-                }
-                answered => answered.map(drop).map_err(|failure| failure.text().to_owned()),
-            },
-            Err(why) => Err(why),
+        let wrong = match answer::chosen(&question, line) {
+            Ok(answer) => self.give(question.id, answer, line).await?,
+            Err(why) => Some(why),
         };
-        self.unsure = None;
-        match answered {
-            Ok(()) => self.progress.answered(id),
+        match wrong {
+            None => self.progress.answered(question.id),
             // It is asked again, unless it turns out that somebody was faster.
-            Err(why) => {
+            Some(why) => {
                 out::note(out::stderr().yellow(format!("note: {why}")));
-                self.asked.remove(&id);
+                self.asked.remove(&question.id);
             }
         }
         self.asking = None;
         Ok(None)
     }
+
+    /// Gives the answer that was typed so. Returns what is wrong with it, where another one may be given.
+    async fn give(&self, id: QuestionId, answer: Answer, line: &str) -> Result<Option<String>> {
+        match self.backend.answer(id, answer.clone()).await {
+            Ok(_) => Ok(None),
+            Err(failure) if failure.who_is_gone().is_some() => Err(failure),
+            Err(failure) if failure.is_not_open() => match self.backend.question(id).await {
+                // It may be this very one, sent before, and its acknowledgement lost.
+                Ok(closed) if answer::stands(&closed, &answer) => Ok(None),
+                Err(failure) if failure.who_is_gone().is_some() => Err(failure),
+                _ => {
+                    tell_of_refusal(&failure, line);
+                    Ok(None)
+                }
+            },
+            Err(failure) => Ok(Some(failure.text().to_owned())),
+        }
+    }
 }
 
-/// Says that a question was answered by somebody else, and which words did not reach it.
-fn tell_of_refusal(failure: &Failure, answer: Answer, is_again: bool, stands: Option<String>) {
-    let unsaid = match answer {
-        Answer::Text(text) if stands.as_ref() == Some(&text) => return,
-        Answer::Text(text) => Some(text),
-        _ if is_again => return,
-        _ => None,
-    };
+/// Says how somebody else answered a question, and which words did not reach it.
+fn tell_of_refusal(failure: &Failure, unsaid: &str) {
     let paint = out::stderr();
     out::note(paint.yellow(format!("note: {}", failure.text())));
-    if let Some(unsaid) = unsaid {
-        out::note(text![paint.yellow("not said:"), " ", unsaid]);
-    }
+    out::note(text![paint.yellow("not said:"), " ", unsaid]);
 }
 
 /// Whether a text is a command: a slash and a word, which is not the beginning of a path.

@@ -8,7 +8,7 @@ mod frames;
 mod incoming;
 mod outgoing;
 
-use std::{future::poll_fn, sync::Arc};
+use std::{future::poll_fn, sync::Arc, task::Poll};
 
 use futures::StreamExt;
 use genai::{
@@ -85,18 +85,24 @@ impl Client {
             // is would come for ever without being silent.
             let seen = frames.count();
             let limit = if seen == 0 { headers + silence } else { silence };
-            // Many a first event is kept by `genai`, and says all the same that the request was taken.
+            // Many a first event is kept by `genai`, and says all the same that the request was taken. Others are
+            // passed over there: they are part of what was received.
             let next = poll_fn(|context| {
                 let next = stream.poll_next_unpin(context);
                 if !taken && frames.count() > 0 {
                     taken = true;
                     deltas.delta(Delta::Taken);
                 }
-                next
+                match failure.unless_too_long(incoming.said(), frames.received()) {
+                    Ok(()) => next.map(Ok),
+                    Err(error) => Poll::Ready(Err(error)),
+                }
             });
             let event = match tokio::time::timeout(limit, next).await {
-                Ok(Some(event)) => event,
-                Ok(None) => break,
+                Ok(next) => match next? {
+                    Some(event) => event,
+                    None => break,
+                },
                 // Events that say nothing are signs of life.
                 Err(_) if frames.count() > seen => continue,
                 Err(_) => return Err(failure.timed_out(limit)),
@@ -108,7 +114,6 @@ impl Client {
             if let Some(answer) = incoming.take(event, deltas) {
                 return Ok(answer);
             }
-            failure.unless_too_long(incoming.said(), frames.received())?;
         }
         Err(failure.bad("cut off: the stream ended before the answer did"))
     }
