@@ -380,10 +380,8 @@ async fn survives(builder: impl Fn() -> WorldBuilder, items: usize) {
         let builder = builder().check("polite", Arc::new(Polite::default()));
         let world = builder.start_with(faults.clone()).await;
         let root = world.ask("Do it, please.").await;
-        let world = tokio::select! {
-            _ = world.ended(root.id) => world,
-            () = faults.died() => world.reborn(Faults::none()).await,
-        };
+        let ended = faults.outlived_by(world.ended(root.id)).await;
+        let world = if ended.is_some() { world } else { world.reborn(Faults::none()).await };
         let root = world.ended(root.id).await;
         (outcome(&world, &root).await.1, faults.commits())
     };

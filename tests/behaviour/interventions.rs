@@ -483,12 +483,8 @@ async fn delete_with(workers: usize, faults: Faults) -> u64 {
 
 /// Does something in a world whose process may die meanwhile; it happens then in the next one.
 async fn whatever_dies(world: World, happens: impl AsyncFn(&World)) -> World {
-    let over = tokio::select! {
-        biased;
-        () = world.died() => false,
-        () = happens(&world) => true,
-    };
-    if over {
+    let faults = world.faults().clone();
+    if faults.outlived_by(happens(&world)).await.is_some() {
         return world;
     }
     let world = world.reborn(Faults::none()).await;

@@ -115,12 +115,7 @@ async fn each_item_is_saved_in_its_turn_whatever_dies_at_whatever_commit() {
                 say(&world.client(), text).await;
             }
             let faults = world.faults().clone();
-            let has_died = tokio::select! {
-                biased;
-                () = faults.died() => true,
-                () = over(&world) => false,
-            };
-            if has_died {
+            if faults.outlived_by(over(&world)).await.is_none() {
                 world = world.reborn(Faults::none()).await;
                 over(&world).await;
             }

@@ -181,10 +181,14 @@ async fn stop_with(at: u64, fault: Fault) -> u64 {
         // Another process is at work, whose requests nobody cuts off here.
         model.let_go(20);
     }
-    let world = tokio::select! {
-        _ = answered(&world, &spoken), if told.is_ok() => world,
-        () = faults.died() => world.reborn(Faults::none()).await,
+    let first = async {
+        match told {
+            Ok(_) => answered(&world, &spoken).await,
+            Err(_) => std::future::pending().await,
+        }
     };
+    let ended = faults.outlived_by(first).await;
+    let world = if ended.is_some() { world } else { world.reborn(Faults::none()).await };
     if told.is_err() {
         person(&world).withdraw(spoken.agent, spoken.post).await.unwrap();
     }

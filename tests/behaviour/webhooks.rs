@@ -1,7 +1,15 @@
 //! Receivers outside the house are told of tasks and questions: everything, at least once, under one
 //! id, and nobody waits for them.
 
-use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use entourage_engine::{
@@ -200,31 +208,34 @@ async fn everything_is_told_under_one_id_whatever_dies_at_whatever_commit() {
             let world = world(&letters, &[receiver("ours", "local")]).in_memory();
             let mut world = world.start_with(Faults::at_any(at, fault)).await;
             let root = world.ask("Go.").await;
-            let faults = world.faults().clone();
+            let (faults, has_answered) = (world.faults().clone(), AtomicBool::new(false));
             let whole = async {
                 let question = world.question(root.id).await;
                 // What the person does happens in the process that dies.
                 let client = world.house().client(Owner::local());
+                has_answered.store(true, Ordering::Relaxed);
                 if client.answer(question.id, Answer::Text("red".into())).await.is_err() {
                     return std::future::pending().await;
                 }
                 world.ended(root.id).await;
                 all_are(&world, DeliveryStatus::Delivered).await;
             };
-            let over = tokio::select! {
-                biased;
-                () = faults.died() => false,
-                () = whole => true,
-            };
+            let over = faults.outlived_by(whole).await.is_some();
             if !over {
                 world = world.reborn(Faults::none()).await;
                 let question = asked(&world, root.id).await;
-                // It is answered already where that was committed before the death, and nowhere else.
+                // It is answered already where that was committed before the death, and nowhere else. What was
+                // under way then, as something else died, is known to the store alone.
                 let was_answered = is_answered(&world, question.id);
                 let answered = world.client().answer(question.id, Answer::Text("red".into())).await;
-                match (&answered, was_answered) {
-                    (Ok(_), false) | (Err(Error::NotOpen { .. }), true) => {}
-                    _ => panic!("{fault:?} at {at}, answered: {was_answered}, again: {answered:?}"),
+                match &answered {
+                    Ok(_) => assert!(!was_answered, "{fault:?} at {at}: it is answered twice"),
+                    Err(Error::NotOpen { .. }) => {
+                        assert!(has_answered.into_inner(), "{fault:?} at {at}: nobody had answered");
+                        let stands = world.client().question(question.id).await.unwrap().answer;
+                        assert_eq!(stands.as_deref(), Some("red"), "{fault:?} at {at}");
+                    }
+                    Err(error) => panic!("{fault:?} at {at}: {error}"),
                 }
                 assert_eq!(world.ended(root.id).await.status, Status::Succeeded, "{fault:?} at {at}");
             }

@@ -89,6 +89,18 @@ impl Faults {
         }
     }
 
+    /// What this comes to, unless the process dies first: also by a commit that was under way as it came to it,
+    /// and whose death is late.
+    pub async fn outlived_by<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let done = tokio::select! {
+            biased;
+            () = self.died() => return None,
+            done = work => done,
+        };
+        self.settled().await;
+        if self.dead() { None } else { Some(done) }
+    }
+
     /// Returns the agent that another worker has taken, once one has; that worker is to go on.
     pub async fn lost(&self) -> AgentId {
         loop {
