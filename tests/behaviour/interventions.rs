@@ -682,8 +682,14 @@ async fn a_task_that_had_ended_is_told_to_be_under_way_before_a_deletion_cancels
 async fn a_child_that_is_made_while_its_maker_is_being_deleted_is_deleted_too() {
     let (has_come, may_land) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let holds = HoldsSpawn { has_come: Arc::clone(&has_come), may_land: Arc::clone(&may_land) };
-    let spawns = Script::call("spawn_agent", json!({"kind": "researcher", "task": "Find it."}));
-    let model = ScriptedModel::deciding(move |_| Some(Ok(spawns.clone())));
+    // The child waits for a person: what it reports would have its maker look at the deletion once more.
+    let model = ScriptedModel::deciding(|request| {
+        let is_child = request.system.contains("You are the Researcher");
+        Some(Ok(match is_child {
+            true => Script::call("ask_user", json!({"question": "Which one?"})),
+            false => Script::call("spawn_agent", json!({"kind": "researcher", "task": "Find it."})),
+        }))
+    });
     let world = World::builder(model).tools(first_tools()).in_memory().between(holds).start().await;
     let root = world.ask("Find it.").await;
     has_come.acquire().await.unwrap().forget();

@@ -12,7 +12,7 @@ use std::{
 use entourage_tools::{
     Effect, Error, McpServer, McpSettings, McpTransport, Outcome, Problem, Tool, connect_server,
 };
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::{
@@ -188,13 +188,15 @@ async fn a_server_that_answers_nothing_any_more_is_started_again() {
         let tools = connected().await;
         let life = async || done(named(&tools, "all__life"), json!({})).await.text;
         let first = life().await;
-        let signal = |signal| kill_process(Pid::from_raw(first.parse().unwrap()).unwrap(), signal).unwrap();
+        let pid = Pid::from_raw(first.parse().unwrap()).unwrap();
         let dir = TempDir::new().unwrap();
         let call = call(named(&tools, "all__hang"), json!({ "text": dir.path() }));
         let begun = async {
             appears(&dir.path().join("begun")).await;
             if hangs {
-                signal(Signal::STOP);
+                kill_process(pid, Signal::STOP).unwrap();
+                // One of its threads takes the signal; the others answer until it has.
+                waitpid(Some(pid), WaitOptions::UNTRACED).unwrap();
             }
         };
         tokio::select! {

@@ -447,7 +447,7 @@ fn what_may_have_been_said_is_told_as_that_whatever_the_next_server_says() {
     terminal.types("One");
     model.next().text("The first.").end();
     terminal.shows(" tokens");
-    server.signal(Signal::STOP);
+    server.freezes();
     terminal.types("Two");
     terminal.shows("; waiting for its answer");
     drop(server);

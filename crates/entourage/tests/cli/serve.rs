@@ -94,7 +94,7 @@ fn what_is_said_to_a_silent_server_is_waited_for_and_sent_once() {
     writeln!(typed, "Hello").expect("it reads");
     assert!(answers.any(|line| line == "Asked: Hello"));
     assert!(notes.any(|line| line.ends_with(" tokens")), "it rests");
-    server.signal(Signal::STOP);
+    server.freezes();
     writeln!(typed, "Again").expect("it reads");
     assert!(notes.any(|line| line.starts_with(&silent) && line.ends_with("; waiting for its answer")));
     server.signal(Signal::CONT);
@@ -119,7 +119,7 @@ fn a_silent_server_is_told_of_and_asked_again() {
     let mut said = BufReader::new(tail.stderr.take().expect("piped")).lines().map_while(Result::ok);
     // It sends nothing for longer than expected, and answers when it is asked again.
     assert!(said.any(|line| line.starts_with(&silent)));
-    server.signal(Signal::STOP);
+    server.freezes();
     let mut in_a_row = 0;
     while in_a_row < 2 {
         let line = said.next().expect("it goes on saying so");

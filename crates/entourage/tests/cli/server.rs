@@ -6,7 +6,7 @@ use std::{
     process::{Child, ChildStderr, Command, Stdio},
 };
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde_json::Value;
 
 use super::place::{Patience, Place};
@@ -75,6 +75,14 @@ impl Server {
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a process");
         kill_process(pid, signal).expect("sent");
+    }
+
+    /// It stands still from here on, and answers nobody: one of its threads takes the signal, and the others go on
+    /// until it has.
+    pub(crate) fn freezes(&self) {
+        self.signal(Signal::STOP);
+        let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a process");
+        waitpid(Some(pid), WaitOptions::UNTRACED).expect("it stops");
     }
 
     pub(crate) fn stop(self) -> i32 {
