@@ -34,7 +34,7 @@ pub(crate) fn is_orchestrator(request: &Request) -> bool {
 /// The last that an agent was told.
 pub(crate) fn told(request: &Request) -> &str {
     let last = request.messages.iter().rev().find_map(|message| match message {
-        Message::User(text) => Some(text.as_str()),
+        Message::User(text) | Message::Notice(text) => Some(text.as_str()),
         _ => None,
     });
     last.unwrap_or_default()

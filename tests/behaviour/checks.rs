@@ -122,7 +122,9 @@ fn learns(request: &Request) -> Option<entourage_llm::Result<Script>> {
 }
 
 fn mended(request: &Request) -> &'static str {
-    let Some(Message::User(text) | Message::Output { text, .. }) = request.messages.last() else {
+    let Some(Message::User(text) | Message::Notice(text) | Message::Output { text, .. }) =
+        request.messages.last()
+    else {
         return "Here.";
     };
     if text.contains("it must say please") { "Here you are, please." } else { "Here." }

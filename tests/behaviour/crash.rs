@@ -172,7 +172,7 @@ fn chat() -> Story {
         Some(Message::User(text)) if text == "Go." => {
             Script::call("spawn_agent", json!({"kind": "researcher", "task": "paint"}))
         }
-        Some(Message::User(text)) if text.starts_with("<task_result") => Script::text("It is done."),
+        Some(Message::Notice(text)) if text.starts_with("<task_result") => Script::text("It is done."),
         Some(Message::User(text)) => {
             Script::call("reactivate_agent", json!({"agent": agent(request), "message": text}))
         }

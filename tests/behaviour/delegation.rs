@@ -150,7 +150,7 @@ async fn background_work_returns_its_task_at_once_and_its_result_as_a_message() 
     assert!(lines.contains(&"message: dug <dig>".to_owned()), "{lines:?}");
     let last = model.requests().pop().expect("it was asked about the result");
     let told = last.messages.iter().find_map(|message| match message {
-        Message::User(text) if text.starts_with("<task_result task=\"tsk_") => Some(text),
+        Message::Notice(text) if text.starts_with("<task_result task=\"tsk_") => Some(text),
         _ => None,
     });
     assert!(told.expect("the result came").contains("dug &lt;dig&gt;"), "{told:?}");

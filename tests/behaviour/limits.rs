@@ -137,7 +137,7 @@ async fn the_last_call_that_a_limit_allows_has_no_tools_and_its_answer_ends_the_
         assert_eq!(choices, [ToolChoice::Auto, ToolChoice::Auto, ToolChoice::None]);
         assert_eq!(requests[0].tools, requests[2].tools, "what comes first of a request stays the same");
         let told = format!("<limit_met>{said}. No more calls: answer now with what there is.</limit_met>");
-        assert_eq!(requests[2].messages.last(), Some(&Message::User(told)));
+        assert_eq!(requests[2].messages.last(), Some(&Message::Notice(told)));
         let shown = world.client().transcript(root.id).await.unwrap();
         let shown: Vec<_> = shown.iter().map(|entry| entry.text.as_str()).collect();
         assert_eq!(shown, ["Search.", "This is what I found."]);

@@ -218,7 +218,7 @@ async fn two_agents_that_send_each_other_the_same_are_stopped() {
         let worker = request.system.contains("You are the Researcher");
         Some(Ok(match request.messages.last() {
             _ if worker => Script::text("No, yours."),
-            Some(Message::User(_)) => {
+            Some(Message::User(_) | Message::Notice(_)) => {
                 Script::call("spawn_agent", json!({"kind": "researcher", "task": "Your turn."}))
             }
             _ => Script::text("Now I wait."),

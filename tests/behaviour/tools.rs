@@ -169,6 +169,41 @@ async fn a_note_is_kept_with_its_output_and_found_again() {
     assert!(lines[4].contains("The door is crimson."), "{}", lines[4]);
 }
 
+/// A search by a whole sentence finds the note that has most of it; one that finds nothing says what there
+/// is. Another conversation has none of it.
+#[tokio::test]
+async fn a_search_of_notes_finds_what_is_near_and_says_what_there_is() {
+    let note =
+        |title: &str, content: &str| Script::call("create_note", json!({"title": title, "content": content}));
+    let search = |query: &str| Script::call("search_notes", json!({ "query": query }));
+    let model = ScriptedModel::new([
+        note("Alarm", "The code of the alarm is 4417."),
+        note("Shed", "The spade is in the shed."),
+        search("What is the alarm code?"),
+        search("rhubarb"),
+        Script::text("There."),
+        search("alarm"),
+        Script::text("Nothing."),
+    ]);
+    let world = World::builder(model).tools(first_tools()).kinds(one_kind(|_| {})).start().await;
+    let outputs = async || {
+        let root = world.ask("Go.").await;
+        assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+        let lines = plain(&world.client().items(root.id, 0, 100).await.unwrap());
+        lines.into_iter().filter(|line| line.starts_with("output: ")).collect::<Vec<_>>()
+    };
+    let first = outputs().await;
+    assert_eq!(first[0], "output: Noted in this conversation: Alarm");
+    let some = "output: No note has all the words of `What is the alarm code?`. These have some of them:\n\n";
+    let found: Vec<&str> = first[2].strip_prefix(some).unwrap().lines().collect();
+    assert_eq!((found[0], found[2]), ("## Alarm", "The code of the alarm is 4417."), "{found:?}");
+    let named =
+        "output: No note matches `rhubarb`. The latest notes of this conversation:\n- Shed\n- Alarm\n";
+    assert!(first[3].starts_with(named), "{}", first[3]);
+    let other = outputs().await;
+    assert!(other[0].starts_with("output: There are no notes in this conversation"), "{}", other[0]);
+}
+
 #[tokio::test]
 async fn waiting_sleeps_on_disk_until_the_moment() {
     let model =

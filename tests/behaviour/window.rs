@@ -20,7 +20,7 @@ const WINDOW: u32 = 4_096;
 /// How many tokens a request has, at four bytes each.
 fn tokens(request: &Request) -> usize {
     let messages = request.messages.iter().map(|message| match message {
-        Message::User(text) => text.len(),
+        Message::User(text) | Message::Notice(text) => text.len(),
         Message::Assistant { text, calls } => {
             text.len()
                 + calls.iter().map(|call| call.tool.len() + call.arguments.to_string().len()).sum::<usize>()
@@ -150,7 +150,7 @@ async fn no_digest_comes_between_the_calls_of_a_turn_and_their_outputs() {
                     }
                 }
                 Message::Output { .. } => panic!("an output without its turn: {message:?}"),
-                Message::User(_) => {}
+                Message::User(_) | Message::Notice(_) => {}
             }
         }
     }

@@ -14,20 +14,28 @@ pub(crate) struct TreeNotes {
     pub(crate) root: AgentId,
 }
 
-#[async_trait]
-impl Notes for TreeNotes {
-    async fn search(&self, text: &str, limit: u32) -> Result<Vec<Note>> {
-        let query = EntityQuery {
-            root: Some(self.root),
-            text: Some(text.to_owned()),
-            page: Page { limit, ..Page::default() },
-            ..EntityQuery::of(EntityKind::Note)
-        };
+impl TreeNotes {
+    async fn read(&self, query: EntityQuery) -> Result<Vec<Note>> {
+        let query = EntityQuery { root: Some(self.root), ..query };
         let found = self.store.entities(&Scope::from(&self.owner), query).await;
         let found = found.map_err(|error| Error::Failed(format!("the notes cannot be read: {error}")))?;
         found
             .iter()
             .map(|entity| Note::from_entity(entity).map_err(|error| Error::Failed(error.to_string())))
             .collect()
+    }
+}
+
+#[async_trait]
+impl Notes for TreeNotes {
+    async fn search(&self, text: &str, limit: u32) -> Result<Vec<Note>> {
+        let page = Page { limit, ..Page::default() };
+        let text = Some(text.to_owned());
+        self.read(EntityQuery { text, page, ..EntityQuery::of(EntityKind::Note) }).await
+    }
+
+    async fn latest(&self, limit: u32) -> Result<Vec<Note>> {
+        let page = Page { limit, newest_first: true, ..Page::default() };
+        self.read(EntityQuery { page, ..EntityQuery::of(EntityKind::Note) }).await
     }
 }

@@ -4,27 +4,47 @@ use entourage_types::ToolSpec;
 use serde_json::{Map, Value, json};
 
 /// Values for arguments by what these are called, where the schema says nothing better.
-const VALUES: [(&str, &str); 9] = [
-    ("path", "report.txt"),
+const VALUES: [(&str, &str); 4] =
+    [("path", "report.txt"), ("title", "Title"), ("question", "Which one?"), ("text", "Hello")];
+
+/// The same for what has no value of its own: words that say what belongs there. Repeated they mean nothing.
+const STAND_INS: [(&str, &str); 5] = [
     ("url", "<the address of the page>"),
     ("query", "words to find"),
-    ("title", "Title"),
     ("content", "What to remember"),
-    ("question", "Which one?"),
     ("message", "What to find out or do, with all names and numbers"),
-    ("text", "Hello"),
     ("task", "What to do, with all names and numbers"),
 ];
 
+/// The argument that an address belongs to.
+const ADDRESS: &str = "url";
+
 /// The arguments that a tool needs, each with a value.
 pub(crate) fn arguments(tool: &ToolSpec) -> Value {
-    let required = tool.parameters.get("required").and_then(Value::as_array).into_iter().flatten();
     let properties = tool.parameters.get("properties");
-    let filled = required.filter_map(Value::as_str).map(|name| {
+    let filled = required(tool).map(|name| {
         let schema = properties.and_then(|properties| properties.get(name));
         (name.to_owned(), value(name, schema.unwrap_or(&Value::Null)))
     });
     Value::Object(filled.collect::<Map<_, _>>())
+}
+
+/// Whether a tool is of no use without an address.
+pub(crate) fn needs_address(tool: &ToolSpec) -> bool {
+    required(tool).any(|name| name == ADDRESS)
+}
+
+/// The argument that repeats its example, if one does.
+pub(crate) fn copied(arguments: &Value) -> Option<&str> {
+    let is_copied = |(name, value): &(&String, &Value)| {
+        STAND_INS.iter().any(|(known, words)| known == name && value.as_str() == Some(words))
+    };
+    arguments.as_object()?.iter().find(is_copied).map(|(name, _)| name.as_str())
+}
+
+fn required(tool: &ToolSpec) -> impl Iterator<Item = &str> {
+    let required = tool.parameters.get("required").and_then(Value::as_array);
+    required.into_iter().flatten().filter_map(Value::as_str)
 }
 
 fn value(name: &str, schema: &Value) -> Value {
@@ -42,7 +62,8 @@ fn value(name: &str, schema: &Value) -> Value {
         Some("array") => json!([]),
         Some("object") => json!({}),
         _ => {
-            let known = VALUES.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+            let known = VALUES.iter().chain(&STAND_INS).find(|(known, _)| *known == name);
+            let known = known.map(|(_, value)| (*value).to_owned());
             Value::String(known.unwrap_or_else(|| format!("<{name}>")))
         }
     }

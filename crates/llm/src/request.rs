@@ -69,8 +69,11 @@ pub enum Priority {
 /// One entry of the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
-    /// Somebody speaks to the model.
+    /// Who it works for speaks to the model.
     User(String),
+    /// What came to pass: a task's result, an answer that was refused, what was said earlier in short. On the wire it
+    /// stands where the user's words do, since providers know no third speaker.
+    Notice(String),
     /// The model spoke.
     Assistant {
         /// What it said.

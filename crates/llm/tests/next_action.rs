@@ -7,7 +7,7 @@ use entourage_llm::{
     Script, ScriptedModel, Settings,
 };
 use entourage_types::{CallId, ToolCall, ToolSpec};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{server::Server, wire::Says};
 
@@ -33,7 +33,7 @@ async fn tools_are_offered_as_a_schema_and_used_like_any_other() {
     ]);
     let model = NextAction::new(scripted.clone());
     let mut deltas = Vec::new();
-    let mut messages = vec![Message::User("What does it say?".into())];
+    let mut messages = vec![Message::User("What does https://a.example say?".into())];
 
     let first = model.call(ask(messages.clone()), &mut |delta| deltas.push(delta)).await.expect("a reply");
     assert_eq!(first.text, "");
@@ -61,26 +61,43 @@ async fn tools_are_offered_as_a_schema_and_used_like_any_other() {
     assert_eq!(schema["anyOf"][0]["properties"]["arguments"], tools()[0].parameters);
     assert_eq!(schema["anyOf"][1]["properties"]["action"], json!({"const": "final_answer"}));
     let told = [
-        Message::User("What does it say?".into()),
+        Message::User("What does https://a.example say?".into()),
         Message::Assistant {
             text: r#"{"action":"fetch_url","arguments":{"url":"https://a.example"}}"#.into(),
             calls: Vec::new(),
         },
-        Message::User("Result of fetch_url:\nA\n\nMy request was: What does it say?\nNext action?".into()),
+        Message::Notice(
+            "Result of fetch_url:\nA\n\nMy request was: What does https://a.example say?\nNext action?"
+                .into(),
+        ),
     ];
     assert_eq!(requests[1].messages, told);
 }
 
 /// A conversation in which one call was made so many times, with these results.
 fn again(results: &[&str]) -> Vec<Message> {
-    let mut messages = vec![Message::User("What does it say?".into())];
-    for text in results {
-        let call = ToolCall { id: CallId::new(), tool: "fetch_url".into(), arguments: json!({"url": "a"}) };
-        let id = call.id.to_string();
-        messages.push(Message::Assistant { text: String::new(), calls: vec![call] });
-        messages.push(Message::Output { call: id, tool: "fetch_url".into(), text: (*text).to_owned() });
-    }
+    let mut messages = vec![Message::User("What does a.example say?".into())];
+    results.iter().for_each(|text| messages.extend(made("fetch_url", &json!({"url": "a.example"}), text)));
     messages
+}
+
+/// A call and its result.
+fn made(tool: &str, arguments: &Value, text: &str) -> [Message; 2] {
+    let call = ToolCall { id: CallId::new(), tool: tool.into(), arguments: arguments.clone() };
+    let id = call.id.to_string();
+    [
+        Message::Assistant { text: String::new(), calls: vec![call] },
+        Message::Output { call: id, tool: tool.into(), text: text.to_owned() },
+    ]
+}
+
+/// The actions that a model is left with.
+async fn left(request: Request) -> Vec<String> {
+    let scripted = ScriptedModel::new([Script::text(r#"{"action": "final_answer", "text": "A."}"#)]);
+    NextAction::new(scripted.clone()).call(request, &mut NoDeltas).await.expect("a reply");
+    let schema = scripted.requests()[0].output_schema.clone().expect("a schema");
+    let actions = schema["anyOf"].as_array().expect("actions").iter();
+    actions.filter_map(|action| action["properties"]["action"]["const"].as_str().map(str::to_owned)).collect()
 }
 
 #[tokio::test]
@@ -96,7 +113,7 @@ async fn a_call_made_again_in_vain_is_followed_by_the_answer() {
         let schema = request.output_schema.as_ref().expect("a schema");
         let actions = schema["anyOf"].as_array().expect("actions").len();
         assert_eq!(actions, if may_act { 2 } else { 1 }, "{results:?}");
-        let Some(Message::User(last)) = request.messages.last() else { panic!("{request:?}") };
+        let Some(Message::Notice(last)) = request.messages.last() else { panic!("{request:?}") };
         assert_eq!(last.ends_with("Next action?"), may_act, "{last}");
     }
 }
@@ -104,34 +121,142 @@ async fn a_call_made_again_in_vain_is_followed_by_the_answer() {
 #[tokio::test]
 async fn another_tool_is_tried_before_the_answer_where_there_is_one() {
     let other = ToolSpec { name: "list_files".into(), ..tools()[0].clone() };
-    for (results, left) in [
+    let both: Arc<[ToolSpec]> = [tools()[0].clone(), other].into();
+    for (results, expected) in [
         (&["A"][..], &["fetch_url", "list_files", "final_answer"][..]),
         (&["A", "A"], &["list_files", "final_answer"]),
         (&["A", "A", "A"], &["final_answer"]),
     ] {
-        let scripted = ScriptedModel::new([Script::text(r#"{"action": "final_answer", "text": "A."}"#)]);
-        let request = Request { tools: [tools()[0].clone(), other.clone()].into(), ..ask(again(results)) };
-        NextAction::new(scripted.clone()).call(request, &mut NoDeltas).await.expect("a reply");
-        let request = &scripted.requests()[0];
-        let schema = request.output_schema.as_ref().expect("a schema");
-        let actions = schema["anyOf"].as_array().expect("actions").iter();
-        let names: Vec<_> =
-            actions.filter_map(|action| action["properties"]["action"]["const"].as_str()).collect();
-        assert_eq!(names, left, "{results:?}");
-        assert!(request.system.contains("fetch_url"), "the prefix is stable");
+        let request = Request { tools: Arc::clone(&both), ..ask(again(results)) };
+        assert_eq!(left(request).await, expected, "{results:?}");
+    }
+    let mut messages = again(&["A", "A"]);
+    messages.extend(made("list_files", &json!({}), "a.txt"));
+    let request = Request { tools: Arc::clone(&both), ..ask(messages.clone()) };
+    let all = ["fetch_url", "list_files", "final_answer"];
+    assert_eq!(left(request).await, all, "with other arguments it may be what is needed now");
+    messages.extend(made("list_files", &json!({}), "a.txt"));
+    let request = Request { tools: Arc::clone(&both), ..ask(messages.clone()) };
+    assert_eq!(left(request).await, ["final_answer"], "whatever is called in vain a second time");
+    messages.push(Message::User("And what does b.example say?".into()));
+    assert_eq!(left(Request { tools: both, ..ask(messages) }).await, all);
+}
+
+/// What is begun anew has the words of what was begun before, and an id of its own.
+#[tokio::test]
+async fn results_that_differ_in_their_ids_alone_are_the_same() {
+    let begun = |id: &str| format!("Begun (task=\"tsk_{id}\").");
+    let [first, second] = ["a", "b"].map(|digit| begun(&digit.repeat(32)));
+    assert_eq!(left(ask(again(&[&first, &second]))).await, ["final_answer"]);
+    let [first, second] = ["a", "b"].map(begun);
+    assert_eq!(left(ask(again(&[&first, &second]))).await, ["fetch_url", "final_answer"]);
+}
+
+/// A model without an address would make one up.
+#[tokio::test]
+async fn a_tool_that_opens_an_address_is_offered_once_there_may_be_one() {
+    let other = ToolSpec {
+        name: "list_files".into(),
+        description: "Lists files.".into(),
+        parameters: json!({"type": "object", "properties": {}}),
+    };
+    let both: Arc<[ToolSpec]> = [tools()[0].clone(), other].into();
+    let said = |text: &str| vec![Message::User(text.to_owned())];
+    let mut listed = said("What does the desk cost?");
+    listed.extend(made("list_files", &json!({}), "See https://shop.example/desk"));
+    for (messages, is_offered) in [
+        (said("What does the desk cost?"), false),
+        (said("It costs 3. I mean 4."), false),
+        (said("What does shop.example say?"), true),
+        (said("See http://localhost:8080/desk"), true),
+        (listed, true),
+    ] {
+        let request = Request { tools: Arc::clone(&both), ..ask(messages.clone()) };
+        let left = left(request).await;
+        assert_eq!(left.contains(&"fetch_url".to_owned()), is_offered, "{messages:?}");
+        assert!(left.contains(&"list_files".to_owned()));
+    }
+}
+
+/// It would give the same work away again and again.
+#[tokio::test]
+async fn work_is_handed_on_in_the_background_only_where_there_is_no_other_way() {
+    let named = |name: &str| ToolSpec { name: name.into(), ..tools()[0].clone() };
+    for (offered, expected) in [
+        (&["send_message", "spawn_agent", "wait"][..], &["send_message", "final_answer"][..]),
+        (&["spawn_agent", "reactivate_agent"], &["spawn_agent", "reactivate_agent", "final_answer"]),
+    ] {
+        let tools = offered.iter().map(|name| named(name)).collect();
+        let request = Request { tools, ..ask(vec![Message::User("Ask a.example.".into())]) };
+        assert_eq!(left(request).await, expected);
+    }
+}
+
+/// The user's own words stand behind the result of a task as they do behind that of a call.
+#[tokio::test]
+async fn what_was_asked_stands_behind_the_result_of_a_task() {
+    let scripted = ScriptedModel::new([Script::text(r#"{"action": "final_answer", "text": "A."}"#)]);
+    let messages =
+        vec![Message::User("Ask a.example.".into()), Message::Notice("<task_result>A</task_result>".into())];
+    NextAction::new(scripted.clone()).call(ask(messages), &mut NoDeltas).await.expect("a reply");
+    let told = scripted.requests()[0].messages.last().cloned();
+    let expected = "<task_result>A</task_result>\n\nMy request was: Ask a.example.\nNext action?";
+    assert_eq!(told, Some(Message::Notice(expected.into())));
+}
+
+#[tokio::test]
+async fn an_example_that_is_repeated_is_asked_about_once_and_refused_then() {
+    let answers = r#"{"action": "final_answer", "text": "the answer"}"#;
+    let opens = r#"{"action": "fetch_url", "arguments": {"url": "<the address of the page>"}}"#;
+    let own = r#"{"action": "final_answer", "text": "It says A."}"#;
+    for (copied, word) in [(answers, "`text`"), (opens, "`url`")] {
+        let scripted = ScriptedModel::new([Script::text(copied), Script::text(own)]);
+        let mut deltas = Vec::new();
+        let request = ask(vec![Message::User("What does a.example say?".into())]);
+        let reply = NextAction::new(scripted.clone())
+            .call(request, &mut |delta| deltas.push(delta))
+            .await
+            .expect("a reply");
+        assert_eq!(reply.text, "It says A.");
+        assert!(matches!(&deltas[..], [Delta::Wasted(_), Delta::Text(_)]), "{deltas:?}");
+        let requests = scripted.requests();
+        assert_eq!(requests[0].messages, requests[1].messages[..1], "the prefix is stable");
+        let [Message::Assistant { text, .. }, Message::Notice(told)] = &requests[1].messages[1..] else {
+            panic!("{requests:?}")
+        };
+        assert_eq!(text, copied);
+        assert!(told.contains("That is the example.") && told.contains(word), "{told}");
+        let scripted = ScriptedModel::new([Script::text(copied), Script::text(copied)]);
+        let request = ask(vec![Message::User("What does a.example say?".into())]);
+        let mut deltas = Vec::new();
+        let error =
+            NextAction::new(scripted).call(request, &mut |delta| deltas.push(delta)).await.unwrap_err();
+        assert!(
+            matches!(error, Error::BadAnswer { .. }) && error.to_string().contains("the example"),
+            "{error}"
+        );
+        assert!(matches!(&deltas[..], [Delta::Wasted(_), Delta::Wasted(_)]), "{deltas:?}");
     }
 }
 
 #[tokio::test]
-async fn what_changes_stands_before_the_last_words_and_not_behind_them() {
-    let scripted = ScriptedModel::new([Script::text(r#"{"action": "final_answer", "text": "A."}"#)]);
-    let request = Request { tail: Some("<now>12:00</now>".into()), ..ask(vec![Message::User("Go.".into())]) };
-    NextAction::new(scripted.clone()).call(request, &mut NoDeltas).await.expect("a reply");
-    let request = &scripted.requests()[0];
-    assert_eq!(
-        (request.messages.as_slice(), request.tail.as_ref()),
-        (&[Message::User("<now>12:00</now>\n\nGo.".into())][..], None)
-    );
+async fn what_changes_stands_before_what_was_asked_and_neither_behind_it_nor_before_a_result() {
+    let scripted =
+        ScriptedModel::deciding(|_| Some(Ok(Script::text(r#"{"action": "final_answer", "text": "A."}"#))));
+    let mut messages = vec![Message::User("Go.".into())];
+    for result in [None, Some("A")] {
+        messages.extend(result.into_iter().flat_map(|text| made("fetch_url", &json!({"url": "a"}), text)));
+        let request = Request { tail: Some("<now>12:00</now>".into()), ..ask(messages.clone()) };
+        NextAction::new(scripted.clone()).call(request, &mut NoDeltas).await.expect("a reply");
+    }
+    for request in scripted.requests() {
+        assert_eq!(
+            (&request.messages[0], request.tail.as_ref()),
+            (&Message::User("<now>12:00</now>\n\nGo.".into()), None)
+        );
+        let told = request.messages.iter().filter(|message| format!("{message:?}").contains("12:00"));
+        assert_eq!(told.count(), 1);
+    }
 }
 
 #[tokio::test]
@@ -148,7 +273,7 @@ async fn the_action_that_ends_the_work_is_offered_once_and_asking_only_where_the
         (vec![asks], vec!["ask_user", "final_answer"]),
     ] {
         let scripted = ScriptedModel::new([Script::text(r#"{"action": "final_answer", "text": "A."}"#)]);
-        let request = Request { tools: offered.into(), ..ask(vec![Message::User("Go.".into())]) };
+        let request = Request { tools: offered.into(), ..ask(vec![Message::User("Ask a.example.".into())]) };
         NextAction::new(scripted.clone()).call(request, &mut NoDeltas).await.expect("a reply");
         let schema = scripted.requests()[0].output_schema.clone().expect("a schema");
         let actions = schema["anyOf"].as_array().expect("actions").iter();
@@ -182,6 +307,7 @@ async fn several_calls_of_one_turn_are_told_one_after_the_other() {
         .iter()
         .map(|message| match message {
             Message::User(text) => format!("user: {text}"),
+            Message::Notice(text) => format!("told: {text}"),
             Message::Assistant { text, calls } if calls.is_empty() => format!("model: {text}"),
             other => panic!("{other:?}"),
         })
@@ -190,9 +316,9 @@ async fn several_calls_of_one_turn_are_told_one_after_the_other() {
         "user: Go.",
         "model: Both.",
         r#"model: {"action":"a","arguments":{}}"#,
-        "user: Result of a:\nok",
+        "told: Result of a:\nok",
         r#"model: {"action":"b","arguments":{}}"#,
-        "user: Result of b:\nok",
+        "told: Result of b:\nok",
         r#"model: {"action":"final_answer","text":"So far."}"#,
         "user: And?",
     ];

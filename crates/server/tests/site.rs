@@ -74,7 +74,9 @@ fn speak(request: &Request) -> Result<Script, ModelError> {
 /// What an orchestrator says: `do X` starts a researcher that does X, `tell AGENT X` passes X on to it,
 /// a result is told; anything else is answered at once.
 fn lead(request: &Request) -> Script {
-    let Some(Message::User(text)) = request.messages.last() else { return Script::text("Nothing was said.") };
+    let Some(Message::User(text) | Message::Notice(text)) = request.messages.last() else {
+        return Script::text("Nothing was said.");
+    };
     let words: Vec<&str> = text.splitn(3, ' ').collect();
     match words[..] {
         ["do", ..] => Script::call("spawn_agent", json!({"kind": "researcher", "task": &text[3..]})),

@@ -88,7 +88,9 @@ async fn tell(site: &Site, route: &str, document: &Value) -> Value {
 fn speak(request: &Request) -> Script {
     let orchestrator = request.system.contains("You are the Orchestrator");
     match (orchestrator, request.messages.last()) {
-        (true, Some(Message::User(text))) if text.starts_with("<task_result") => Script::text("It is found."),
+        (true, Some(Message::Notice(text))) if text.starts_with("<task_result") => {
+            Script::text("It is found.")
+        }
         (true, Some(Message::User(text))) if text == "thanks" => Script::text("You are welcome."),
         (true, Some(Message::User(text))) => {
             Script::call("spawn_agent", json!({"kind": "researcher", "task": text}))

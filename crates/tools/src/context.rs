@@ -38,8 +38,11 @@ pub struct Context {
 /// Reading notes: of the caller's tree, and of no other.
 #[async_trait]
 pub trait Notes: Send + Sync {
-    /// The notes that match the words best, at most `limit`.
+    /// The notes with all of these words, best match first, at most `limit`. The last word may go on.
     async fn search(&self, text: &str, limit: u32) -> Result<Vec<Note>>;
+
+    /// The latest notes, newest first, at most `limit`.
+    async fn latest(&self, limit: u32) -> Result<Vec<Note>>;
 }
 
 /// Reading what the caller remembers: its own, and nobody else's.

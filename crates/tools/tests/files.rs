@@ -180,13 +180,7 @@ async fn what_is_not_a_text_file_is_not_read() {
     fs::write(place.inside("image"), [0x89, b'P', 0, 1]).unwrap();
     let _socket = UnixListener::bind(place.inside("socket")).unwrap();
     assert!(Command::new("mkfifo").arg(place.inside("pipe")).status().unwrap().success());
-    for (path, why) in [
-        ("image", "binary"),
-        ("socket", "not a file"),
-        ("pipe", "not a file"),
-        ("docs", "not a file"),
-        ("x", "no `x`"),
-    ] {
+    for (path, why) in [("image", "binary"), ("socket", "not a file"), ("pipe", "not a file")] {
         let error = fails(&place.read(), json!({ "path": path })).await.to_string();
         assert!(error.contains(why), "{path}: {error}");
     }
@@ -408,6 +402,119 @@ fn a_reader_stops_once_nobody_waits_for_the_file() {
 async fn a_directory_that_is_not_there_is_answered_by_the_top() {
     let listed = done(&Place::new().list(), json!({ "path": "path/to/docs" })).await.text;
     assert_eq!(listed, "There is no `path/to/docs`. At the top there are:\ndocs/");
+}
+
+/// Why a file cannot be read.
+async fn refused(read: &ReadFile, path: &str) -> String {
+    fails(read, json!({ "path": path })).await.to_string()
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_there_is_answered_by_what_is_in_its_directory() {
+    let place = Place::new();
+    fs::write(place.inside("top.md"), "x").unwrap();
+    fs::write(place.inside("docs/a.md"), "x").unwrap();
+    symlink("docs", place.inside("link")).unwrap();
+    symlink("plan.md", place.inside("docs/same")).unwrap();
+    let _socket = UnixListener::bind(place.inside("docs/socket")).unwrap();
+    let read = place.read();
+    let top = "docs/, link, top.md";
+    assert_eq!(refused(&read, "x").await, format!("there is no file `x`; there are: {top}"));
+    assert_eq!(refused(&read, "x/y/z").await, format!("there is no file `x/y/z`; there are: {top}"));
+    let docs = "docs/a.md, docs/deep/, docs/größe ..md, docs/plan.md, docs/same";
+    for path in ["docs/x", "./docs/x", "link/x", "docs/x/y"] {
+        assert_eq!(refused(&read, path).await, format!("there is no file `{path}`; there are: {docs}"));
+    }
+    // The one whose name begins most like it comes first, also where a part of the way is a file.
+    let alike = "docs/plan.md, docs/a.md, docs/deep/, docs/größe ..md, docs/same";
+    for path in ["docs/Plan.txt", "docs/plan.md/x"] {
+        assert_eq!(refused(&read, path).await, format!("there is no file `{path}`; there are: {alike}"));
+    }
+    assert_eq!(refused(&read, "docs").await, format!("`docs` is a directory; in it there are: {docs}"));
+    assert_eq!(refused(&read, ".").await, format!("`.` is a directory; in it there are: {top}"));
+}
+
+#[tokio::test]
+async fn where_a_directory_is_empty_the_next_one_above_it_is_told() {
+    let place = Place::new();
+    let read = place.read();
+    assert_eq!(refused(&read, "docs/deep").await, "`docs/deep` is a directory; there is nothing in it");
+    assert_eq!(
+        refused(&read, "docs/deep/x").await,
+        "there is no file `docs/deep/x`; there are: docs/deep/, docs/größe ..md, docs/plan.md"
+    );
+    let empty = TempDir::new().unwrap();
+    let read = ReadFile::new(Files::new(empty.path()));
+    assert_eq!(refused(&read, "x").await, "there is no file `x`; there are none");
+}
+
+#[tokio::test]
+async fn the_only_file_of_the_name_is_told_wherever_it_is() {
+    let place = Place::new();
+    fs::write(place.inside("docs/deep/Log.txt"), "x").unwrap();
+    let read = place.read();
+    let plan = |path: &str| format!("there is no file `{path}`; there is docs/plan.md");
+    for path in ["plan.md", "docs/deep/plan.md", "some/where/PLAN.md"] {
+        assert_eq!(refused(&read, path).await, plan(path));
+    }
+    assert_eq!(refused(&read, "log.txt").await, "there is no file `log.txt`; there is docs/deep/Log.txt");
+    // A directory of the name is none, nor is a link, which leads to one that has a name of its own.
+    fs::create_dir(place.inside("docs/deep/plan.md")).unwrap();
+    symlink("docs/plan.md", place.inside("plan.MD")).unwrap();
+    assert_eq!(refused(&read, "x/plan.md").await, plan("x/plan.md"));
+    // Of two, neither is the one that was meant.
+    fs::write(place.inside("docs/deep/Plan.md"), "x").unwrap();
+    assert_eq!(refused(&read, "x/plan.md").await, "there is no file `x/plan.md`; there are: docs/, plan.MD");
+}
+
+#[tokio::test]
+async fn what_is_told_of_a_large_directory_is_bounded() {
+    let place = Place::new();
+    for number in 0..5_000 {
+        fs::write(place.inside(&format!("docs/deep/{number:04}")), "").unwrap();
+    }
+    let read = place.read();
+    let first: Vec<String> = (0..20).map(|number| format!("docs/deep/{number:04}")).collect();
+    let told = format!("there are: {}, and 4980 more", first.join(", "));
+    assert_eq!(refused(&read, "docs/deep/x").await, format!("there is no file `docs/deep/x`; {told}"));
+    assert_eq!(refused(&read, "docs/deep").await, format!("`docs/deep` is a directory; in it {told}"));
+    // Among so many it is not known whether one is the only one of its name.
+    assert_eq!(refused(&read, "plan.md").await, "there is no file `plan.md`; there are: docs/");
+}
+
+/// What is neither listed nor read is not told either, whoever asks for what is not there.
+#[tokio::test]
+async fn what_is_hidden_or_lies_outside_is_not_told_of() {
+    let place = Place::new();
+    fs::create_dir(place.inside(".git")).unwrap();
+    fs::create_dir(place.inside("own")).unwrap();
+    for path in [".git/only.md", ".env", "server.pem", "own/only.md", "own/entourage.db"] {
+        fs::write(place.inside(path), "hush").unwrap();
+    }
+    symlink("..", place.inside("up")).unwrap();
+    symlink(".git", place.inside("harmless")).unwrap();
+    let never = vec![place.inside("own")];
+    let read = ReadFile::new(Files::of(FilesSettings {
+        never,
+        ..FilesSettings::new(place.dir.path().join("root"))
+    }));
+    let top = "docs/, harmless, up";
+    for (path, names) in [
+        ("x", top),
+        ("only.md", top),
+        ("entourage.db", top),
+        ("diary", top),
+        ("up/x", "up, docs/, harmless"),
+        ("up/rootless/x", "up, docs/, harmless"),
+        ("harmless/x", "harmless, docs/, up"),
+    ] {
+        assert_eq!(refused(&read, path).await, format!("there is no file `{path}`; there are: {names}"));
+    }
+    assert_eq!(refused(&read, ".").await, format!("`.` is a directory; in it there are: {top}"));
+    fs::write(place.inside("docs/only.md"), "x").unwrap();
+    assert_eq!(refused(&read, "only.md").await, "there is no file `only.md`; there is docs/only.md");
+    fs::write(place.inside("docs/new\nline"), "x").unwrap();
+    assert!(refused(&read, "docs/x").await.contains("docs/new?line, "));
 }
 
 /// The operator's files are those of whom the operator names.

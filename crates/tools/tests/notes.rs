@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use entourage_tools::{CreateNote, Error, Outcome, SearchNotes};
+use entourage_tools::{CreateNote, Error, Outcome, SearchNotes, Tool};
 use entourage_types::Note;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::{Shelf, call_in, context, done, fails, kind};
+use crate::support::{Shelf, call_in, context, done, fails, kind, offered};
 
 async fn written(title: &str, content: &str) -> Note {
     let mut done = done(&CreateNote, json!({ "title": title, "content": content })).await;
@@ -25,7 +25,7 @@ async fn a_call_that_runs_again_writes_the_same_note() {
     let note = &done.notes[0];
     assert_eq!((note.title.as_str(), note.content.as_str()), ("Plan", "first, second"));
     assert_eq!((note.agent, note.root, &note.owner), (context.agent, context.root, &context.owner));
-    assert!(done.text.contains("Plan"));
+    assert_eq!(done.text, "Noted in this conversation: Plan");
     assert_ne!(written("Plan", "x").await.id, note.id, "another call is another note");
     assert!(matches!(
         fails(&CreateNote, json!({ "title": "", "content": " " })).await,
@@ -33,22 +33,99 @@ async fn a_call_that_runs_again_writes_the_same_note() {
     ));
 }
 
-#[tokio::test]
-async fn notes_are_found_by_their_words() {
+/// What a search of these notes says.
+async fn found(notes: &[Note], arguments: Value) -> String {
     let mut context = context(kind("reader", &[]), true);
-    let mut shelf = Shelf::default();
-    for number in 0..30 {
-        shelf.0.push(written(&format!("Number {number}"), "a harbour at night").await);
-    }
-    context.notes = Arc::new(shelf);
-    let search = async |arguments| match call_in(&context, &SearchNotes, arguments).await {
+    context.notes = Arc::new(Shelf(notes.to_vec()));
+    match call_in(&context, &SearchNotes, arguments).await {
         Ok(Outcome::Done(done)) => done.text,
         other => panic!("not done: {other:?}"),
-    };
-    let five = search(json!({ "query": "harbour" })).await;
+    }
+}
+
+/// The titles of the notes that are shown whole.
+fn titles(text: &str) -> Vec<&str> {
+    text.lines().filter_map(|line| line.strip_prefix("## ")).collect()
+}
+
+#[tokio::test]
+async fn notes_are_found_by_their_words() {
+    let mut notes = Vec::new();
+    for number in 0..30 {
+        notes.push(written(&format!("Number {number}"), "a harbour at night").await);
+    }
+    let five = found(&notes, json!({ "query": "harbour night" })).await;
     assert!(five.starts_with("## Number 0\n") && five.contains("a harbour at night"), "{five}");
-    assert_eq!(five.matches("## ").count(), 5);
-    assert_eq!(search(json!({ "query": "harbour", "limit": 2 })).await.matches("## ").count(), 2);
-    assert_eq!(search(json!({ "query": "harbour", "limit": 1000 })).await.matches("## ").count(), 20);
-    assert!(search(json!({ "query": "mountain" })).await.contains("No note matches"));
+    assert_eq!(titles(&five).len(), 5);
+    let search = async |limit: u32| found(&notes, json!({ "query": "harbour", "limit": limit })).await;
+    assert_eq!(titles(&search(2).await).len(), 2);
+    assert_eq!(titles(&search(1000).await).len(), 20);
+}
+
+/// A model asks in whole sentences; no note need have all of their words.
+#[tokio::test]
+async fn where_no_note_has_all_the_words_those_with_most_of_them_come_first() {
+    let mut notes = Vec::new();
+    for (title, content) in [
+        ("Doors", "The front door has a new lock."),
+        ("Garden", "Roses, in bed 3."),
+        ("Alarm", "The code of the alarm is 4417."),
+        ("Windows", "The back window has a lock."),
+    ] {
+        notes.push(written(title, content).await);
+    }
+    let query = "What is the CODE of the alarm and the lock?";
+    let said = found(&notes, json!({ "query": query })).await;
+    let (head, whole) = said.split_once("\n\n").unwrap();
+    assert_eq!(head, format!("No note has all the words of `{query}`. These have some of them:"));
+    // `code`, `alarm` and `the`; then `the` alone, the newest first. `lock?` is no word of the shelf.
+    assert_eq!(titles(whole), ["Alarm", "Windows", "Doors"]);
+    assert!(whole.contains("4417"), "{whole}");
+    assert_eq!(titles(&found(&notes, json!({ "query": query, "limit": 1 })).await), ["Alarm"]);
+
+    // A word that is said twice counts once, and one of two letters, which many words begin with, not at all.
+    let said = found(&notes, json!({ "query": "lock lock lock in the alarm code" })).await;
+    assert_eq!(titles(&said), ["Alarm", "Windows", "Doors"]);
+    let said = found(&notes, json!({ "query": "in zz" })).await;
+    assert_eq!(titles(&said), [""; 0], "{said}");
+    // Of many words the eight longest are looked for: `alarm` is not among them.
+    let longer: Vec<String> = (0..8).map(|number| format!("unheard-of-{number}")).collect();
+    let said = found(&notes, json!({ "query": format!("alarm {}", longer.join(" ")) })).await;
+    assert_eq!(titles(&said), [""; 0], "{said}");
+}
+
+/// A search that finds nothing says what there is, and how to go on.
+#[tokio::test]
+async fn where_no_note_has_a_word_the_latest_are_named_and_without_any_it_is_said() {
+    let none = found(&[], json!({ "query": "harbour" })).await;
+    assert_eq!(
+        none,
+        "There are no notes in this conversation: what was asked is not in notes. Use another tool."
+    );
+    let mut notes = Vec::new();
+    for number in 0..11 {
+        notes.push(written(&format!("Number {number}"), "a harbour").await);
+    }
+    notes.push(written(" ", "\nNothing but\ncontent").await);
+    notes.push(written(&"x".repeat(200), "long").await);
+    let said = found(&notes, json!({ "query": "mountain" })).await;
+    let mut lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.remove(0), "No note matches `mountain`. The latest notes of this conversation:");
+    assert_eq!(
+        lines.pop(),
+        Some("Search for the title of one to read it. If it is in none of these, use another tool.")
+    );
+    let newest = [format!("- {}", "x".repeat(100)), "- Nothing but".to_owned()];
+    let others = (3..11).rev().map(|number| format!("- Number {number}"));
+    assert_eq!(lines, newest.into_iter().chain(others).collect::<Vec<_>>());
+}
+
+/// Notes belong to one conversation; whoever writes or looks for one is told.
+#[test]
+fn the_offers_say_whose_notes_they_are() {
+    let kind = kind("writer", &[]);
+    for tool in [&CreateNote as &dyn Tool, &SearchNotes] {
+        let spec = offered(tool, &kind, true).unwrap();
+        assert!(spec.description.contains("in this conversation"), "{}", spec.description);
+    }
 }

@@ -8,15 +8,23 @@ use entourage_types::{AgentId, CallId, Kind, Learning, Note, Owner, Reply, Sessi
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-/// Notes that match by containing the words.
+/// Notes that match by having all the words, in whatever case; the oldest first.
 #[derive(Default)]
 pub(crate) struct Shelf(pub(crate) Vec<Note>);
 
 #[async_trait]
 impl Notes for Shelf {
     async fn search(&self, text: &str, limit: u32) -> Result<Vec<Note>> {
-        let found = self.0.iter().filter(|note| note.content.contains(text));
-        Ok(found.take(limit as usize).cloned().collect())
+        let text = text.to_lowercase();
+        let has_all = |note: &&Note| {
+            let said = format!("{} {}", note.title, note.content).to_lowercase();
+            text.split_whitespace().all(|word| said.contains(word))
+        };
+        Ok(self.0.iter().filter(has_all).take(limit as usize).cloned().collect())
+    }
+
+    async fn latest(&self, limit: u32) -> Result<Vec<Note>> {
+        Ok(self.0.iter().rev().take(limit as usize).cloned().collect())
     }
 }
 

@@ -94,16 +94,20 @@ impl Client {
             ItemBody::Turn(turn) => turn.used.clone(),
             _ => None,
         });
-        let windows = house.models_of(&kind).into_iter();
-        let windows = windows.filter_map(|model| house.model().profile(model.as_deref()).context_window);
-        let window = windows.min().map(u64::from);
+        let mut window = None;
+        for model in house.models_of(&kind) {
+            // Its runs ask the model's server only before a long request, and maybe in another process.
+            house.model().learn(model.as_deref()).await;
+            let known = house.model().profile(model.as_deref()).context_window;
+            window = known.into_iter().chain(window).min();
+        }
         let blocks = self.priced(parts, density, last.as_ref());
         let total = |of: fn(&Block) -> u64| blocks.iter().map(of).sum();
         let costs: Option<Vec<Cost>> = blocks.iter().map(|block| block.cost).collect();
         Ok(Seen {
             agent: agent.id,
             model: last.map(|used| used.model),
-            window,
+            window: window.map(u64::from),
             tokens: total(|block| block.tokens),
             cached: total(|block| block.cached),
             cost: costs.map(|costs| costs.into_iter().fold(Cost::default(), added)),

@@ -76,7 +76,7 @@ impl<'a> View<'a> {
     /// The messages; `readable` says whether the model has the tool to read what is left out.
     pub(crate) fn messages(&self, readable: bool) -> Vec<Message> {
         let digest = self.digest.filter(|digest| !digest.text.is_empty()).map(|digest| {
-            Message::User(format!(
+            Message::Notice(format!(
                 "<earlier_conversation>\n{}\n</earlier_conversation>",
                 escaped(&digest.text)
             ))
@@ -90,18 +90,18 @@ impl<'a> View<'a> {
         }
         let number = readable.then_some(item.seq);
         Some(match &item.body {
-            ItemBody::Message(message) => Message::User({
+            ItemBody::Message(message) => {
                 let text = match self.max_message {
                     Some(max) => cut(&message.text, max, number),
                     None => message.text.clone(),
                 };
                 match (message.failed, message.task, &message.from) {
                     (Some(failed), Some(task), Author::Agent { kind, .. }) => {
-                        task_result(task, kind, &text, failed)
+                        Message::Notice(task_result(task, kind, &text, failed))
                     }
-                    _ => text,
+                    _ => Message::User(text),
                 }
-            }),
+            }
             ItemBody::Turn(turn) => Message::Assistant { text: turn.text.clone(), calls: turn.calls.clone() },
             ItemBody::Output(output) => {
                 let text = cut(&output.text, self.max_output, number);
@@ -114,7 +114,7 @@ impl<'a> View<'a> {
             ItemBody::Decision(decision) => {
                 Message::Assistant { text: decision.value.to_string(), calls: Vec::new() }
             }
-            ItemBody::Notice(notice) => Message::User(guidance(notice)?),
+            ItemBody::Notice(notice) => Message::Notice(guidance(notice)?),
             ItemBody::Digest(_) => return None,
         })
     }

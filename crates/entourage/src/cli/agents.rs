@@ -2,7 +2,7 @@
 
 use clap::Args;
 use entourage::settings::time;
-use entourage_types::{Agent, ShownStatus, Time};
+use entourage_types::{Agent, ShownStatus, Status, Time};
 use jiff::{civil::Date, tz::TimeZone};
 
 use super::{
@@ -60,7 +60,21 @@ impl Agents {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
         let agents = self.found(&*backend).await?;
         for agent in &agents {
-            if globals.json { out::json(&out::shown(agent)?)? } else { write(agent)? }
+            match globals.json {
+                true => out::json(&out::shown(agent)?)?,
+                false => write(agent, backend.is_at_work(Some(agent.root)))?,
+            }
+        }
+        let stands_still = |agent: &Agent| {
+            let is_over = agent.status.is_terminal() || agent.status == Status::Idle;
+            !is_over && !backend.is_at_work(Some(agent.root))
+        };
+        if agents.iter().any(stands_still) && !globals.json && !globals.quiet {
+            let again = globals.again();
+            out::note(format!(
+                "nobody is at work on what has not ended; go on with: entourage run --resume AGENT{again}, or with \
+                 all of it: entourage serve{again}"
+            ));
         }
         if agents.is_empty() && !globals.json && !globals.quiet {
             let filtered =
@@ -101,11 +115,9 @@ impl Agents {
     }
 }
 
-fn write(agent: &Agent) -> Result<()> {
+fn write(agent: &Agent, is_at_work: bool) -> Result<()> {
     let paint = out::stdout();
-    let shown = agent.shown();
-    let (sign, status) = (words::sign(shown), words::status(shown, agent.waiting_on));
-    let (sign, status) = (paint.status(shown, sign), paint.status(shown, status));
+    let (sign, status) = words::standing(agent, is_at_work, paint);
     let (id, kind) = (paint.dim(agent.id), paint.bold(&agent.kind));
     out::result(text![sign, " ", id, " ", kind, " ", status, " ", words::cut(&agent.title, 60)])
 }

@@ -339,7 +339,9 @@ impl Talk<'_> {
             return Ok(());
         };
         let root = session.root();
-        tree::show(&self.backend.tree(root).await?, &self.backend.questions(Some(root)).await?)
+        // Here, or in the house that this conversation has reached.
+        let is_at_work = true;
+        tree::show(&self.backend.tree(root).await?, &self.backend.questions(Some(root)).await?, is_at_work)
     }
 
     async fn farewell(&self) {

@@ -37,7 +37,7 @@ impl Show {
         let agent = backend.agent(id).await?;
         let paint = out::stdout();
         if !globals.json {
-            let status = paint.status(agent.shown(), words::status(agent.shown(), agent.waiting_on));
+            let (_, status) = words::standing(&agent, backend.is_at_work(Some(agent.root)), paint);
             out::result(text![paint.bold(&agent.kind), " ", status, " ", paint.dim(agent.id)])?;
         }
         each_item(&*backend, id, |item| match globals.json {

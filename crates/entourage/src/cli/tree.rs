@@ -35,12 +35,13 @@ impl Tree {
         let tree = backend.tree(agent).await?;
         let root = tree.agents.first().map_or(agent, |agent| agent.root);
         let questions = backend.questions(Some(root)).await?;
+        let is_at_work = backend.is_at_work(Some(root));
         if globals.json {
             let Found { agents, usage, cost } = tree;
             let agents = agents.iter().map(out::shown).collect::<Result<Vec<_>>>()?;
             out::json(&json!({ "agents": agents, "questions": questions, "usage": usage, "cost": cost }))?;
         } else {
-            show(&tree, &questions)?;
+            show(&tree, &questions, is_at_work)?;
             if !globals.quiet {
                 let is_paused = |agent: &&Agent| agent.waiting_on == Some(WaitingOn::Resume);
                 let paused: Vec<AgentId> =
@@ -48,7 +49,7 @@ impl Tree {
                 intervene::note_paused(&paused, globals);
             }
             // The database is in our hands, so nobody else has anything going.
-            if !backend.is_at_work(Some(root)) && !globals.quiet && backend.has_work(root).await? {
+            if !is_at_work && !globals.quiet && backend.has_work(root).await? {
                 let again = globals.again();
                 out::note(format!("nobody is at work; go on with: entourage run --resume {root}{again}"));
             }
@@ -57,13 +58,11 @@ impl Tree {
     }
 }
 
-/// Writes a tree for a person.
-pub(super) fn show(tree: &Found, questions: &[Question]) -> Result<()> {
+/// Writes a tree for a person. `is_at_work` says whether anybody works on it.
+pub(super) fn show(tree: &Found, questions: &[Question], is_at_work: bool) -> Result<()> {
     let paint = out::stdout();
     for (branch, agent) in words::branches(&tree.agents, words::place) {
-        let shown = agent.shown();
-        let sign = paint.status(shown, words::sign(shown));
-        let status = paint.status(shown, words::status(shown, agent.waiting_on));
+        let (sign, status) = words::standing(agent, is_at_work, paint);
         let (kind, title) = (paint.bold(&agent.kind), words::cut(&agent.title, 60));
         let tail = paint.dim(format!("{} · {title}", agent.id));
         out::result(text![paint.dim(branch), sign, " ", kind, " ", status, " ", tail])?;

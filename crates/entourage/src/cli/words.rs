@@ -8,6 +8,8 @@ use entourage_types::{
 };
 use serde_json::Value;
 
+use super::{paint::Paint, text::Text};
+
 /// How much of a text a line shows, in characters.
 const SHORT: usize = 100;
 /// The arguments that say most about a call, the first that is there.
@@ -35,6 +37,18 @@ pub(crate) fn status(status: ShownStatus, on: Option<WaitingOn>) -> String {
         Some(WaitingOn::Resume) => "paused".into(),
         None => status.to_string(),
     }
+}
+
+/// Where an agent stands: its sign, and its status in words. What is on record as running does not run where
+/// nobody `is_at_work` on its tree.
+pub(crate) fn standing(agent: &Agent, is_at_work: bool, paint: Paint) -> (Text, Text) {
+    let (shown, words) = match agent.shown() {
+        ShownStatus::Queued | ShownStatus::Running if !is_at_work => {
+            (ShownStatus::Waiting, "suspended".into())
+        }
+        shown => (shown, status(shown, agent.waiting_on)),
+    };
+    (paint.status(shown, sign(shown)), paint.status(shown, words))
 }
 
 /// A text on one line, cut.

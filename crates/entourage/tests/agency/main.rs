@@ -22,7 +22,7 @@ fn is(request: &Request, name: &str) -> bool {
 /// The last thing that the model was told.
 fn last(request: &Request) -> &str {
     match request.messages.last() {
-        Some(Message::User(text) | Message::Output { text, .. }) => text,
+        Some(Message::User(text) | Message::Notice(text) | Message::Output { text, .. }) => text,
         _ => "",
     }
 }

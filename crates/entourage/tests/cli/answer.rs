@@ -40,31 +40,31 @@ fn after(answer: &[&str]) -> Ended {
 
 #[test]
 fn a_call_is_made_as_it_is_or_with_other_arguments() {
-    assert!(after(&["--approve"]).stdout.contains("Noted: Rehearsal: Look"));
+    assert!(after(&["--approve"]).stdout.contains("Noted in this conversation: Rehearsal: Look"));
     let mine = r#"{"title": "Mine", "content": "Checked."}"#;
     let edited = after(&["--approve", "--arguments", mine]).stdout;
-    assert!(edited.contains("Noted: Mine") && edited.contains("Checked."), "{edited}");
+    assert!(edited.contains("Noted in this conversation: Mine") && edited.contains("Checked."), "{edited}");
 }
 
 #[test]
 fn a_call_is_not_made_and_the_agent_reads_why() {
     let rejected = after(&["--reject", "too dear"]).stdout;
-    assert!(rejected.contains("too dear") && !rejected.contains("Noted:"), "{rejected}");
+    assert!(rejected.contains("too dear") && !rejected.contains("Noted in"), "{rejected}");
     let instead = after(&["It is in the drawer."]).stdout;
-    assert!(instead.contains("It is in the drawer.") && !instead.contains("Noted:"), "{instead}");
+    assert!(instead.contains("It is in the drawer.") && !instead.contains("Noted in"), "{instead}");
     for without_words in ["--reject", "--decline"] {
-        assert!(!after(&[without_words]).stdout.contains("Noted:"), "{without_words}");
+        assert!(!after(&[without_words]).stdout.contains("Noted in"), "{without_words}");
     }
 }
 
 #[test]
 fn the_number_beside_an_option_and_a_plain_yes_or_no_are_verdicts() {
     for made in ["1", "yes"] {
-        assert!(after(&[made]).stdout.contains("Noted: Rehearsal: Look"), "{made}");
+        assert!(after(&[made]).stdout.contains("Noted in this conversation: Rehearsal: Look"), "{made}");
     }
     for left in ["3", "no"] {
         let said = after(&[left]).stdout;
-        assert!(!said.contains("Noted:") && !said.contains("answers instead"), "{left}: {said}");
+        assert!(!said.contains("Noted in") && !said.contains("answers instead"), "{left}: {said}");
     }
 }
 
@@ -175,8 +175,8 @@ fn in_a_conversation_a_call_is_edited_and_another_rejected() {
     chat.types("/quit");
     let (code, said) = chat.ended();
     assert_eq!(code, Some(0));
-    assert!(said.contains("Noted: Mine") && said.contains("too dear"), "{said}");
-    assert!(!said.contains("Noted: Rehearsal"), "neither was made as it was: {said}");
+    assert!(said.contains("Noted in this conversation: Mine") && said.contains("too dear"), "{said}");
+    assert!(!said.contains("Noted in this conversation: Rehearsal"), "neither was made as it was: {said}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::{
 
 use assert_cmd::Command;
 use entourage::Settings;
+use rusqlite::Connection;
 
 use super::place::{Ended, Place};
 
@@ -156,9 +157,14 @@ fn the_commands_that_pages_show_work_in_their_order() {
             assert_eq!(ended.code, 0, "{}: {ended:?}", page.display());
             let name = page.strip_prefix(root()).expect("below it").display().to_string();
             let wanted = match name.as_str() {
-                "README.md" => {
-                    ["succeeded", " 0 mistakes", "Asked: Read README.md.", "Durable LLM agents"].as_slice()
-                }
+                "README.md" => [
+                    "succeeded",
+                    r#""role":"user","text":"What is two and two?""#,
+                    " 0 mistakes",
+                    "Asked: Read README.md.",
+                    "Durable LLM agents",
+                ]
+                .as_slice(),
                 "docs/upgrade.md" => &["monday.db holds a copy", "Remember the milk."],
                 "docs/agency.md" => &[
                     "studio  Builds small programs. (ceo, developer, reviewer)",
@@ -178,6 +184,26 @@ fn the_commands_that_pages_show_work_in_their_order() {
         }
     }
     assert_eq!(run, ["README.md", "docs/agency.md", "docs/chats.md", "docs/upgrade.md"]);
+}
+
+/// Whoever opens the database finds every view under the name that the README gives it.
+#[test]
+fn the_readme_names_the_views_of_the_database() {
+    let place = Place::new();
+    place.entourage(&["run", "Say hello", "--quiet"]).good();
+    let database = Connection::open(place.data().join("entourage.db")).expect("the database");
+    let mut views = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'").expect("SQL");
+    let views = views.query_map((), |row| row.get(0)).expect("rows");
+    let mut views: Vec<String> = views.map(|name| name.expect("a name")).collect();
+    // A part of another.
+    views.retain(|view| view != "usage_of_runs");
+    let readme = fs::read_to_string(root().join("README.md")).expect("a page");
+    let (_, named) = readme.split_once("The views are ").expect("it names them");
+    let (named, _) = named.split_once(". ").expect("a sentence");
+    let mut named: Vec<&str> = named.split('`').skip(1).step_by(2).collect();
+    views.sort();
+    named.sort_unstable();
+    assert_eq!(views, named);
 }
 
 #[test]

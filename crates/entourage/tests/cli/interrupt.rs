@@ -91,6 +91,28 @@ fn a_second_process_is_told_who_works_there() {
     assert!(place.entourage(&["run", "--resume"]).good().stdout.contains("Think hard"));
 }
 
+/// What is on record as running does not run where nobody is at work, and no command says so.
+#[test]
+fn what_nobody_is_at_work_on_is_shown_as_suspended() {
+    let (place, model) = (Place::new(), Silent::new());
+    let mut child = model.run(&place);
+    let said = |command: &str, words: &str| {
+        let told = place.entourage(&[command]).good();
+        assert!(told.stdout.contains(&format!("assistant {words} ")), "{command}: {told:?}");
+        assert_eq!(told.stdout.contains("running"), words == "running", "{command}: {told:?}");
+        told.stderr
+    };
+    for command in ["agents", "tree", "show"] {
+        assert_eq!(said(command, "running"), "", "somebody is at work");
+    }
+    child.kill().expect("killed");
+    child.wait().expect("it ends");
+    said("tree", "suspended");
+    said("show", "suspended");
+    let note = said("agents", "suspended");
+    assert!(note.contains("nobody is at work") && note.contains("run --resume AGENT"), "{note}");
+}
+
 #[test]
 fn another_run_leaves_interrupted_work_alone() {
     let (place, model) = (Place::new(), Silent::new());

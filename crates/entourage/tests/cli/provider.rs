@@ -54,7 +54,7 @@ fn answer(mut stream: TcpStream) -> Option<()> {
         ("401 Unauthorized", r#"{"error":{"message":"Incorrect API key provided"}}"#.to_owned())
     } else if head.starts_with("GET /v1/models ") {
         ("200 OK", r#"{"data":[{"id":"listed"},{"id":"another","max_model_len":16384},{"id":"loud\u001b[2J\u202e"}]}"#.to_owned())
-    } else if knows("listed") || knows("unlisted") {
+    } else if knows("listed") || knows("another") || knows("unlisted") {
         let chunk = r#"{"choices":[{"index":0,"delta":{"content":"yes"},"finish_reason":"stop"}]}"#;
         let usage = r#"{"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":1,"total_tokens":12}}"#;
         ("200 OK", format!("data: {chunk}\n\ndata: {usage}\n\ndata: [DONE]\n\n"))

@@ -3,6 +3,7 @@
 use super::{
     model::Model,
     place::{Ended, Place},
+    provider::{KEY, Provider},
 };
 
 /// An answer that no line holds is read in full, and as a document.
@@ -53,4 +54,17 @@ fn agents_are_found_by_what_they_are() {
     let none = place.entourage(&["agents", "--kind", "researcher", "--search", "sheep"]).good();
     assert!(none.stderr.contains("no agent is like that"), "{none:?}");
     assert_eq!(place.entourage(&["agents", "--since", "yesterday"]).code, 2);
+}
+
+/// A run asks the model's server only before a long request; who wants to see the context does not wait for one.
+#[test]
+fn a_context_is_shown_with_the_window_that_the_models_server_tells() {
+    let (place, provider) = (Place::new(), Provider::start());
+    let settings = provider.settings("another", KEY).replace("openai", "compatible");
+    place.write("data/entourage.toml", &settings);
+    let said =
+        |arguments: &[&str]| Ended::of(place.command(arguments).env_remove("ENTOURAGE_MODEL")).good().stdout;
+    assert_eq!(said(&["run", "Say yes", "--quiet"]), "yes\n");
+    let context = said(&["context", "@last"]);
+    assert!(context.lines().any(|line| line.starts_with("of 16384 tokens ")), "{context}");
 }

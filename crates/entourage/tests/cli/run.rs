@@ -1,8 +1,16 @@
-//! One task from beginning to end, with the rehearsal for a model.
+//! One task from beginning to end, with the rehearsal for a model unless another is named.
 
-use serde_json::Value;
+use std::{
+    io::{BufRead, BufReader},
+    process::Stdio,
+};
 
-use super::place::{Ended, Place, id};
+use serde_json::{Value, json};
+
+use super::{
+    model::{Asked, Model},
+    place::{Ended, Patience, Place, id},
+};
 
 #[test]
 fn a_task_is_answered_from_the_files_it_may_read() {
@@ -28,7 +36,7 @@ fn a_rehearsal_shows_its_note_and_what_to_try_next() {
     let place = Place::new();
     let ended = place.entourage(&["run", "Look around, and note what is there"]).good();
     assert!(ended.stderr.starts_with("note: This is the rehearsal model"), "{ended:?}");
-    assert!(ended.stdout.contains("Noted: Rehearsal: "), "{ended:?}");
+    assert!(ended.stdout.contains("Noted in this conversation: Rehearsal: "), "{ended:?}");
     let (said, next) = ended.stderr.split_once("Try next:\n").expect("what to try");
     assert!(said.contains("entourage.db"), "where it all is: {said}");
     let next: Vec<Vec<&str>> = next
@@ -40,6 +48,33 @@ fn a_rehearsal_shows_its_note_and_what_to_try_next() {
         let shown = place.entourage(&words[1..]).good();
         assert!(!shown.stdout.is_empty(), "{words:?}: {shown:?}");
     }
+}
+
+/// Where its agent has ended and another one has not, a run says what it goes on for.
+#[test]
+fn a_run_says_who_is_still_at_work_once_its_agent_has_ended() {
+    let (place, model) = (Place::new(), Model::new());
+    let mut command = place.process(&["run", "Look into it"]);
+    model.ask(&mut command);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let _patience = Patience::with(&child);
+    model.next().call("spawn_agent", &json!({ "kind": "researcher", "task": "Count the sheep" })).end();
+    // Both are at work, whoever asks first.
+    let (one, other) = (model.next(), model.next());
+    let researches = |asked: &Asked| asked.body.to_string().contains("You are the Researcher");
+    let (researcher, assistant) = if researches(&one) { (one, other) } else { (other, one) };
+    assistant.text("It is being looked into.").end();
+    let mut notes = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    let told = notes.find(|line| line.contains("still to end")).expect("it is told");
+    let wanted = "assistant has ended; still to end: researcher (thinks). Ctrl-C leaves, nothing is lost";
+    assert_eq!(told, wanted);
+    researcher.text("Twelve.").end();
+    model.next().text("Twelve sheep.").end();
+    let again = notes.filter(|line| line.contains("still to end")).count();
+    let ended = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8(ended.stdout).expect("UTF-8");
+    assert!(ended.status.success() && said.ends_with("Twelve sheep.\n") && again == 0, "{again}: {said}");
 }
 
 /// What the README has a newcomer begin with shows at a glance who worked for whom, and what came of it.

@@ -41,8 +41,12 @@ impl<'a> Scene<'a> {
         let mut scene = Self { tools: &request.tools, tail, request: String::new(), outputs: Vec::new() };
         for message in &request.messages[ended..] {
             match message {
-                Message::User(text) if scene.request.is_empty() => scene.request.push_str(text),
-                Message::User(text) => scene.request = format!("{}\n{text}", scene.request),
+                Message::User(text) | Message::Notice(text) if scene.request.is_empty() => {
+                    scene.request.push_str(text);
+                }
+                Message::User(text) | Message::Notice(text) => {
+                    scene.request = format!("{}\n{text}", scene.request);
+                }
                 Message::Output { tool, text, .. } => scene.outputs.push((tool, text)),
                 Message::Assistant { .. } => {}
             }

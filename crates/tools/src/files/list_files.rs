@@ -1,18 +1,10 @@
 //! `list_files`: what a directory holds.
 
-use std::{
-    collections::BinaryHeap,
-    ffi::{CString, OsStr},
-    os::unix::ffi::OsStrExt,
-    path::Path,
-};
+use std::ffi::CStr;
 
 use async_trait::async_trait;
 use entourage_types::{Owner, ToolSpec};
-use rustix::{
-    fd::OwnedFd,
-    fs::{AtFlags, Dir, FileType, statat},
-};
+use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Files,
     confine::{Bounds, Found, on_disk, unreadable},
+    entries::{Directory, told},
 };
 use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
 
@@ -86,7 +79,7 @@ impl Tool for ListFiles {
 /// what there is.
 fn list(bounds: &Bounds, path: &str, abandoned: &CancellationToken) -> Result<String> {
     match bounds.open(path)? {
-        Found::Directory(directory, below) => entries(bounds, &directory, &below, path, abandoned),
+        Found::Directory(opened, below) => lines(&Directory { bounds, opened, below, abandoned }, path),
         Found::Nothing if path != "." => {
             let top = list(bounds, ".", abandoned)?;
             Ok(format!("There is no `{}`. At the top there are:\n{top}", path.escape_debug()))
@@ -95,59 +88,21 @@ fn list(bounds: &Bounds, path: &str, abandoned: &CancellationToken) -> Result<St
     }
 }
 
-/// Only what is shown is kept, and looked at: a directory may hold millions.
-fn entries(
-    bounds: &Bounds,
-    directory: &OwnedFd,
-    below: &Path,
-    path: &str,
-    abandoned: &CancellationToken,
-) -> Result<String> {
-    let failed = |error: rustix::io::Errno| unreadable(path, &error.into());
-    // The first ones by name, the last of them on top.
-    let mut first: BinaryHeap<CString> = BinaryHeap::new();
-    let mut more = 0;
-    for entry in Dir::read_from(directory).map_err(failed)? {
-        if abandoned.is_cancelled() {
-            return Err(Error::Failed(format!(
-                "reading `{}` stopped: nobody waits for it",
-                path.escape_debug()
-            )));
-        }
-        let entry = entry.map_err(failed)?;
-        let name = entry.file_name();
-        let is_place = matches!(name.to_bytes(), b"." | b"..");
-        if is_place
-            || !is_shown(entry.file_type())
-            || !bounds.shows(&below.join(OsStr::from_bytes(name.to_bytes())))
-        {
-            continue;
-        }
-        first.push(name.to_owned());
-        if first.len() > MOST {
-            first.pop();
-            more += 1;
-        }
-    }
-    let names = first.into_sorted_vec();
-    let mut shown: Vec<String> = names.iter().filter_map(|name| line(directory, name)).collect();
+/// Only what is listed is looked at.
+fn lines(directory: &Directory<'_>, path: &str) -> Result<String> {
+    let (names, more) = directory.first(MOST).map_err(|error| unreadable(path, &error))?;
+    let mut lines: Vec<String> = names.iter().filter_map(|name| line(directory, name)).collect();
     if more > 0 {
-        shown.push(format!("[{more} more entries are not shown]"));
+        lines.push(format!("[{more} more entries are not shown]"));
     }
-    Ok(if shown.is_empty() { format!("`{path}` is empty.") } else { shown.join("\n") })
-}
-
-/// Whether there is anything to do with an entry: not with sockets, pipes and devices. Some file systems do
-/// not say what an entry is.
-fn is_shown(file_type: FileType) -> bool {
-    matches!(file_type, FileType::Symlink | FileType::Directory | FileType::RegularFile | FileType::Unknown)
+    Ok(if lines.is_empty() { format!("`{path}` is empty.") } else { lines.join("\n") })
 }
 
 /// `name/` for a directory, `name (1234 bytes)` for a file; nothing for what was removed meanwhile, and
 /// for sockets, pipes and devices, with which there is nothing to do.
-fn line(directory: &OwnedFd, name: &std::ffi::CStr) -> Option<String> {
-    let entry = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    let name: String = name.to_string_lossy().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+fn line(directory: &Directory<'_>, name: &CStr) -> Option<String> {
+    let entry = directory.stat(name)?;
+    let name = told(&name.to_string_lossy());
     match FileType::from_raw_mode(entry.st_mode) {
         FileType::Symlink => Some(format!("{name} (link)")),
         FileType::Directory => Some(format!("{name}/")),

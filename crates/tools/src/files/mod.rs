@@ -1,7 +1,9 @@
 //! Tools that read one directory which the operator names, and nothing outside it.
 
 mod confine;
+mod entries;
 mod list_files;
+mod nearby;
 mod read_file;
 mod secret;
 mod settings;

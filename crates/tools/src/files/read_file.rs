@@ -15,6 +15,8 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Files,
     confine::{Found, on_disk, unreadable},
+    entries::Directory,
+    nearby,
 };
 use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
 
@@ -78,15 +80,15 @@ impl Tool for ReadFile {
         let files = self.files.clone();
         let (first, most) = (offset_line.unwrap_or(1).max(1), lines.unwrap_or(u64::MAX).max(1));
         on_disk(move |abandoned| {
-            let file = match files.bounds()?.open(&path)? {
+            let bounds = files.bounds()?;
+            let file = match bounds.open(&path)? {
                 Found::File(file) => file,
-                Found::Nothing => {
-                    let path = path.escape_debug();
-                    return Err(Error::Failed(format!(
-                        "there is no `{path}`. list_files shows what there is"
-                    )));
+                Found::Nothing => return Err(nearby::no_file(&bounds, &path, &abandoned)),
+                Found::Directory(opened, below) => {
+                    let directory = Directory { bounds: &bounds, opened, below, abandoned: &abandoned };
+                    return Err(nearby::directory_instead(&directory, &path));
                 }
-                Found::Directory(..) | Found::Other => {
+                Found::Other => {
                     return Err(Error::Failed(format!(
                         "`{path}` is not a file; list_files shows what there is"
                     )));

@@ -31,7 +31,8 @@ impl Tool for CreateNote {
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
         Some(spec_of::<Arguments>(
             NAME,
-            "Write a note to keep. You and the agents you work with find it with search_notes.",
+            "Write a note to keep in this conversation. You and the agents you work with find it with \
+             search_notes.",
         ))
     }
 
@@ -60,7 +61,7 @@ impl Tool for CreateNote {
             created: context.now,
         };
         Ok(Outcome::Done(Done {
-            text: format!("Noted: {}", note.title),
+            text: format!("Noted in this conversation: {}", note.title),
             details: Some(json!({ "note": note.id })),
             notes: vec![note],
             ..Done::default()

@@ -1,16 +1,25 @@
 //! `search_notes`: find what was written down.
 
+use std::cmp::Reverse;
+
 use async_trait::async_trait;
 use entourage_types::{Note, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Caller, Context, Effect, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{Caller, Context, Effect, Notes, Outcome, Result, Source, Tool, parse, spec_of};
 
 const NAME: &str = "search_notes";
 const LIMIT: u32 = 5;
 const LIMIT_MOST: u32 = 20;
+/// By so many words of a query each is looked for by itself: each costs a search.
+const WORDS: usize = 8;
+/// Shorter words, in bytes, are not: as a word may go on, they begin words of most notes.
+const SHORTEST: usize = 3;
+/// Where nothing is found, so many notes are named, and each by so many characters.
+const NAMED: u32 = 10;
+const NAME_CHARS: usize = 100;
 
 /// Finds the notes of the caller's tree by their words.
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,7 +41,10 @@ impl Tool for SearchNotes {
     }
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
-        Some(spec_of::<Arguments>(NAME, "Find notes that were written with create_note."))
+        Some(spec_of::<Arguments>(
+            NAME,
+            "Find notes that were written with create_note in this conversation.",
+        ))
     }
 
     fn effect(&self) -> Effect {
@@ -45,13 +57,69 @@ impl Tool for SearchNotes {
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {
         let Arguments { query, limit } = parse(NAME, arguments)?;
-        let notes = context.notes.search(&query, limit.unwrap_or(LIMIT).clamp(1, LIMIT_MOST)).await?;
-        if notes.is_empty() {
-            return Ok(Outcome::text(format!("No note matches `{query}`. Look elsewhere.")));
+        let (notes, limit) = (&*context.notes, limit.unwrap_or(LIMIT).clamp(1, LIMIT_MOST));
+        let found = notes.search(&query, limit).await?;
+        if !found.is_empty() {
+            return Ok(Outcome::text(sections(&found)));
         }
-        let sections: Vec<String> = notes.iter().map(section).collect();
-        Ok(Outcome::text(sections.join("\n\n")))
+        let found = with_some(notes, &query, limit).await?;
+        if !found.is_empty() {
+            let found = sections(&found);
+            return Ok(Outcome::text(format!(
+                "No note has all the words of `{query}`. These have some of them:\n\n{found}"
+            )));
+        }
+        Ok(Outcome::text(without(&query, &notes.latest(NAMED).await?)))
     }
+}
+
+/// The notes with some words of a query, those with most of them first, of these the newest.
+async fn with_some(notes: &dyn Notes, query: &str, limit: u32) -> Result<Vec<Note>> {
+    let mut found: Vec<(usize, Note)> = Vec::new();
+    for word in words(query) {
+        for note in notes.search(&word, LIMIT_MOST).await? {
+            match found.iter_mut().find(|(_, known)| known.id == note.id) {
+                Some((words, _)) => *words += 1,
+                None => found.push((1, note)),
+            }
+        }
+    }
+    found.sort_by_key(|(words, note)| Reverse((*words, note.created, note.id)));
+    Ok(found.into_iter().map(|(_, note)| note).take(limit as usize).collect())
+}
+
+/// The words of a query, each once: the longest, which say most, where there are many.
+fn words(query: &str) -> Vec<String> {
+    let query = query.to_lowercase();
+    let mut words: Vec<&str> = query.split_whitespace().filter(|word| word.len() >= SHORTEST).collect();
+    words.sort_by_key(|word| (Reverse(word.len()), *word));
+    words.dedup();
+    words.into_iter().take(WORDS).map(str::to_owned).collect()
+}
+
+/// What is said where no note has a word of the query: how to go on.
+fn without(query: &str, latest: &[Note]) -> String {
+    if latest.is_empty() {
+        return "There are no notes in this conversation: what was asked is not in notes. Use another tool."
+            .to_owned();
+    }
+    let names: Vec<String> = latest.iter().map(name).collect();
+    let names = names.join("\n");
+    format!(
+        "No note matches `{query}`. The latest notes of this conversation:\n{names}\nSearch for the title of \
+         one to read it. If it is in none of these, use another tool."
+    )
+}
+
+/// A line to know a note by.
+fn name(note: &Note) -> String {
+    let text = if note.title.trim().is_empty() { &note.content } else { &note.title };
+    let line = text.trim().lines().next().unwrap_or_default();
+    format!("- {}", line.chars().take(NAME_CHARS).collect::<String>())
+}
+
+fn sections(notes: &[Note]) -> String {
+    notes.iter().map(section).collect::<Vec<_>>().join("\n\n")
 }
 
 fn section(note: &Note) -> String {

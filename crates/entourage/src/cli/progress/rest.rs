@@ -57,6 +57,12 @@ impl Progress {
         (status.is_terminal() || status == Status::Idle).then_some(Rest::Ended(status))
     }
 
+    /// Who goes on although the root has ended its run.
+    pub(crate) fn outlasting(&self) -> impl Iterator<Item = &Member> {
+        let is_over = self.status().is_terminal();
+        self.members.iter().filter(move |member| is_over && self.is_busy(member))
+    }
+
     /// Whether an agent goes on by itself. One that was just made has its first message in its inbox,
     /// except for a root, which may have been made without any; one whose questions are all answered has
     /// the answers there.

@@ -1,34 +1,55 @@
 //! Progress without a terminal: a line for each thing that happens.
 
+use std::mem;
+
 use entourage_types::{Event, EventBody, ItemBody, QuestionStatus, Status};
 
 use crate::cli::{out, progress::Progress, words};
 
 /// Writes a line for each thing that happens.
-pub(crate) struct Lines;
+#[derive(Default)]
+pub(crate) struct Lines {
+    /// Whether it was said who goes on although the root has ended.
+    waits: bool,
+}
 
 impl Lines {
-    pub(super) fn event(&self, event: &Event, progress: &Progress) {
-        let worth_a_line = match &event.body {
-            EventBody::AgentCreated { .. } => true,
-            // Open ones are told with how to answer them, once everybody waits.
-            EventBody::Question { question } => question.status != QuestionStatus::Open,
-            EventBody::AgentStatus { status, .. } => status.is_terminal() && *status != Status::Succeeded,
-            EventBody::Step { .. }
-            | EventBody::Intervention { .. }
-            | EventBody::Grant { .. }
-            | EventBody::Session { .. } => true,
-            EventBody::Item { item: Some(item), .. } => match &item.body {
-                ItemBody::Turn(turn) => !turn.calls.is_empty(),
-                ItemBody::Output(output) => output.error,
-                ItemBody::Notice(_) => true,
-                ItemBody::Message(_) | ItemBody::Decision(_) | ItemBody::Digest(_) => false,
-            },
-            EventBody::Item { item: None, .. } | EventBody::Run { .. } | EventBody::Task { .. } => false,
-        };
-        let who = progress.member(event.agent).map_or("agent", |member| member.kind.as_str());
-        if let Some(text) = words::event(event).filter(|_| worth_a_line) {
-            out::note(format!("{who} {text}"));
+    pub(super) fn event(&mut self, event: &Event, progress: &Progress) {
+        line(event, progress);
+        let others: Vec<String> = progress
+            .outlasting()
+            .map(|member| format!("{} ({})", member.kind, progress.doing(member)))
+            .collect();
+        let waited = mem::replace(&mut self.waits, !others.is_empty());
+        if self.waits && !waited {
+            let root = progress.members().first().map_or("agent", |root| root.kind.as_str());
+            let others = others.join(", ");
+            out::note(format!("{root} has ended; still to end: {others}. Ctrl-C leaves, nothing is lost"));
         }
+    }
+}
+
+/// A line for what happened, where it is worth one.
+pub(super) fn line(event: &Event, progress: &Progress) {
+    let worth_a_line = match &event.body {
+        EventBody::AgentCreated { .. } => true,
+        // Open ones are told with how to answer them, once everybody waits.
+        EventBody::Question { question } => question.status != QuestionStatus::Open,
+        EventBody::AgentStatus { status, .. } => status.is_terminal() && *status != Status::Succeeded,
+        EventBody::Step { .. }
+        | EventBody::Intervention { .. }
+        | EventBody::Grant { .. }
+        | EventBody::Session { .. } => true,
+        EventBody::Item { item: Some(item), .. } => match &item.body {
+            ItemBody::Turn(turn) => !turn.calls.is_empty(),
+            ItemBody::Output(output) => output.error,
+            ItemBody::Notice(_) => true,
+            ItemBody::Message(_) | ItemBody::Decision(_) | ItemBody::Digest(_) => false,
+        },
+        EventBody::Item { item: None, .. } | EventBody::Run { .. } | EventBody::Task { .. } => false,
+    };
+    let who = progress.member(event.agent).map_or("agent", |member| member.kind.as_str());
+    if let Some(text) = words::event(event).filter(|_| worth_a_line) {
+        out::note(format!("{who} {text}"));
     }
 }

@@ -41,7 +41,7 @@ impl View {
         } else if std::io::stderr().is_terminal() && !paint::is_dumb() && !input::is_in_background() {
             Self::Live(Live::new(root, aloud && std::io::stdout().is_terminal()))
         } else {
-            Self::Lines(Lines)
+            Self::Lines(Lines::default())
         }
     }
 

@@ -3,7 +3,7 @@
 use entourage_engine::{AgentDelta, Piece};
 use entourage_types::{Action, AgentId, Event, EventBody, ItemBody, StopReason, Turn};
 
-use super::Lines;
+use super::lines::line;
 use crate::cli::{backend::Result, out, progress::Progress, screen, text::rows};
 
 /// Said where an answer begins anew.
@@ -57,7 +57,7 @@ impl Spoken {
             _ => false,
         };
         if !is_known {
-            Lines.event(event, progress);
+            line(event, progress);
         }
         Ok(())
     }

@@ -131,7 +131,9 @@ impl Serialize for Messages<'_> {
         // Some servers want the roles to alternate, so the tail joins a user's last message; it
         // stands alone after anything else, and never between a call and its output.
         let joined = match (messages.last(), tail) {
-            (Some(Message::User(text)), Some(tail)) => Some(format!("{text}\n\n{tail}")),
+            (Some(Message::User(text) | Message::Notice(text)), Some(tail)) => {
+                Some(format!("{text}\n\n{tail}"))
+            }
             _ => None,
         };
         let kept = messages.len() - usize::from(joined.is_some());
@@ -155,7 +157,7 @@ impl<'a> Entry<'a> {
     /// An entry of the conversation; none for one that says nothing, which servers refuse.
     fn from(message: &'a Message) -> Option<Self> {
         match message {
-            Message::User(text) => Some(Self::of("user", text)),
+            Message::User(text) | Message::Notice(text) => Some(Self::of("user", text)),
             Message::Assistant { text, calls } if text.is_empty() && calls.is_empty() => None,
             Message::Assistant { text, calls } => {
                 let tool_calls = calls.iter().map(called).collect();

@@ -79,7 +79,7 @@ pub(super) fn chat(kind: AdapterKind, request: Request) -> ChatRequest {
 
 fn push(kind: AdapterKind, messages: &mut Vec<ChatMessage>, message: Message) {
     match message {
-        Message::User(text) => messages.push(ChatMessage::user(text)),
+        Message::User(text) | Message::Notice(text) => messages.push(ChatMessage::user(text)),
         Message::Assistant { text, calls } => {
             let mut parts = Vec::with_capacity(calls.len() + 1);
             // Some providers refuse an empty text.

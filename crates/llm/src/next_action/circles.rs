@@ -1,0 +1,62 @@
+//! Calls in vain: a weak model would make the same one again and again.
+
+use entourage_types::{ToolCall, ToolSpec};
+use serde_json::Value;
+
+use crate::Message;
+
+/// The calls, since the user's last words, that were made before with the same result, or twice before with any.
+#[derive(Debug, Default)]
+pub(super) struct Vain<'m> {
+    count: usize,
+    /// The tool of the latest call, if that was in vain.
+    latest: Option<&'m str>,
+}
+
+impl Vain<'_> {
+    /// The tools left to choose from. The tool of a call in vain is of no use for the next action, and with the
+    /// second such call none is: the model can answer from what there is.
+    pub(super) fn left<'t>(&self, tools: Vec<&'t ToolSpec>) -> Vec<&'t ToolSpec> {
+        match (self.count, self.latest) {
+            (0 | 1, latest) => tools.into_iter().filter(|tool| Some(tool.name.as_str()) != latest).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// What of a conversation was called in vain.
+pub(super) fn vain(messages: &[Message]) -> Vain<'_> {
+    let mut open: Vec<&ToolCall> = Vec::new();
+    let mut made: Vec<(&str, &Value, String)> = Vec::new();
+    let mut vain = Vain::default();
+    for message in messages {
+        match message {
+            Message::User(_) => {
+                made.clear();
+                vain = Vain::default();
+            }
+            Message::Notice(_) => {}
+            Message::Assistant { calls, .. } => open = calls.iter().collect(),
+            Message::Output { call, text, .. } => {
+                let Some(call) = open.iter().find(|open| open.id.to_string() == *call) else { continue };
+                let (tool, arguments, text) = (call.tool.as_str(), &call.arguments, without_ids(text));
+                let same = || made.iter().filter(|before| (before.0, before.1) == (tool, arguments));
+                let is_vain = same().any(|before| before.2 == text) || same().count() > 1;
+                vain.count += usize::from(is_vain);
+                vain.latest = is_vain.then_some(tool);
+                made.push((tool, arguments, text));
+            }
+        }
+    }
+    vain
+}
+
+/// The words of a result that are no ids: what is begun anew has the same words and an id of its own.
+fn without_ids(text: &str) -> String {
+    let is_id = |word: &&str| {
+        let end = word.rsplit('_').next().unwrap_or_default();
+        word.contains('_') && end.len() == 32 && end.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    let words = text.split(|char: char| !char.is_alphanumeric() && char != '_');
+    words.filter(|word| !word.is_empty() && !is_id(word)).collect::<Vec<_>>().join(" ")
+}

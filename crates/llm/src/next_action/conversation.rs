@@ -1,0 +1,84 @@
+//! The conversation as a weak model reads it: words alone, each call as the action it was.
+
+use entourage_types::ToolCall;
+use serde_json::json;
+
+use super::form::FINAL;
+use crate::{Message, Request};
+
+/// A request is repeated up to so many characters.
+const REQUEST: usize = 1_500;
+
+/// What was asked for last, where something came after it.
+pub(super) fn asked(messages: &[Message]) -> Option<String> {
+    if !matches!(messages.last(), Some(Message::Output { .. } | Message::Notice(_))) {
+        return None;
+    }
+    messages.iter().rev().find_map(|message| match message {
+        Message::User(text) => Some(text.chars().take(REQUEST).collect()),
+        _ => None,
+    })
+}
+
+/// Whether there is an address to open, or a word that may be one.
+pub(super) fn has_address(messages: &[Message]) -> bool {
+    let is_one = |word: &str| {
+        let (host, rest) = word.trim_end_matches(['.', '?', '!']).split_once('.').unwrap_or_default();
+        word.contains("://") || !host.is_empty() && rest.starts_with(char::is_alphabetic)
+    };
+    messages.iter().any(|message| match message {
+        Message::User(text) | Message::Notice(text) | Message::Output { text, .. } => {
+            text.split_whitespace().any(is_one)
+        }
+        Message::Assistant { .. } => false,
+    })
+}
+
+/// Puts what changes from request to request before what was asked for last: behind it such a model takes it for
+/// what the user says, and before a result for a part of that.
+pub(super) fn tail_first(request: &mut Request) {
+    let asks = |message: &Message| matches!(message, Message::User(_));
+    let last = request.messages.len().saturating_sub(1);
+    let place = request.messages.iter().rposition(asks).unwrap_or(last);
+    if let Some(Message::User(text) | Message::Notice(text)) = request.messages.get_mut(place)
+        && let Some(tail) = request.tail.take()
+    {
+        *text = format!("{tail}\n\n{text}");
+    }
+}
+
+/// The conversation without calls and outputs: each call as the action it was, each output as a
+/// message after it.
+pub(super) fn plain(messages: Vec<Message>, acting: bool) -> Vec<Message> {
+    let mut plain = Vec::with_capacity(messages.len());
+    let mut open: Vec<ToolCall> = Vec::new();
+    for message in messages {
+        match message {
+            Message::Assistant { text, calls } => {
+                if !text.is_empty() {
+                    let said = if acting && calls.is_empty() {
+                        json!({"action": FINAL, "text": text}).to_string()
+                    } else {
+                        text
+                    };
+                    plain.push(says(said));
+                }
+                open = calls;
+            }
+            Message::Output { call, tool, text } => {
+                if let Some(index) = open.iter().position(|open| open.id.to_string() == call) {
+                    let call = open.remove(index);
+                    let action = json!({"action": call.tool, "arguments": call.arguments});
+                    plain.push(says(action.to_string()));
+                }
+                plain.push(Message::Notice(format!("Result of {tool}:\n{text}")));
+            }
+            told @ (Message::User(_) | Message::Notice(_)) => plain.push(told),
+        }
+    }
+    plain
+}
+
+fn says(text: String) -> Message {
+    Message::Assistant { text, calls: Vec::new() }
+}

@@ -1,0 +1,121 @@
+//! The form of an action: what a weak model is offered and how it answers.
+
+use std::fmt::Write as _;
+
+use entourage_types::{CallId, ToolCall, ToolSpec};
+use serde_json::{Map, Value, json};
+
+use crate::{Error, Reply, Result, example};
+
+/// The action that ends a turn. A tool of that name says the same, and is not offered beside it.
+pub(super) const FINAL: &str = "final_answer";
+
+/// The answer in the example of it.
+const ANSWER: &str = "the answer";
+
+/// Tools that such a model takes instead of looking for itself: left out where there are others.
+const INSTEAD: [&str; 1] = ["ask_user"];
+
+/// Ways to have work done while one goes on, which it begins again and again: left out where there is the tool that
+/// waits for the result.
+const IN_BACKGROUND: [&str; 2] = ["spawn_agent", "wait"];
+const IN_TURN: &str = "send_message";
+
+/// The tools that are worth an example.
+pub(super) fn offered(tools: &[ToolSpec]) -> Vec<&ToolSpec> {
+    let has_turn = tools.iter().any(|tool| tool.name == IN_TURN);
+    let is_worth = |tool: &&ToolSpec| {
+        let name = tool.name.as_str();
+        name != FINAL && !(has_turn && IN_BACKGROUND.contains(&name))
+    };
+    let all: Vec<&ToolSpec> = tools.iter().filter(is_worth).collect();
+    let few: Vec<&ToolSpec> =
+        all.iter().copied().filter(|tool| !INSTEAD.contains(&tool.name.as_str())).collect();
+    if few.is_empty() { all } else { few }
+}
+
+/// Those that can be used now: without an address in sight such a model makes one up.
+pub(super) fn usable<'t>(tools: &[&'t ToolSpec], has_address: bool) -> Vec<&'t ToolSpec> {
+    tools.iter().copied().filter(|tool| has_address || !example::needs_address(tool)).collect()
+}
+
+/// How to answer: an example for each tool. It depends on the tools alone, so it is as stable as they are.
+pub(super) fn instructions(tools: &[&ToolSpec]) -> String {
+    let mut text = "Reply with one JSON object, your next action, in one of these forms:".to_owned();
+    for tool in tools {
+        let example = json!({"action": tool.name, "arguments": example::arguments(tool)});
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\n{example}  {}", tool.description);
+    }
+    let last = json!({"action": FINAL, "text": ANSWER});
+    let _ = write!(text, "\n{last}  Only when a result says it.");
+    text
+}
+
+/// One of the tools with its arguments, or the final answer.
+pub(super) fn schema(tools: &[&ToolSpec]) -> Value {
+    let mut actions: Vec<Value> =
+        tools.iter().map(|tool| action(&tool.name, "arguments", tool.parameters.clone())).collect();
+    actions.push(action(FINAL, "text", json!({"type": "string"})));
+    json!({"anyOf": actions})
+}
+
+fn action(name: &str, field: &str, content: Value) -> Value {
+    let mut properties = Map::new();
+    properties.insert("action".into(), json!({"const": name}));
+    properties.insert(field.into(), content);
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": ["action", field],
+        "additionalProperties": false,
+    })
+}
+
+/// What to say to a reply that repeats its example instead of filling it in.
+pub(super) fn copied(reply: &Reply, tools: &[&ToolSpec]) -> Option<String> {
+    let action = read(&reply.text)?;
+    let name = action.get("action")?.as_str()?;
+    if name == FINAL {
+        let text = action.get("text")?.as_str()?.trim();
+        return (text == ANSWER)
+            .then(|| "That is the example. Write the answer itself in `text`.".to_owned());
+    }
+    tools.iter().find(|tool| tool.name == name)?;
+    let field = example::copied(action.get("arguments")?)?;
+    Some(format!("That is the example. Fill in `{field}` from what is asked, or take another action."))
+}
+
+/// Reads the action in the reply's text and puts what it means in its place.
+pub(super) fn act(reply: &mut Reply) -> Result<()> {
+    let text = std::mem::take(&mut reply.text);
+    let bad = |what: &str| Err(Error::BadAnswer { model: reply.model.clone(), what: what.to_owned() });
+    if !text.contains('{') {
+        // A server that ignores schemas lets the model answer in words: that is an answer too.
+        reply.text = text;
+        return Ok(());
+    }
+    let Some(mut action) = read(&text) else {
+        return bad("not an action: its JSON is not whole");
+    };
+    match (action.remove("action"), action.remove("text"), action.remove("arguments")) {
+        (Some(Value::String(name)), Some(Value::String(answer)), _) if name == FINAL => {
+            if answer.trim().is_empty() {
+                return bad("empty: a final answer without text");
+            }
+            reply.text = answer;
+        }
+        (Some(Value::String(tool)), _, arguments) if tool != FINAL => {
+            let arguments = arguments.unwrap_or_else(|| Value::Object(Map::new()));
+            reply.calls = vec![ToolCall { id: CallId::new(), tool, arguments }];
+        }
+        _ => return bad("not an action: `action` is missing, or its `text`"),
+    }
+    Ok(())
+}
+
+/// The first object in a text, whatever stands around it.
+fn read(text: &str) -> Option<Map<String, Value>> {
+    let start = text.find('{')?;
+    serde_json::Deserializer::from_str(&text[start..]).into_iter().next()?.ok()
+}

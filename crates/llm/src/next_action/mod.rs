@@ -1,0 +1,132 @@
+//! Tools for models that are too weak for them.
+//!
+//! Small models lose the thread after one native tool call, but follow a schema. So the tools
+//! become one schema of next actions, the conversation is told in the same form, and the JSON that
+//! comes back becomes calls or text. Nobody else notices.
+//!
+//! The form was measured (`tests/third_party/eval`): such a model copies an example where it does
+//! not follow a signature, takes what stands last for what the user says, and answers at once unless the
+//! request stands behind a result once more.
+
+mod circles;
+mod conversation;
+mod form;
+
+use std::{fmt::Write as _, sync::Arc};
+
+use async_trait::async_trait;
+use entourage_types::{Cost, ToolSpec, Usage};
+
+use crate::{Delta, Deltas, Error, GateState, Message, Model, Reply, Request, Result};
+
+/// The temperature where none is set: near to what such a model takes for the best action, and another one where it
+/// is asked again.
+const TEMPERATURE: f64 = 0.2;
+
+/// A model whose tools are offered as a schema of next actions.
+#[derive(Debug)]
+pub struct NextAction<M> {
+    inner: M,
+}
+
+impl<M: Model> NextAction<M> {
+    /// Wraps a weak model.
+    #[must_use]
+    pub const fn new(inner: M) -> Self {
+        Self { inner }
+    }
+
+    /// Asks for the next action. One that repeats its example is asked for once more, and then refused.
+    async fn next(
+        &self,
+        mut request: Request,
+        tools: &[&ToolSpec],
+        deltas: &mut dyn Deltas,
+    ) -> Result<Reply> {
+        let mut first = self.inner.call(request.clone(), &mut WithoutText(deltas)).await?;
+        let Some(copied) = form::copied(&first, tools) else { return Ok(first) };
+        deltas.delta(Delta::Wasted(first.used()));
+        let said = std::mem::take(&mut first.text);
+        request.messages.push(Message::Assistant { text: said, calls: Vec::new() });
+        request.messages.push(Message::Notice(copied));
+        let second = self.inner.call(request, &mut WithoutText(deltas)).await?;
+        if form::copied(&second, tools).is_some() {
+            deltas.delta(Delta::Wasted(second.used()));
+            let what = "not an action of its own: it repeats the example".to_owned();
+            return Err(Error::BadAnswer { model: second.model, what });
+        }
+        Ok(second)
+    }
+}
+
+#[async_trait]
+impl<M: Model> Model for NextAction<M> {
+    async fn call(&self, mut request: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
+        // Where the answer has a schema of its own, there is no choice of actions.
+        let may_call = !request.tools.is_empty() && !request.forbids_calls();
+        let acting = may_call && request.output_schema.is_none();
+        let all = std::mem::take(&mut request.tools);
+        let tools = form::offered(&all);
+        let usable = form::usable(&tools, conversation::has_address(&request.messages));
+        let left = circles::vain(&request.messages).left(usable);
+        let asked = conversation::asked(&request.messages);
+        conversation::tail_first(&mut request);
+        request.messages = conversation::plain(request.messages, acting);
+        if !acting {
+            return self.inner.call(request, deltas).await;
+        }
+        if let (Some(asked), Some(Message::User(last) | Message::Notice(last))) =
+            (asked, request.messages.last_mut())
+        {
+            let next = if left.is_empty() { "Answer it now." } else { "Next action?" };
+            // Writing to a string cannot fail.
+            let _ = write!(last, "\n\nMy request was: {asked}\n{next}");
+        }
+        request.system = format!("{}\n\n{}", request.system, form::instructions(&tools)).into();
+        request.output_schema = Some(Arc::new(form::schema(&left)));
+        request.temperature.get_or_insert(TEMPERATURE);
+        let mut reply = self.next(request, &tools, deltas).await?;
+        if let Err(error) = form::act(&mut reply) {
+            deltas.delta(Delta::Wasted(reply.used()));
+            return Err(error);
+        }
+        if !reply.text.is_empty() {
+            deltas.delta(Delta::Text(reply.text.clone()));
+        }
+        for call in &reply.calls {
+            deltas.delta(Delta::Call { tool: call.tool.clone() });
+        }
+        Ok(reply)
+    }
+
+    fn describe(&self) -> String {
+        format!("{}, tools as a schema of next actions", self.inner.describe())
+    }
+
+    fn disclaimer(&self) -> Option<&'static str> {
+        self.inner.disclaimer()
+    }
+
+    fn price(&self, model: Option<&str>, usage: &Usage) -> Option<Cost> {
+        self.inner.price(model, usage)
+    }
+
+    fn gates(&self) -> Vec<GateState> {
+        self.inner.gates()
+    }
+
+    fn fallback(&self) -> &[String] {
+        self.inner.fallback()
+    }
+}
+
+/// Keeps the JSON of actions from the reader.
+struct WithoutText<'a>(&'a mut dyn Deltas);
+
+impl Deltas for WithoutText<'_> {
+    fn delta(&mut self, delta: Delta) {
+        if !matches!(delta, Delta::Text(_)) {
+            self.0.delta(delta);
+        }
+    }
+}
