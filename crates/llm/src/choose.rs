@@ -3,12 +3,18 @@
 
 use std::{sync::Arc, time::Duration};
 
-use serde_json::Value;
+use futures::future::join_all;
 
-use crate::{Error, Local, Model, Provider, Result, Router, Settings, http, rehearsal};
+use crate::{
+    Error, Local, Model, Provider, Result, Router, Settings, rehearsal, remote::without_credentials,
+};
 
 /// The environment variable that names the model, before any setting.
 pub const MODEL_VARIABLE: &str = "ENTOURAGE_MODEL";
+
+/// How long a server whose address somebody set may take over its list of models. Such a server is there, and may
+/// be busy with an answer; a guess at the usual places would cost every start that much.
+const SET_WAIT: Duration = Duration::from_secs(5);
 
 /// What was chosen, and why.
 #[derive(Clone)]
@@ -61,10 +67,13 @@ pub async fn choose(settings: Settings, env: impl Fn(&str) -> Option<String>) ->
         }
         tried.push(Tried { what: variable.to_owned(), found: Err("not set".into()) });
     }
-    let (settings, local) = local(settings, &mut tried).await;
-    if let Some(model) = local {
-        let why = "no key is set, and a server on this machine answers".to_owned();
-        return chosen(settings, model, why, tried);
+    let (settings, local) = local(settings, &mut tried).await?;
+    if let Some(Found { model, is_set }) = local {
+        let why = match is_set {
+            true => "no key is set, and the server whose address is set answers",
+            false => "no key is set, and a server on this machine answers",
+        };
+        return chosen(settings, model, why.to_owned(), tried);
     }
     tried.push(Tried { what: rehearsal::NAME.into(), found: Ok("always there".into()) });
     let why = "no key is set and no local server answers".to_owned();
@@ -103,53 +112,102 @@ fn with_environment(mut settings: Settings, env: &impl Fn(&str) -> Option<String
     settings
 }
 
-/// Looks for a server on this machine, at both places at once.
-async fn local(mut settings: Settings, tried: &mut Vec<Tried>) -> (Settings, Option<String>) {
-    let set = |provider: Provider| settings.providers.get(&provider).and_then(|c| c.base_url.clone());
-    let Local { ollama, compatible, wait_ms } = settings.local.clone();
-    let ollama = set(Provider::Ollama).unwrap_or(ollama);
-    let compatible = set(Provider::Compatible).unwrap_or(compatible);
-    let root = |address: &str| address.trim_end_matches('/').trim_end_matches("/v1").to_owned();
-    let (ollama_root, compatible_root) = (root(&ollama), root(&compatible));
-    let (ollama_model, compatible_model) = tokio::join!(
-        first_model(format!("{ollama_root}/api/tags"), "/models/0/name", wait_ms),
-        first_model(format!("{compatible_root}/v1/models"), "/data/0/id", wait_ms),
-    );
-    let found = [
-        (Provider::Ollama, ollama, format!("Ollama at {ollama_root}"), ollama_model),
-        (
-            Provider::Compatible,
-            compatible,
-            format!("llama.cpp or alike at {compatible_root}"),
-            compatible_model,
-        ),
-    ];
-    for (provider, address, what, model) in found {
-        let found = model.map(|name| format!("{provider}::{name}"));
-        tried.push(Tried { what, found: found.clone() });
-        if let Ok(model) = found {
-            settings.providers.entry(provider).or_default().base_url = Some(address);
-            return (settings, Some(model));
-        }
-    }
-    (settings, None)
+/// A server that needs no key, and where it may be.
+struct Place {
+    provider: Provider,
+    address: String,
+    /// Whether somebody set the address, so that a server must be there.
+    is_set: bool,
 }
 
-/// The first model that a server lists.
-async fn first_model(url: String, path: &str, wait_ms: u64) -> std::result::Result<String, String> {
-    let ask = async {
-        // None of these addresses needs TLS, and making a client without it takes no time.
-        let client = http::client("").map_err(|error: Error| error.to_string())?;
-        let response = client.get(&url).send().await.map_err(|_| "nothing answers there".to_owned())?;
-        if !response.status().is_success() {
-            return Err(format!("answers HTTP {}", response.status().as_u16()));
+impl Place {
+    /// What is set, else where such servers are by default.
+    fn all(settings: &Settings) -> Vec<Self> {
+        let Local { ollama, compatible, .. } = &settings.local;
+        let usual = [(Provider::Ollama, ollama), (Provider::Compatible, compatible)];
+        let set = usual.iter().filter_map(|(provider, _)| {
+            let address = settings.providers.get(provider)?.base_url.clone()?;
+            Some(Self { provider: *provider, address, is_set: true })
+        });
+        let set: Vec<Self> = set.collect();
+        if !set.is_empty() {
+            return set;
         }
-        let body = http::json(response).await.ok_or_else(|| "does not answer with JSON".to_owned())?;
-        let name = body.pointer(path).and_then(Value::as_str);
-        name.map(str::to_owned).ok_or_else(|| "answers, but has no model yet".to_owned())
-    };
-    let late = |_| Err(format!("no answer within {wait_ms} ms"));
-    tokio::time::timeout(Duration::from_millis(wait_ms), ask).await.unwrap_or_else(late)
+        let usual = usual.into_iter();
+        usual.map(|(provider, at)| Self { provider, address: at.clone(), is_set: false }).collect()
+    }
+
+    /// The same in words, without what an address must not show.
+    fn what(&self) -> String {
+        let name = match self.provider {
+            Provider::Compatible => "llama.cpp or alike",
+            _ => "Ollama",
+        };
+        format!("{name} at {}", without_credentials(&self.address).trim_end_matches('/'))
+    }
+
+    /// The first model that the server lists, or why there is none.
+    async fn first_model(&self, settings: &Settings) -> std::result::Result<String, String> {
+        let mut settings = settings.clone();
+        settings.providers.entry(self.provider).or_default().base_url = Some(self.address.clone());
+        let patience = match self.is_set {
+            true => SET_WAIT.max(Duration::from_millis(settings.local.wait_ms)),
+            false => Duration::from_millis(settings.local.wait_ms),
+        };
+        let router = Router::new(settings, rehearsal::NAME).map_err(|error| error.to_string())?;
+        match router.offered(self.provider, patience).await {
+            Ok(Some(names)) => match names.into_iter().next() {
+                Some(name) => Ok(format!("{}::{name}", self.provider)),
+                None => Err("answers, but has no model yet".to_owned()),
+            },
+            Ok(None) => Err("answers, but has no list of models there".to_owned()),
+            Err(Error::Unreachable { .. }) => Err("nothing answers there".to_owned()),
+            Err(Error::TimedOut { .. }) => Err(format!("no answer within {} ms", patience.as_millis())),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// Looks for a server that needs no key, at all places at once: the model, and the settings with its address.
+///
+/// # Errors
+/// [`Error::Configuration`] when no address that is set leads to a model: an answer of the rehearsal would hide
+/// that the server is busy, gone, or elsewhere.
+async fn local(mut settings: Settings, tried: &mut Vec<Tried>) -> Result<(Settings, Option<Found>)> {
+    let places = Place::all(&settings);
+    let answers = join_all(places.iter().map(|place| place.first_model(&settings))).await;
+    let mut wrong = Vec::new();
+    for (place, found) in places.into_iter().zip(answers) {
+        tried.push(Tried { what: place.what(), found: found.clone() });
+        match found {
+            Ok(model) => {
+                settings.providers.entry(place.provider).or_default().base_url = Some(place.address);
+                return Ok((settings, Some(Found { model, is_set: place.is_set })));
+            }
+            Err(why) if place.is_set => wrong.push((place, why)),
+            Err(_) => {}
+        }
+    }
+    if wrong.is_empty() {
+        return Ok((settings, None));
+    }
+    let found = wrong.iter().map(|(place, why)| format!("{}: {why}", place.what()));
+    let set = wrong.iter().map(|(place, _)| {
+        let provider = place.provider;
+        format!("`models.providers.{provider}.base_url` ({})", provider.base_url_variable())
+    });
+    Err(Error::Configuration(format!(
+        "no model answers where one is set. {}. Start that server, mend {}, or name a model with {MODEL_VARIABLE}, \
+         which is not asked for at the start: `provider::name`, or `rehearsal`",
+        found.collect::<Vec<_>>().join("; "),
+        set.collect::<Vec<_>>().join(" and "),
+    )))
+}
+
+/// A model that a server listed.
+struct Found {
+    model: String,
+    is_set: bool,
 }
 
 impl std::fmt::Debug for Choice {

@@ -95,6 +95,59 @@ async fn a_local_server_that_hangs_or_is_empty_is_passed_over() {
     assert!(why.iter().any(|why| why.contains("no model yet")), "{why:?}");
 }
 
+/// What somebody set is no guess: it is waited for, and missed.
+#[tokio::test]
+async fn a_server_whose_address_is_set_is_waited_for_and_stands_before_the_usual_places() {
+    let (ollama, set) = (ollama().await, llama_cpp().await);
+    let hurried = Local { wait_ms: 0, ..local(ollama.url.clone(), NOWHERE.into()) };
+    let settings = Settings { local: hurried, ..Settings::default() };
+    let at = format!("{}/v1", set.url);
+    let choice = with(settings.clone(), &[("COMPATIBLE_BASE_URL", &at)]).await.expect("a choice");
+    assert_eq!(choice.default_model, "compatible::local-8b");
+    assert!(choice.why.contains("address is set"), "{}", choice.why);
+    assert!(set.seen()[0].head.starts_with("get /v1/models "), "{:?}", set.seen());
+    assert!(ollama.seen().is_empty(), "nobody guesses where an address is set");
+    let unset = with(settings, &[]).await.expect("a choice");
+    assert_eq!(unset.default_model, "rehearsal", "a guess is not waited for");
+}
+
+#[tokio::test]
+async fn a_server_whose_address_is_set_and_that_has_no_model_is_an_error() {
+    let empty = Server::start([Answer::new(r#"{"models": []}"#)]).await;
+    let other = Server::start([Answer::status(404, "no")]).await;
+    let cases = [
+        (NOWHERE.to_owned(), "nothing answers there"),
+        (empty.url.clone(), "has no model yet"),
+        (other.url.clone(), "no list of models"),
+        ("http://me:word@127.0.0.1:1".to_owned(), "at http://127.0.0.1:1: "),
+    ];
+    for (address, why) in cases {
+        let error = with(settings(), &[("OLLAMA_BASE_URL", &address)]).await.unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, Error::Configuration(_)) && text.contains(why), "{text}");
+        for part in ["Ollama at", "`models.providers.ollama.base_url` (OLLAMA_BASE_URL)", "ENTOURAGE_MODEL"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("word"), "{text}");
+        let named = [("OLLAMA_BASE_URL", address.as_str()), ("ENTOURAGE_MODEL", "ollama::later")];
+        assert_eq!(with(settings(), &named).await.expect("a choice").default_model, "ollama::later");
+    }
+    // Of two that are set, one is enough.
+    let there = llama_cpp().await;
+    let both = [("OLLAMA_BASE_URL", NOWHERE), ("COMPATIBLE_BASE_URL", there.url.as_str())];
+    let choice = with(settings(), &both).await.expect("a choice");
+    assert_eq!(choice.default_model, "compatible::local-8b");
+}
+
+/// A busy server takes longer than a guess may.
+#[tokio::test(start_paused = true)]
+async fn a_silent_server_whose_address_is_set_is_given_up_after_five_seconds() {
+    let hangs = Server::start([Answer::mute()]).await;
+    let settings = Settings { local: Local { wait_ms: 150, ..settings().local }, ..Settings::default() };
+    let error = with(settings, &[("COMPATIBLE_BASE_URL", &hangs.url)]).await.unwrap_err().to_string();
+    assert!(error.contains("no answer within 5000 ms"), "{error}");
+}
+
 #[tokio::test]
 async fn what_is_set_and_cannot_work_is_an_error() {
     let cases = [

@@ -20,7 +20,7 @@ async fn every_provider_is_asked_at_its_own_place_and_with_its_own_key() {
         };
         let server = Server::start([Answer::new(list)]).await;
         let offered = model(provider, &server).offered(PATIENCE).await.expect("a list");
-        assert_eq!(offered, Some(vec!["one".to_owned(), "two".to_owned()]));
+        assert_eq!(offered, Some(vec!["two".to_owned(), "one".to_owned()]), "in its own order");
         let head = &server.seen()[0].head;
         let (path, key) = match provider {
             Provider::Anthropic => ("/v1/models?limit=1000", Some("x-api-key: sk-canary")),

@@ -37,7 +37,7 @@ pub(super) fn complete(provider: Provider, given: Option<&str>) -> Result<String
 }
 
 /// An address as it may be shown: without user and password, and without the query.
-pub(super) fn without_credentials(address: &str) -> String {
+pub(crate) fn without_credentials(address: &str) -> String {
     let Ok(mut url) = Url::parse(address) else { return String::new() };
     // Both only fail for addresses without a host, which have nothing to hide.
     let _ = url.set_username("");

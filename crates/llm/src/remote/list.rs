@@ -10,7 +10,7 @@ use super::{ProviderModel, failure::Failure};
 use crate::{Error, Provider, Result, http};
 
 impl ProviderModel {
-    /// The names of the models that this provider offers, or none where it keeps no list that can be
+    /// The names of the models that this provider offers, in its own order, or none where it keeps no list that can be
     /// read. Asking costs nothing, and shows whether the address answers and the key is good.
     ///
     /// # Errors
@@ -71,8 +71,5 @@ fn names(body: &[u8]) -> Option<Vec<String>> {
     let (list, key) = [("data", "id"), ("models", "name")]
         .iter()
         .find_map(|(list, key)| Some((body.get(list)?.as_array()?, key)))?;
-    let mut names: Vec<String> =
-        list.iter().filter_map(|model| model.get(key)?.as_str()).map(str::to_owned).collect();
-    names.sort();
-    Some(names)
+    Some(list.iter().filter_map(|model| model.get(key)?.as_str()).map(str::to_owned).collect())
 }

@@ -21,6 +21,7 @@ use entourage_types::{Cost, ModelUse, Usage};
 use secrecy::ExposeSecret;
 
 use crate::{Connection, Delta, Deltas, Error, Model, Prices, Provider, Reply, Request, Result};
+pub(crate) use address::without_credentials;
 use failure::Failure;
 use struck::{Key, Struck};
 
@@ -111,7 +112,7 @@ impl Model for ProviderModel {
     }
 
     fn describe(&self) -> String {
-        format!("{} at {}", self.provider, address::without_credentials(&self.base_url))
+        format!("{} at {}", self.provider, without_credentials(&self.base_url))
     }
 }
 

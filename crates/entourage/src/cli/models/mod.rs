@@ -74,7 +74,8 @@ async fn list(globals: &Globals, settings: &Settings) -> Result<Exit> {
         .map(|provider| async move { (provider, probe::offered(choice, provider).await) });
     for (provider, offered) in futures::future::join_all(asked).await {
         match offered {
-            Ok(Some(names)) => {
+            Ok(Some(mut names)) => {
+                names.sort();
                 for name in names {
                     let model = format!("{provider}::{name}");
                     match globals.json {
