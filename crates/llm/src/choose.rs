@@ -1,5 +1,5 @@
-//! Which model stands behind the house: what is set, else a key in the environment, else a server
-//! on this machine, else the rehearsal.
+//! Which model stands behind the house: what is set, else a key in the environment, else a server whose
+//! address is set, else one on this machine, else the rehearsal.
 
 use std::{sync::Arc, time::Duration};
 
@@ -127,6 +127,8 @@ impl Place {
         let usual = [(Provider::Ollama, ollama), (Provider::Compatible, compatible)];
         let set = usual.iter().filter_map(|(provider, _)| {
             let address = settings.providers.get(provider)?.base_url.clone()?;
+            // As people write it; an address that is none is said by who asks there.
+            let address = if address.contains("://") { address } else { format!("http://{address}") };
             Some(Self { provider: *provider, address, is_set: true })
         });
         let set: Vec<Self> = set.collect();
@@ -140,6 +142,7 @@ impl Place {
     /// The same in words, without what an address must not show.
     fn what(&self) -> String {
         let name = match self.provider {
+            Provider::Compatible if self.is_set => "the OpenAI-compatible server",
             Provider::Compatible => "llama.cpp or alike",
             _ => "Ollama",
         };

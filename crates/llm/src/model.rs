@@ -123,7 +123,7 @@ pub enum Delta {
         /// The tool's name.
         tool: String,
     },
-    /// The answer is of no use, as the error that follows says, and this is what it used.
+    /// An answer of no use, and what it used: an error follows that says why, or another answer.
     Wasted(ModelUse),
 }
 

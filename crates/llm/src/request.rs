@@ -15,7 +15,8 @@ pub struct Request {
     pub system: Arc<str>,
     /// The conversation, oldest first.
     pub messages: Vec<Message>,
-    /// What changes from request to request (time, notes); placed after everything else.
+    /// What changes from request to request (time, notes); placed after everything else, or before what was
+    /// asked for last where the model is weak: it would take what stands last for what it is asked.
     pub tail: Option<String>,
     /// The tools on offer, in a stable order.
     pub tools: Arc<[ToolSpec]>,
@@ -25,7 +26,7 @@ pub struct Request {
     pub one_call: bool,
     /// The schema that the answer's text must meet as JSON, when it must.
     pub output_schema: Option<Arc<Value>>,
-    /// The sampling temperature; the provider's default otherwise.
+    /// The sampling temperature; the provider's default otherwise, or a low one where the model is weak.
     pub temperature: Option<f64>,
     /// At most this many tokens in the answer.
     pub max_tokens: Option<u32>,

@@ -84,15 +84,16 @@ fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).ok().filter(|d| !d.is_zero()).unwrap_or(Duration::from_secs(60))
 }
 
-/// Where local servers are looked for.
+/// Where local servers are looked for, unless the address of one is set.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Local {
-    /// Where Ollama is looked for.
+    /// Where Ollama is looked for, unless `models.providers.ollama.base_url` or that of `compatible` is set.
     pub ollama: String,
-    /// Where llama.cpp's server is looked for, or any other with `/v1/models`.
+    /// Where llama.cpp's server is looked for, or any other with `/v1/models`, unless an address is set.
     pub compatible: String,
-    /// How many milliseconds they may take to answer, since a start waits for them.
+    /// How many milliseconds they may take to answer, since a start waits for them; at least 5,000 where the
+    /// address of one is set.
     pub wait_ms: u64,
 }
 

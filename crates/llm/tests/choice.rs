@@ -120,6 +120,7 @@ async fn a_server_whose_address_is_set_and_that_has_no_model_is_an_error() {
         (empty.url.clone(), "has no model yet"),
         (other.url.clone(), "no list of models"),
         ("http://me:word@127.0.0.1:1".to_owned(), "at http://127.0.0.1:1: "),
+        ("127.0.0.1:1".to_owned(), "at http://127.0.0.1:1: "),
     ];
     for (address, why) in cases {
         let error = with(settings(), &[("OLLAMA_BASE_URL", &address)]).await.unwrap_err();
@@ -132,9 +133,10 @@ async fn a_server_whose_address_is_set_and_that_has_no_model_is_an_error() {
         let named = [("OLLAMA_BASE_URL", address.as_str()), ("ENTOURAGE_MODEL", "ollama::later")];
         assert_eq!(with(settings(), &named).await.expect("a choice").default_model, "ollama::later");
     }
-    // Of two that are set, one is enough.
+    // Of two that are set, one is enough, and it need not have a scheme.
     let there = llama_cpp().await;
-    let both = [("OLLAMA_BASE_URL", NOWHERE), ("COMPATIBLE_BASE_URL", there.url.as_str())];
+    let bare = there.url.replacen("http://", "", 1);
+    let both = [("OLLAMA_BASE_URL", NOWHERE), ("COMPATIBLE_BASE_URL", bare.as_str())];
     let choice = with(settings(), &both).await.expect("a choice");
     assert_eq!(choice.default_model, "compatible::local-8b");
 }

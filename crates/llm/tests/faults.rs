@@ -414,7 +414,7 @@ async fn a_line_or_a_refusal_that_never_ends_is_given_up() {
     for provider in [Provider::Anthropic, Provider::OpenAiResp, Provider::Ollama] {
         for answer in [Answer::new("x".repeat(1_000)), Answer::status(500, "x".repeat(1_000))] {
             let server = Server::start([answer.without_end()]).await;
-            let brief = Connection { header_seconds: 0.2, silence_seconds: 0.2, ..connection(&server) };
+            let brief = Connection { header_seconds: 2.0, silence_seconds: 0.2, ..connection(&server) };
             let model = ProviderModel::new(provider, brief, Arc::default()).expect("a model");
             let (asked, mut deltas) = (request(provider), NoDeltas);
             let called = tokio::time::timeout(PATIENCE, model.call(asked, &mut deltas)).await;

@@ -148,6 +148,7 @@ async fn results_that_differ_in_their_ids_alone_are_the_same() {
     let begun = |id: &str| format!("Begun (task=\"tsk_{id}\").");
     let [first, second] = ["a", "b"].map(|digit| begun(&digit.repeat(32)));
     assert_eq!(left(ask(again(&[&first, &second]))).await, ["final_answer"]);
+    assert_eq!(left(ask(again(&["5", "-5"]))).await, ["fetch_url", "final_answer"]);
     let [first, second] = ["a", "b"].map(begun);
     assert_eq!(left(ask(again(&[&first, &second]))).await, ["fetch_url", "final_answer"]);
 }
@@ -166,7 +167,9 @@ async fn a_tool_that_opens_an_address_is_offered_once_there_may_be_one() {
     listed.extend(made("list_files", &json!({}), "See https://shop.example/desk"));
     for (messages, is_offered) in [
         (said("What does the desk cost?"), false),
-        (said("It costs 3. I mean 4."), false),
+        (said("It costs 3. I mean 4, or 4.5. 1.2.3 is its number"), false),
+        (said("What does (docs.3cx.com/a) say?"), true),
+        (said("Is 192.168.0.7:8080 there?"), true),
         (said("What does shop.example say?"), true),
         (said("See http://localhost:8080/desk"), true),
         (listed, true),
@@ -175,6 +178,14 @@ async fn a_tool_that_opens_an_address_is_offered_once_there_may_be_one() {
         let left = left(request).await;
         assert_eq!(left.contains(&"fetch_url".to_owned()), is_offered, "{messages:?}");
         assert!(left.contains(&"list_files".to_owned()));
+    }
+    // What a kind is told beside the conversation counts, too, but there a file is no address.
+    for (system, is_offered) in
+        [("Read https://status.example first.", true), ("Read notes.md first.", false)]
+    {
+        let request =
+            Request { tools: Arc::clone(&both), system: system.into(), ..ask(said("Is all well?")) };
+        assert_eq!(left(request).await.contains(&"fetch_url".to_owned()), is_offered, "{system}");
     }
 }
 
@@ -192,16 +203,24 @@ async fn work_is_handed_on_in_the_background_only_where_there_is_no_other_way() 
     }
 }
 
-/// The user's own words stand behind the result of a task as they do behind that of a call.
+/// The user's own words stand behind the result of a task as they do behind that of a call: those that the task
+/// was begun for, and not those that were answered at once meanwhile.
 #[tokio::test]
 async fn what_was_asked_stands_behind_the_result_of_a_task() {
-    let scripted = ScriptedModel::new([Script::text(r#"{"action": "final_answer", "text": "A."}"#)]);
-    let messages =
-        vec![Message::User("Ask a.example.".into()), Message::Notice("<task_result>A</task_result>".into())];
-    NextAction::new(scripted.clone()).call(ask(messages), &mut NoDeltas).await.expect("a reply");
-    let told = scripted.requests()[0].messages.last().cloned();
-    let expected = "<task_result>A</task_result>\n\nMy request was: Ask a.example.\nNext action?";
-    assert_eq!(told, Some(Message::Notice(expected.into())));
+    let says = |text: &str| Message::Assistant { text: text.into(), calls: Vec::new() };
+    let asked = |text: &str| Message::User(text.into());
+    let begun = made("spawn_agent", &json!({}), "Begun.");
+    let task = [vec![asked("Ask a.example.")], begun.to_vec(), vec![says("It is being asked.")]].concat();
+    let answered = [task.clone(), vec![asked("What is two and two?"), says("Four.")]].concat();
+    let unasked = vec![asked("What is two and two?"), says("Four.")];
+    let behind = "\n\nMy request was: Ask a.example.\nNext action?";
+    for (messages, behind) in [(task, behind), (answered, behind), (unasked, "")] {
+        let scripted = ScriptedModel::new([Script::text(r#"{"action": "final_answer", "text": "A."}"#)]);
+        let messages = [messages, vec![Message::Notice("<task_result>A</task_result>".into())]].concat();
+        NextAction::new(scripted.clone()).call(ask(messages), &mut NoDeltas).await.expect("a reply");
+        let told = scripted.requests()[0].messages.last().cloned();
+        assert_eq!(told, Some(Message::Notice(format!("<task_result>A</task_result>{behind}"))));
+    }
 }
 
 #[tokio::test]

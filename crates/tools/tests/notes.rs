@@ -78,10 +78,19 @@ async fn where_no_note_has_all_the_words_those_with_most_of_them_come_first() {
     let said = found(&notes, json!({ "query": query })).await;
     let (head, whole) = said.split_once("\n\n").unwrap();
     assert_eq!(head, format!("No note has all the words of `{query}`. These have some of them:"));
-    // `code`, `alarm` and `the`; then `the` alone, the newest first. `lock?` is no word of the shelf.
+    // `code`, `alarm` and `the`; then `the` and `lock`, the newest first.
     assert_eq!(titles(whole), ["Alarm", "Windows", "Doors"]);
     assert!(whole.contains("4417"), "{whole}");
     assert_eq!(titles(&found(&notes, json!({ "query": query, "limit": 1 })).await), ["Alarm"]);
+
+    // Of more than a search finds, too.
+    let mut many = Vec::new();
+    for number in 0..25 {
+        many.push(written(&format!("Alarm {number}"), "The alarm was tried.").await);
+    }
+    many.extend(notes.iter().cloned());
+    let said = found(&many, json!({ "query": "the alarm code, please" })).await;
+    assert_eq!(titles(&said)[0], "Alarm", "{said}");
 
     // A word that is said twice counts once, and one of two letters, which many words begin with, not at all.
     let said = found(&notes, json!({ "query": "lock lock lock in the alarm code" })).await;

@@ -55,7 +55,7 @@ pub struct Kind {
     /// The JSON schema of its final answer, when it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// The sampling temperature; the provider's default otherwise.
+    /// The sampling temperature; the provider's default otherwise, or 0.2 where tools go as a schema of next actions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// The body of its file.

@@ -57,6 +57,7 @@ fn without_ids(text: &str) -> String {
         let end = word.rsplit('_').next().unwrap_or_default();
         word.contains('_') && end.len() == 32 && end.bytes().all(|byte| byte.is_ascii_hexdigit())
     };
-    let words = text.split(|char: char| !char.is_alphanumeric() && char != '_');
-    words.filter(|word| !word.is_empty() && !is_id(word)).collect::<Vec<_>>().join(" ")
+    text.split_inclusive(|char: char| !char.is_alphanumeric() && char != '_')
+        .filter(|word| !is_id(&word.trim_end_matches(|char: char| !char.is_alphanumeric())))
+        .collect()
 }

@@ -1,5 +1,7 @@
 //! The conversation as a weak model reads it: words alone, each call as the action it was.
 
+use std::net::Ipv4Addr;
+
 use entourage_types::ToolCall;
 use serde_json::json;
 
@@ -9,29 +11,47 @@ use crate::{Message, Request};
 /// A request is repeated up to so many characters.
 const REQUEST: usize = 1_500;
 
-/// What was asked for last, where something came after it.
+/// What was asked for last, where something came after it: a result or a notice of what was begun for it. What was
+/// answered at once has nothing that could still come.
 pub(super) fn asked(messages: &[Message]) -> Option<String> {
     if !matches!(messages.last(), Some(Message::Output { .. } | Message::Notice(_))) {
         return None;
     }
-    messages.iter().rev().find_map(|message| match message {
-        Message::User(text) => Some(text.chars().take(REQUEST).collect()),
-        _ => None,
-    })
+    let mut has_calls = false;
+    for message in messages.iter().rev() {
+        match message {
+            Message::Assistant { calls, .. } => has_calls |= !calls.is_empty(),
+            Message::User(text) if has_calls => return Some(text.chars().take(REQUEST).collect()),
+            Message::User(_) | Message::Notice(_) | Message::Output { .. } => {}
+        }
+    }
+    None
 }
 
-/// Whether there is an address to open, or a word that may be one.
-pub(super) fn has_address(messages: &[Message]) -> bool {
-    let is_one = |word: &str| {
-        let (host, rest) = word.trim_end_matches(['.', '?', '!']).split_once('.').unwrap_or_default();
-        word.contains("://") || !host.is_empty() && rest.starts_with(char::is_alphabetic)
+/// Whether there is an address to open, or a word that may be one. What is told beside the conversation names files
+/// and tools, too, so that there only a whole address is one.
+pub(super) fn has_address(request: &Request) -> bool {
+    let beside = [Some(&*request.system), request.tail.as_deref()];
+    beside.into_iter().flatten().any(|text| text.contains("://"))
+        || request.messages.iter().any(|message| match message {
+            Message::User(text) | Message::Notice(text) | Message::Output { text, .. } => {
+                text.split_whitespace().any(may_be_address)
+            }
+            Message::Assistant { .. } => false,
+        })
+}
+
+/// Whether a word names a host, with what may stand around it.
+fn may_be_address(word: &str) -> bool {
+    if word.contains("://") {
+        return true;
+    }
+    let word = word.trim_matches(|char: char| !char.is_alphanumeric());
+    let host = word.split(['/', ':', '?', '#']).next().unwrap_or_default();
+    let is_name = |(before, last): (&str, &str)| {
+        !before.is_empty() && last.chars().count() > 1 && last.chars().all(char::is_alphabetic)
     };
-    messages.iter().any(|message| match message {
-        Message::User(text) | Message::Notice(text) | Message::Output { text, .. } => {
-            text.split_whitespace().any(is_one)
-        }
-        Message::Assistant { .. } => false,
-    })
+    host.parse::<Ipv4Addr>().is_ok() || host.rsplit_once('.').is_some_and(is_name)
 }
 
 /// Puts what changes from request to request before what was asked for last: behind it such a model takes it for

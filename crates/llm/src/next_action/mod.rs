@@ -67,7 +67,7 @@ impl<M: Model> Model for NextAction<M> {
         let acting = may_call && request.output_schema.is_none();
         let all = std::mem::take(&mut request.tools);
         let tools = form::offered(&all);
-        let usable = form::usable(&tools, conversation::has_address(&request.messages));
+        let usable = form::usable(&tools, conversation::has_address(&request));
         let left = circles::vain(&request.messages).left(usable);
         let asked = conversation::asked(&request.messages);
         conversation::tail_first(&mut request);

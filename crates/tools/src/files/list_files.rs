@@ -82,7 +82,7 @@ fn list(bounds: &Bounds, path: &str, abandoned: &CancellationToken) -> Result<St
         Found::Directory(opened, below) => lines(&Directory { bounds, opened, below, abandoned }, path),
         Found::Nothing if path != "." => {
             let top = list(bounds, ".", abandoned)?;
-            Ok(format!("There is no `{}`. At the top there are:\n{top}", path.escape_debug()))
+            Ok(format!("There is no `{}`. At the top there are:\n{top}", told(path)))
         }
         _ => Err(Error::Failed(format!("`{path}` is not a directory; read_file reads a file"))),
     }

@@ -28,7 +28,7 @@ pub(super) fn no_file(bounds: &Bounds, path: &str, abandoned: &CancellationToken
             None => "there are none".to_owned(),
         },
     };
-    Error::Failed(format!("there is no file `{}`; {instead}", path.escape_debug()))
+    Error::Failed(format!("there is no file `{}`; {instead}", told(path)))
 }
 
 /// That it is a directory, and what is in it.
@@ -38,7 +38,7 @@ pub(super) fn directory_instead(directory: &Directory<'_>, path: &str) -> Error 
         Ok(None) => "there is nothing in it".to_owned(),
         Err(error) => return unreadable(path, &error),
     };
-    Error::Failed(format!("`{}` is a directory; {inside}", path.escape_debug()))
+    Error::Failed(format!("`{}` is a directory; {inside}", told(path)))
 }
 
 /// The only file below the top that has the name at the end of this path, in whatever case. None where

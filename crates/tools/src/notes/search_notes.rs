@@ -75,12 +75,14 @@ impl Tool for SearchNotes {
 
 /// The notes with some words of a query, those with most of them first, of these the newest.
 async fn with_some(notes: &dyn Notes, query: &str, limit: u32) -> Result<Vec<Note>> {
+    let words = words(query);
     let mut found: Vec<(usize, Note)> = Vec::new();
-    for word in words(query) {
-        for note in notes.search(&word, LIMIT_MOST).await? {
-            match found.iter_mut().find(|(_, known)| known.id == note.id) {
-                Some((words, _)) => *words += 1,
-                None => found.push((1, note)),
+    for word in &words {
+        for note in notes.search(word, LIMIT_MOST).await? {
+            if found.iter().all(|(_, known)| known.id != note.id) {
+                // Counted in the note itself: of the many that have one word, a search finds some.
+                let text = format!("{} {}", note.title, note.content).to_lowercase();
+                found.push((words.iter().filter(|word| text.contains(word.as_str())).count(), note));
             }
         }
     }
@@ -91,10 +93,13 @@ async fn with_some(notes: &dyn Notes, query: &str, limit: u32) -> Result<Vec<Not
 /// The words of a query, each once: the longest, which say most, where there are many.
 fn words(query: &str) -> Vec<String> {
     let query = query.to_lowercase();
-    let mut words: Vec<&str> = query.split_whitespace().filter(|word| word.len() >= SHORTEST).collect();
-    words.sort_by_key(|word| (Reverse(word.len()), *word));
+    let bare = |word: &'_ str| word.trim_matches(|char: char| !char.is_alphanumeric()).to_owned();
+    let mut words: Vec<String> =
+        query.split_whitespace().map(bare).filter(|word| word.len() >= SHORTEST).collect();
+    words.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
     words.dedup();
-    words.into_iter().take(WORDS).map(str::to_owned).collect()
+    words.truncate(WORDS);
+    words
 }
 
 /// What is said where no note has a word of the query: how to go on.

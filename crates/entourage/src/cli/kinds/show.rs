@@ -46,10 +46,7 @@ fn write(kind: &Kind, in_use: Option<&Used>) -> Result<()> {
         ("reply", reply(kind)),
         ("input", kind.input.to_string()),
         ("checks", checks(kind)),
-        (
-            "sampling",
-            kind.temperature.map_or_else(|| "the provider's".into(), |t| format!("temperature {t}")),
-        ),
+        ("sampling", kind.temperature.map_or_else(|| "the default".into(), |t| format!("temperature {t}"))),
         ("schema", kind.output_schema.as_ref().map_or_else(|| "any answer".into(), ToString::to_string)),
         ("context", context(kind)),
         (
