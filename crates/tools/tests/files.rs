@@ -50,16 +50,54 @@ impl Place {
 }
 
 #[tokio::test]
-async fn a_directory_is_listed_one_level_at_a_time() {
+async fn a_directory_is_listed_with_what_is_in_it() {
     let place = Place::new();
     symlink("docs", place.inside("link")).unwrap();
     fs::write(place.inside("new\nline"), "x").unwrap();
     let top = done(&place.list(), json!({})).await.text;
-    assert_eq!(top, "docs/\nlink (link)\nnew?line (1 bytes)");
-    let docs = done(&place.list(), json!({ "path": "./docs/" })).await.text;
-    assert_eq!(docs, "deep/\ngröße ..md (7 bytes)\nplan.md (14 bytes)");
+    let inside = "docs/deep/\ndocs/größe ..md (7 bytes)\ndocs/plan.md (14 bytes)";
+    assert_eq!(top, format!("docs/\n{inside}\nlink (link)\nnew?line (1 bytes)"));
+    // A link is another way to the same, and is told as what it leads to.
+    for path in ["docs", "./docs/", "link"] {
+        assert_eq!(done(&place.list(), json!({ "path": path })).await.text, inside);
+    }
     assert!(done(&place.list(), json!({ "path": "docs/deep" })).await.text.contains("is empty"));
     assert!(fails(&place.list(), json!({ "path": "docs/plan.md" })).await.to_string().contains("read_file"));
+}
+
+/// What is in directories is listed with them while it is little: fifty lines in all, and no directory in part.
+#[tokio::test]
+async fn what_is_in_directories_is_listed_while_it_is_little() {
+    let place = Place::new();
+    let listed = async || done(&place.list(), json!({})).await.text;
+    fs::create_dir(place.inside("a")).unwrap();
+    // `a/` and `docs/`, and what is in them: three entries in `docs`.
+    for number in 0..45 {
+        fs::write(place.inside(&format!("a/{number:02}")), "").unwrap();
+    }
+    let all = listed().await;
+    assert_eq!(all.lines().count(), 50, "{all}");
+    assert!(all.contains("a/44 (0 bytes)\ndocs/\ndocs/deep/\n"), "{all}");
+    // Not a part of `docs`, which has no room any more.
+    fs::write(place.inside("a/45"), "").unwrap();
+    let some = listed().await;
+    assert!(some.lines().count() == 48 && some.ends_with("a/45 (0 bytes)\ndocs/"), "{some}");
+    // Where a level alone has more, it is all there is.
+    for number in 0..51 {
+        fs::write(place.inside(&format!("z{number:02}")), "").unwrap();
+    }
+    assert_eq!(listed().await.lines().count(), 53);
+    // What is hidden takes no room, and is not looked at for ever.
+    let place = Place::new();
+    fs::create_dir(place.inside("hidden")).unwrap();
+    fs::write(place.inside("hidden/seen"), "").unwrap();
+    fs::write(place.inside("hidden/.one"), "").unwrap();
+    let listed = async || done(&place.list(), json!({})).await.text;
+    assert!(listed().await.ends_with("hidden/\nhidden/seen (0 bytes)"));
+    for number in 0..1_001 {
+        fs::write(place.inside(&format!("hidden/.{number}")), "").unwrap();
+    }
+    assert!(listed().await.ends_with("hidden/"));
 }
 
 #[tokio::test]
@@ -251,7 +289,12 @@ async fn hidden_files_and_keys_are_read_only_where_the_setting_says_so() {
         fs::write(place.inside(path), "hush").unwrap();
     }
     symlink(".env", place.inside("harmless")).unwrap();
-    assert_eq!(done(&place.list(), json!({})).await.text, "docs/\nharmless (link)");
+    fs::write(place.inside("docs/deep/.env"), "hush").unwrap();
+    let listed = done(&place.list(), json!({})).await.text;
+    assert_eq!(
+        listed,
+        "docs/\ndocs/deep/\ndocs/größe ..md (7 bytes)\ndocs/plan.md (14 bytes)\nharmless (link)"
+    );
     for path in [".env", ".git/config", "server.pem", "id_rsa", "credentials.json", "harmless", ".absent"] {
         let error = fails(&place.read(), json!({ "path": path })).await;
         let told = matches!(&error, Error::NotAllowed(why) if why.contains("`tools.files.hidden`"));
@@ -278,8 +321,10 @@ async fn the_programs_own_files_are_never_read() {
         |path| Files::of(FilesSettings { hidden: true, never: kept.to_vec(), ..FilesSettings::new(path) });
     assert_eq!(
         done(&ListFiles::new(of(root.clone())), json!({ "path": "docs" })).await.text,
-        "größe ..md (7 bytes)"
+        "docs/größe ..md (7 bytes)"
     );
+    let top = done(&ListFiles::new(of(root.clone())), json!({})).await.text;
+    assert_eq!(top, "data (link)\ndocs/\ndocs/größe ..md (7 bytes)");
     for path in ["docs/deep/entourage.db", "docs/plan.md", "data"] {
         let error = fails(&ReadFile::new(of(root.clone())), json!({ "path": path })).await;
         assert!(
@@ -401,7 +446,8 @@ fn a_reader_stops_once_nobody_waits_for_the_file() {
 #[tokio::test]
 async fn a_directory_that_is_not_there_is_answered_by_the_top() {
     let listed = done(&Place::new().list(), json!({ "path": "path/to/docs" })).await.text;
-    assert_eq!(listed, "There is no `path/to/docs`. At the top there are:\ndocs/");
+    let top = "docs/\ndocs/deep/\ndocs/größe ..md (7 bytes)\ndocs/plan.md (14 bytes)";
+    assert_eq!(listed, format!("There is no `path/to/docs`. At the top there are:\n{top}"));
 }
 
 /// Why a file cannot be read.

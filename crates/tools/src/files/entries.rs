@@ -13,6 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::confine::Bounds;
 
+/// How many entries are looked at for a few that are shown.
+const LOOKED_AT: usize = 1_000;
+
 /// A directory that a path has led to, read for as long as somebody waits for it.
 pub(super) struct Directory<'a> {
     pub(super) bounds: &'a Bounds,
@@ -52,6 +55,19 @@ impl Directory<'_> {
             }
         }
         Ok((first.into_sorted_vec(), more))
+    }
+
+    /// The names that are shown, in their order, where they are few, and so is what must be looked at for them.
+    pub(super) fn few(&self, most: usize) -> Option<Vec<CString>> {
+        let mut few = Vec::new();
+        for (looked_at, name) in self.names().ok()?.enumerate() {
+            few.extend(name.ok()?);
+            if few.len() > most || looked_at > LOOKED_AT {
+                return None;
+            }
+        }
+        few.sort();
+        Some(few)
     }
 
     /// What an entry is, links not followed; nothing where it was removed meanwhile.

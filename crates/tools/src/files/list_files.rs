@@ -1,6 +1,6 @@
 //! `list_files`: what a directory holds.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 use async_trait::async_trait;
 use entourage_types::{Owner, ToolSpec};
@@ -19,8 +19,10 @@ use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse
 
 const NAME: &str = "list_files";
 const MOST: usize = 500;
+/// Up to how many lines what is in directories is shown, too.
+const FEW: usize = 50;
 
-/// Lists one level of the directory.
+/// Lists what there is to read.
 #[derive(Debug, Clone)]
 pub struct ListFiles {
     files: Files,
@@ -48,10 +50,7 @@ impl Tool for ListFiles {
     }
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
-        Some(spec_of::<Arguments>(
-            NAME,
-            "List the files that you may read, one level of a directory. Start here.",
-        ))
+        Some(spec_of::<Arguments>(NAME, "List the files that you may read, with their paths. Start here."))
     }
 
     fn effect(&self) -> Effect {
@@ -88,25 +87,54 @@ fn list(bounds: &Bounds, path: &str, abandoned: &CancellationToken) -> Result<St
     }
 }
 
-/// Only what is listed is looked at.
+/// A level, and what is in its directories as far as all of it is little: who need not ask again does not
+/// guess. What is left out is not looked at.
 fn lines(directory: &Directory<'_>, path: &str) -> Result<String> {
     let (names, more) = directory.first(MOST).map_err(|error| unreadable(path, &error))?;
-    let mut lines: Vec<String> = names.iter().filter_map(|name| line(directory, name)).collect();
+    let mut room = FEW.saturating_sub(names.len() + more);
+    let mut lines = Vec::new();
+    add(&mut lines, directory, &names, &mut room);
     if more > 0 {
         lines.push(format!("[{more} more entries are not shown]"));
     }
     Ok(if lines.is_empty() { format!("`{path}` is empty.") } else { lines.join("\n") })
 }
 
-/// `name/` for a directory, `name (1234 bytes)` for a file; nothing for what was removed meanwhile, and
-/// for sockets, pipes and devices, with which there is nothing to do.
-fn line(directory: &Directory<'_>, name: &CStr) -> Option<String> {
-    let entry = directory.stat(name)?;
-    let name = told(&name.to_string_lossy());
-    match FileType::from_raw_mode(entry.st_mode) {
-        FileType::Symlink => Some(format!("{name} (link)")),
-        FileType::Directory => Some(format!("{name}/")),
-        FileType::RegularFile => Some(format!("{name} ({} bytes)", entry.st_size)),
-        _ => None,
+/// Adds the lines of a directory, each directory in it followed by its own while there is room for these.
+fn add(lines: &mut Vec<String>, directory: &Directory<'_>, names: &[CString], room: &mut usize) {
+    for name in names {
+        let Some((line, kind)) = line(directory, name) else { continue };
+        lines.push(line);
+        let inside = || {
+            let path = directory.at(name);
+            let Ok(Found::Directory(opened, below)) = directory.bounds.open(path.to_str()?) else {
+                return None;
+            };
+            let inside = Directory { opened, below, ..*directory };
+            let names = inside.few(*room)?;
+            Some((inside, names))
+        };
+        if kind == FileType::Directory
+            && *room > 0
+            && let Some((inside, names)) = inside()
+        {
+            *room -= names.len();
+            add(lines, &inside, &names, room);
+        }
     }
+}
+
+/// The path below the top, and what it is: `docs/` for a directory, `docs/plan.md (1234 bytes)` for a file.
+/// Nothing for what was removed meanwhile, and for sockets, pipes and devices, with which there is nothing to do.
+fn line(directory: &Directory<'_>, name: &CStr) -> Option<(String, FileType)> {
+    let entry = directory.stat(name)?;
+    let path = told(&directory.at(name).to_string_lossy());
+    let kind = FileType::from_raw_mode(entry.st_mode);
+    let line = match kind {
+        FileType::Symlink => format!("{path} (link)"),
+        FileType::Directory => format!("{path}/"),
+        FileType::RegularFile => format!("{path} ({} bytes)", entry.st_size),
+        _ => return None,
+    };
+    Some((line, kind))
 }
