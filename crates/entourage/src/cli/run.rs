@@ -113,14 +113,17 @@ impl Run {
         }
         let mut lines = (input::is_interactive() && !globals.json).then(Lines::start);
         let end = session.until_rest(lines.as_mut(), Typed::Ignored).await?;
-        let Session { progress, .. } = session;
+        let Session { progress, ends, .. } = session;
         if end == End::Interrupted {
             self.leave(globals, &*backend, root).await;
             if let Some(Rest::Paused(agents)) = progress.paused() {
                 intervene::note_paused(&agents, globals);
             }
         }
-        let answer = answer(&transcript(&*backend, root, |entry| entry.role == Role::User).await?);
+        let first = ends.first().copied().unwrap_or(u64::MAX);
+        let begins =
+            |entry: &Entry| entry.role == Role::User && entry.item_seq.is_some_and(|seq| seq < first);
+        let answer = answers(&transcript(&*backend, root, begins).await?, &ends);
         let exit = self.report(globals, root, &progress, &end, answer.as_deref())?;
         if exit == Exit::Done && !globals.quiet && !globals.json {
             let (usage, cost) = progress.spent();
@@ -256,8 +259,22 @@ fn text(given: &str) -> Result<String> {
     }
 }
 
+/// What the agent said in the runs that ended, each since it was last spoken to; while none has, what it says.
+fn answers(entries: &[Entry], ends: &[u64]) -> Option<String> {
+    let mut from = 0;
+    let mut said = Vec::new();
+    for end in ends {
+        // What was asked and answered stands among the items without a number of its own.
+        let is_before = |entry: &Entry| entry.item_seq.is_some_and(|seq| seq < *end);
+        let upto = entries.iter().rposition(is_before).map_or(from, |last| last + 1);
+        said.extend(answer(&entries[from..upto]));
+        from = upto;
+    }
+    if ends.is_empty() { answer(entries) } else { (!said.is_empty()).then(|| said.join("\n\n")) }
+}
+
 /// What the agent said since it was last spoken to.
-pub(crate) fn answer(entries: &[Entry]) -> Option<String> {
+fn answer(entries: &[Entry]) -> Option<String> {
     let asked = entries.iter().rposition(|entry| entry.role == Role::User).map_or(0, |last| last + 1);
     let said: Vec<&str> = entries[asked..]
         .iter()

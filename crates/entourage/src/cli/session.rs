@@ -85,6 +85,8 @@ pub(crate) struct Session {
     pub(crate) heard: u64,
     /// Whether the root has ended a run of which nobody was told yet.
     pub(crate) answered: bool,
+    /// For each run that the root has ended since this person came, the number behind its last item.
+    pub(crate) ends: Vec<u64>,
     /// Whether the person was told of the rest that lasts.
     rested: bool,
     /// Whether a pause is told of and not waited out: who goes on with a tree wants it to go on.
@@ -131,6 +133,7 @@ impl Session {
             begins: begun == Begun::Now,
             heard,
             answered: false,
+            ends: Vec::new(),
             rested: false,
             tells_of_pause: begun == Begun::Before,
             undone: None,
@@ -198,7 +201,10 @@ impl Session {
             let paused = self.tells_of_pause.then(|| self.progress.paused()).flatten();
             let rest = paused.or_else(|| self.progress.rest()).filter(|_| self.asking.is_none());
             self.rested &= rest.is_some() && typed == Typed::Said && lines.is_some();
-            if let Some(rest) = rest.filter(|_| !self.rested) {
+            let rest = rest.filter(|_| !self.rested);
+            if let Some(rest) = rest
+                && !(typed == Typed::Ignored && self.is_told_more(&rest).await?)
+            {
                 self.rested = true;
                 self.view.clear();
                 return Ok(End::Rest(rest));
@@ -255,8 +261,11 @@ impl Session {
                     self.view.event(&event, &self.progress)?;
                 }
                 self.heard = item_of(&event, self.root).map_or(self.heard, |seq| seq + 1);
-                self.answered |= event.agent == self.root
-                    && matches!(&event.body, EventBody::Run { status, .. } if status.is_terminal());
+                let is_end = matches!(&event.body, EventBody::Run { status, .. } if status.is_terminal());
+                if is_end && event.agent == self.root {
+                    self.answered = true;
+                    self.ends.push(self.heard);
+                }
                 let open = |id: QuestionId| self.progress.open_questions().any(|question| question.id == id);
                 if let Some(question) = self.asking.take_if(|question| !open(question.id)) {
                     let late = question.due.is_some_and(|due| due <= event.at);
@@ -296,6 +305,13 @@ impl Session {
                 self.saying = None;
             }
         }
+    }
+
+    /// Whether a tree that has ended was told something meanwhile: another run reads it, and no event may tell
+    /// of that yet.
+    async fn is_told_more(&self, rest: &Rest) -> Result<bool> {
+        let all_ended = || self.progress.members().iter().all(|member| member.status.is_terminal());
+        Ok(matches!(rest, Rest::Ended(_)) && all_ended() && self.goes_on().await?)
     }
 
     /// Whether the tree has something to do, or more happened in it than was told here.

@@ -222,6 +222,35 @@ fn what_is_steered_while_nobody_is_at_work_is_kept() {
     assert!(steered.stderr.starts_with("steer: kept; the agent comes to it when it goes on"), "{steered:?}");
 }
 
+/// Words that come while the last answer is being given are read by another run: `run` waits for that, and prints
+/// both answers.
+#[test]
+fn words_that_come_during_the_last_answer_are_answered_too() {
+    for form in ["--quiet", "--json"] {
+        let (place, model) = (Place::new(), Model::new());
+        let mut command = place.process(&["run", "One", form]);
+        model.ask(&mut command);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().expect("it starts");
+        let first = model.next();
+        place.entourage(&["steer", "@last", "Two"]).good();
+        first.text("First.").end();
+        let second = model.next();
+        assert!(second.body.to_string().contains("Two"), "{}", second.body);
+        second.text("Second.").end();
+        let (code, stdout, stderr) = ended(child);
+        assert_eq!(code, 0, "{stderr}");
+        let answer = match form {
+            "--json" => {
+                let last = stdout.lines().last().expect("a line");
+                serde_json::from_str::<Value>(last).expect("JSON")["answer"].clone()
+            }
+            _ => stdout.trim_end().into(),
+        };
+        assert_eq!(answer, "First.\n\nSecond.", "{stderr}");
+    }
+}
+
 /// What other commands show while an agent waits for an answer at another terminal; the question's id.
 #[track_caller]
 fn waiting(place: &Place, task: &str) -> String {
