@@ -157,6 +157,8 @@ impl Place {
             true => SET_WAIT.max(Duration::from_millis(settings.local.wait_ms)),
             false => Duration::from_millis(settings.local.wait_ms),
         };
+        // What is wrong with other models is not this server's fault, and said where they are chosen.
+        (settings.fallback, settings.summary) = (Vec::new(), None);
         let router = Router::new(settings, rehearsal::NAME).map_err(|error| error.to_string())?;
         match router.offered(self.provider, patience).await {
             Ok(Some(names)) => match names.into_iter().next() {
@@ -200,7 +202,7 @@ async fn local(mut settings: Settings, tried: &mut Vec<Tried>) -> Result<(Settin
         format!("`models.providers.{provider}.base_url` ({})", provider.base_url_variable())
     });
     Err(Error::Configuration(format!(
-        "no model answers where one is set. {}. Start that server, mend {}, or name a model with {MODEL_VARIABLE}, \
+        "no model answers where one is set. {}. Have that server answer (`models.local.wait_ms` is how long it may take), mend {}, or name a model with {MODEL_VARIABLE}, \
          which is not asked for at the start: `provider::name`, or `rehearsal`",
         found.collect::<Vec<_>>().join("; "),
         set.collect::<Vec<_>>().join(" and "),

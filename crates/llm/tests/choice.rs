@@ -133,6 +133,11 @@ async fn a_server_whose_address_is_set_and_that_has_no_model_is_an_error() {
         let named = [("OLLAMA_BASE_URL", address.as_str()), ("ENTOURAGE_MODEL", "ollama::later")];
         assert_eq!(with(settings(), &named).await.expect("a choice").default_model, "ollama::later");
     }
+    // What is wrong with another setting is not put down to a server that is well.
+    let well = llama_cpp().await;
+    let fallback = Settings { fallback: vec!["nobody::x".into()], ..settings() };
+    let error = with(fallback, &[("COMPATIBLE_BASE_URL", &well.url)]).await.unwrap_err().to_string();
+    assert!(error.contains("`nobody::x`") && !error.contains("server"), "{error}");
     // Of two that are set, one is enough, and it need not have a scheme.
     let there = llama_cpp().await;
     let bare = there.url.replacen("http://", "", 1);

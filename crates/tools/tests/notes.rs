@@ -109,7 +109,7 @@ async fn where_no_note_has_a_word_the_latest_are_named_and_without_any_it_is_sai
     let none = found(&[], json!({ "query": "harbour" })).await;
     assert_eq!(
         none,
-        "There are no notes in this conversation: what was asked is not in notes. Use another tool."
+        "There are no notes in this conversation. See which files there are, or use another tool."
     );
     let mut notes = Vec::new();
     for number in 0..11 {
@@ -122,7 +122,10 @@ async fn where_no_note_has_a_word_the_latest_are_named_and_without_any_it_is_sai
     assert_eq!(lines.remove(0), "No note matches `mountain`. The latest notes of this conversation:");
     assert_eq!(
         lines.pop(),
-        Some("Search for the title of one to read it. If it is in none of these, use another tool.")
+        Some(
+            "Search for the title of one to read it. If it is in none of these, see which files there are, or use \
+             another tool."
+        )
     );
     let newest = [format!("- {}", "x".repeat(100)), "- Nothing but".to_owned()];
     let others = (3..11).rev().map(|number| format!("- Number {number}"));

@@ -105,14 +105,14 @@ fn words(query: &str) -> Vec<String> {
 /// What is said where no note has a word of the query: how to go on.
 fn without(query: &str, latest: &[Note]) -> String {
     if latest.is_empty() {
-        return "There are no notes in this conversation: what was asked is not in notes. Use another tool."
+        return "There are no notes in this conversation. See which files there are, or use another tool."
             .to_owned();
     }
     let names: Vec<String> = latest.iter().map(name).collect();
     let names = names.join("\n");
     format!(
         "No note matches `{query}`. The latest notes of this conversation:\n{names}\nSearch for the title of \
-         one to read it. If it is in none of these, use another tool."
+         one to read it. If it is in none of these, see which files there are, or use another tool."
     )
 }
 
