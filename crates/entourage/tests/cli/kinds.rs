@@ -46,7 +46,7 @@ fn show_says_what_a_kind_reads_and_what_becomes_of_what_is_in_doubt() {
             "reply    final_text",
             "input    steer",
             "checks   none",
-            "sampling the provider's",
+            "sampling the default",
             "schema   any answer",
             "context  time, learnings; sessions are kept; 5 summaries; summed up from 75 % of the window on",
             "in doubt a person is asked; give up only after a deadline, and none is set",
