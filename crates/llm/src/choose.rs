@@ -68,11 +68,7 @@ pub async fn choose(settings: Settings, env: impl Fn(&str) -> Option<String>) ->
         tried.push(Tried { what: variable.to_owned(), found: Err("not set".into()) });
     }
     let (settings, local) = local(settings, &mut tried).await?;
-    if let Some(Found { model, is_set }) = local {
-        let why = match is_set {
-            true => "no key is set, and the server whose address is set answers",
-            false => "no key is set, and a server on this machine answers",
-        };
+    if let Some((model, why)) = local {
         return chosen(settings, model, why.to_owned(), tried);
     }
     tried.push(Tried { what: rehearsal::NAME.into(), found: Ok("always there".into()) });
@@ -149,6 +145,14 @@ impl Place {
         format!("{name} at {}", without_credentials(&self.address).trim_end_matches('/'))
     }
 
+    /// Why a model of it is taken.
+    const fn why(&self) -> &'static str {
+        match self.is_set {
+            true => "no key is set, and the server whose address is set answers",
+            false => "no key is set, and a server on this machine answers",
+        }
+    }
+
     /// The first model that the server lists, or why there is none.
     async fn first_model(&self, settings: &Settings) -> std::result::Result<String, String> {
         let mut settings = settings.clone();
@@ -173,12 +177,16 @@ impl Place {
     }
 }
 
-/// Looks for a server that needs no key, at all places at once: the model, and the settings with its address.
+/// Looks for a server that needs no key, at all places at once: the settings with its address, the model, and
+/// why it is this one.
 ///
 /// # Errors
 /// [`Error::Configuration`] when no address that is set leads to a model: an answer of the rehearsal would hide
 /// that the server is busy, gone, or elsewhere.
-async fn local(mut settings: Settings, tried: &mut Vec<Tried>) -> Result<(Settings, Option<Found>)> {
+async fn local(
+    mut settings: Settings,
+    tried: &mut Vec<Tried>,
+) -> Result<(Settings, Option<(String, &'static str)>)> {
     let places = Place::all(&settings);
     let answers = join_all(places.iter().map(|place| place.first_model(&settings))).await;
     let mut wrong = Vec::new();
@@ -186,8 +194,9 @@ async fn local(mut settings: Settings, tried: &mut Vec<Tried>) -> Result<(Settin
         tried.push(Tried { what: place.what(), found: found.clone() });
         match found {
             Ok(model) => {
+                let why = place.why();
                 settings.providers.entry(place.provider).or_default().base_url = Some(place.address);
-                return Ok((settings, Some(Found { model, is_set: place.is_set })));
+                return Ok((settings, Some((model, why))));
             }
             Err(why) if place.is_set => wrong.push((place, why)),
             Err(_) => {}
@@ -202,17 +211,12 @@ async fn local(mut settings: Settings, tried: &mut Vec<Tried>) -> Result<(Settin
         format!("`models.providers.{provider}.base_url` ({})", provider.base_url_variable())
     });
     Err(Error::Configuration(format!(
-        "no model answers where one is set. {}. Have that server answer (`models.local.wait_ms` is how long it may take), mend {}, or name a model with {MODEL_VARIABLE}, \
-         which is not asked for at the start: `provider::name`, or `rehearsal`",
+        "no model answers where one is set. {}. Have that server answer (`models.local.wait_ms` is how long it \
+         may take), mend {}, or name a model with {MODEL_VARIABLE}, which is not asked for at the start: \
+         `provider::name`, or `rehearsal`",
         found.collect::<Vec<_>>().join("; "),
         set.collect::<Vec<_>>().join(" and "),
     )))
-}
-
-/// A model that a server listed.
-struct Found {
-    model: String,
-    is_set: bool,
 }
 
 impl std::fmt::Debug for Choice {

@@ -513,6 +513,24 @@ async fn the_only_file_of_the_name_is_told_wherever_it_is() {
     assert_eq!(refused(&read, "x/plan.md").await, "there is no file `x/plan.md`; there are: docs/, plan.MD");
 }
 
+/// What is deep is not looked for: that would cost as much as the tree is deep, and then some.
+#[tokio::test]
+async fn a_file_that_is_not_there_is_not_looked_for_in_the_depth() {
+    let place = Place::new();
+    let read = place.read();
+    let [near, far] = [15, 17].map(|levels| vec!["d"; levels].join("/"));
+    fs::create_dir_all(place.inside(&far)).unwrap();
+    fs::write(place.inside(&format!("{near}/near.txt")), "x").unwrap();
+    fs::write(place.inside(&format!("{far}/far.txt")), "x").unwrap();
+    let near = format!("{near}/near.txt");
+    assert_eq!(refused(&read, "near.txt").await, format!("there is no file `near.txt`; there is {near}"));
+    assert_eq!(refused(&read, "far.txt").await, "there is no file `far.txt`; there are: d/, docs/");
+    // Nor is what is beyond named where the path itself is that deep.
+    let deep = format!("{far}/absent/absent");
+    let sixteenth = format!("{}/", vec!["d"; 17].join("/"));
+    assert_eq!(refused(&read, &deep).await, format!("there is no file `{deep}`; there are: {sixteenth}"));
+}
+
 #[tokio::test]
 async fn what_is_told_of_a_large_directory_is_bounded() {
     let place = Place::new();

@@ -36,12 +36,13 @@ pub(super) fn complete(provider: Provider, given: Option<&str>) -> Result<String
     Ok(url.into())
 }
 
-/// An address as it may be shown: without user and password, and without the query.
+/// An address as it may be shown: without user and password, and without query and fragment.
 pub(crate) fn without_credentials(address: &str) -> String {
     let Ok(mut url) = Url::parse(address) else { return String::new() };
     // Both only fail for addresses without a host, which have nothing to hide.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.set_query(None);
+    url.set_fragment(None);
     url.into()
 }

@@ -17,6 +17,9 @@ const MOST: usize = 20;
 const CHOICE: usize = 500;
 /// How many entries are looked at for a file of the same name.
 const LOOKED_AT: usize = 5_000;
+/// How many directories below the top are looked into, one in the other: each is opened by its whole path, which
+/// costs as much as the path is long.
+const DEEP: usize = 16;
 
 /// That nothing is there, and what there is instead: the file of the same name, where there is one only,
 /// otherwise what is in the directory that was meant.
@@ -41,8 +44,8 @@ pub(super) fn directory_instead(directory: &Directory<'_>, path: &str) -> Error 
     Error::Failed(format!("`{}` is a directory; {inside}", told(path)))
 }
 
-/// The only file below the top that has the name at the end of this path, in whatever case. None where
-/// there are more, and where so much is there that it is not known.
+/// The only file below the top that has the name at the end of this path, in whatever case, down to [`DEEP`]. None
+/// where there are more, and where so much is there that it is not known.
 fn namesake(bounds: &Bounds, path: &str, abandoned: &CancellationToken) -> Option<String> {
     let sought = Path::new(path).file_name()?.to_str()?.to_lowercase();
     let mut found = None;
@@ -61,7 +64,7 @@ fn namesake(bounds: &Bounds, path: &str, abandoned: &CancellationToken) -> Optio
             let Some(stat) = directory.stat(&name) else { continue };
             let at = directory.at(&name);
             let kind = FileType::from_raw_mode(stat.st_mode);
-            if kind == FileType::Directory {
+            if kind == FileType::Directory && at.components().count() <= DEEP {
                 directories.extend(at.to_str().map(str::to_owned));
             }
             let is_one = kind == FileType::RegularFile && name.to_string_lossy().to_lowercase() == sought;
@@ -73,10 +76,12 @@ fn namesake(bounds: &Bounds, path: &str, abandoned: &CancellationToken) -> Optio
     found
 }
 
-/// What is in the nearest directory on the way to a path, of those that have something in them.
+/// What is in the nearest directory on the way to a path, of those that have something in them and are not
+/// deeper than [`DEEP`].
 fn around(bounds: &Bounds, path: &str, abandoned: &CancellationToken) -> Option<String> {
     let path = Path::new(path);
-    path.ancestors().skip(1).find_map(|way| {
+    let beyond = path.components().count().saturating_sub(DEEP);
+    path.ancestors().skip(beyond.max(1)).find_map(|way| {
         let Ok(Found::Directory(opened, below)) = bounds.open(way.to_str()?) else { return None };
         let rest = path.strip_prefix(way).ok()?.to_str()?;
         names(&Directory { bounds, opened, below, abandoned }, rest).ok().flatten()

@@ -85,21 +85,21 @@ async fn with_some(notes: &dyn Notes, query: &str, limit: u32) -> Result<Vec<Not
                 found.push((words.iter().filter(|word| text.contains(word.as_str())).count(), note));
             }
         }
+        // Notes may be long: no more are held than are shown.
+        found.sort_by_key(|(words, note)| Reverse((*words, note.created, note.id)));
+        found.truncate(limit as usize);
     }
-    found.sort_by_key(|(words, note)| Reverse((*words, note.created, note.id)));
-    Ok(found.into_iter().map(|(_, note)| note).take(limit as usize).collect())
+    Ok(found.into_iter().map(|(_, note)| note).collect())
 }
 
 /// The words of a query, each once: the longest, which say most, where there are many.
 fn words(query: &str) -> Vec<String> {
     let query = query.to_lowercase();
-    let bare = |word: &'_ str| word.trim_matches(|char: char| !char.is_alphanumeric()).to_owned();
-    let mut words: Vec<String> =
-        query.split_whitespace().map(bare).filter(|word| word.len() >= SHORTEST).collect();
-    words.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+    let bare = query.split_whitespace().map(|word| word.trim_matches(|char: char| !char.is_alphanumeric()));
+    let mut words: Vec<&str> = bare.filter(|word| word.len() >= SHORTEST).collect();
+    words.sort_by_key(|word| (Reverse(word.len()), *word));
     words.dedup();
-    words.truncate(WORDS);
-    words
+    words.into_iter().take(WORDS).map(str::to_owned).collect()
 }
 
 /// What is said where no note has a word of the query: how to go on.
