@@ -53,6 +53,15 @@ async fn a_wrong_key_a_dead_address_and_silence_are_errors_and_no_list_is_none()
     }
 }
 
+/// A name stands with every turn, in lists and on terminals.
+#[tokio::test]
+async fn what_is_blank_or_without_end_is_no_name() {
+    let list = format!(r#"{{"data": [{{"id": "{}"}}, {{"id": "   "}}, {{"id": "one"}}]}}"#, "x".repeat(501));
+    let server = Server::start([Answer::new(list)]).await;
+    let offered = model(Provider::Compatible, &server).offered(PATIENCE).await;
+    assert_eq!(offered, Ok(Some(vec!["one".to_owned()])));
+}
+
 #[tokio::test]
 async fn a_list_without_end_is_not_read_to_its_end() {
     let endless = format!(r#"{{"data": [{{"id": "one"}}], "rest": "{}"}}"#, "x".repeat(9 << 20));

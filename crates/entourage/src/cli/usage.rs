@@ -80,12 +80,16 @@ impl Usage {
     }
 }
 
+/// How much of a name a column shows, in characters: a provider may call a model whatever it likes.
+const NAME: usize = 100;
+
 /// Columns of equal width: names to the left, figures to the right.
 fn table(by: &[UsageBy], rows: &[UsageRow], total: Tally) -> Vec<String> {
     let figures = ["calls", "in", "cached", "out", "reasoning", "cost"];
     let mut lines = vec![[names(by), figures.map(String::from).to_vec()].concat()];
     lines.extend(rows.iter().map(|row| {
-        let names = by.iter().map(|by| name(*by, row).unwrap_or_else(|| "-".into())).collect();
+        let shown = |by: &UsageBy| name(*by, row).map_or_else(|| "-".into(), |name| words::cut(&name, NAME));
+        let names = by.iter().map(shown).collect();
         [names, numbers(row.tally)].concat()
     }));
     let mut last = vec![String::new(); by.len()];
@@ -127,4 +131,17 @@ fn numbers(tally: Tally) -> Vec<String> {
         [calls, usage.input, usage.cached, usage.output, usage.reasoning].map(words::thousands).to_vec();
     numbers.push(cost);
     numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_without_end_is_cut() {
+        let row = UsageRow { model: Some("m".repeat(70_000)), ..UsageRow::default() };
+        let lines = table(&[UsageBy::Model], &[row], Tally::default());
+        assert!(lines.iter().all(|line| line.chars().count() < 200), "{lines:?}");
+        assert!(lines[1].starts_with("mmm"), "{lines:?}");
+    }
 }

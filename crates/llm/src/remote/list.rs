@@ -9,6 +9,9 @@ use serde_json::Value;
 use super::{ProviderModel, failure::Failure};
 use crate::{Error, Provider, Result, http};
 
+/// The longest name that is one, in bytes: it stands in every turn that its model answers.
+const NAME: usize = 500;
+
 impl ProviderModel {
     /// The names of the models that this provider offers, in its own order, or none where it keeps no list that can be
     /// read. Asking costs nothing, and shows whether the address answers and the key is good.
@@ -71,5 +74,8 @@ fn names(body: &[u8]) -> Option<Vec<String>> {
     let (list, key) = [("data", "id"), ("models", "name")]
         .iter()
         .find_map(|(list, key)| Some((body.get(list)?.as_array()?, key)))?;
-    Some(list.iter().filter_map(|model| model.get(key)?.as_str()).map(str::to_owned).collect())
+    let is_name = |name: &&str| !name.trim().is_empty() && name.len() <= NAME;
+    Some(
+        list.iter().filter_map(|model| model.get(key)?.as_str()).filter(is_name).map(str::to_owned).collect(),
+    )
 }
