@@ -30,6 +30,7 @@ mod proofs;
 mod questions;
 mod races;
 mod receivers;
+mod restarts;
 mod retention;
 mod retries;
 mod riding;

@@ -59,6 +59,52 @@ async fn what_a_model_gets_wrong_goes_back_to_it() {
     assert_eq!(happened.per_call(), [1], "only the valid call reached the tool");
 }
 
+/// Says as many bytes as it is asked for, as its result or as its error.
+struct Verbose;
+
+#[async_trait]
+impl Tool for Verbose {
+    fn name(&self) -> &str {
+        "say"
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        let parameters = json!({"type": "object"});
+        Some(ToolSpec { name: "say".into(), description: "Say much.".into(), parameters })
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    async fn call(&self, _: &Context, arguments: Value) -> entourage_tools::Result<Outcome> {
+        let text = "ä".repeat(arguments["times"].as_u64().unwrap_or_default() as usize);
+        if arguments["fails"] == true { Err(Error::Failed(text)) } else { Ok(Outcome::text(text)) }
+    }
+}
+
+#[tokio::test]
+async fn of_what_a_tool_says_the_first_four_mebibytes_are_kept() {
+    let times = (4 << 20) / 2;
+    let lines = transcript_of(
+        [
+            Script::call("say", json!({ "times": times })),
+            Script::call("say", json!({ "times": times + 1 })),
+            Script::call("say", json!({ "times": 10 * times, "fails": true })),
+            Script::text("At last."),
+        ],
+        Toolbox::new().with(Verbose),
+    )
+    .await;
+    let kept = "ä".repeat(times);
+    let cut = |said: usize| {
+        format!("{kept}\n[cut: the tool returned {said} bytes, and the first 4194304 are kept]")
+    };
+    assert!(lines[2] == format!("output: {kept}"));
+    assert!(lines[4] == format!("output: {}", cut(2 * (times + 1))));
+    assert!(lines[6] == format!("output!: {}", cut(20 * times)));
+}
+
 /// A tool whose calls end sixteen at a time, and that knows how many there were, and at most at once.
 #[derive(Clone)]
 struct Crowd {

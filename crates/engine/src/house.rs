@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Check, Client, Clock, Kinds, SystemClock, ThreadKeeper, Tracer,
     check::Checks,
+    dispatch,
     feed::Feed,
     keeper::Keeping,
     live::Live,
@@ -50,6 +51,12 @@ pub(crate) struct Inner {
     pub(crate) checks: Checks,
     /// Held by whoever does a round of upkeep.
     pub(crate) rounds: tokio::sync::Mutex<()>,
+    /// When this process began: what was under way before was left by another one.
+    pub(crate) began: Time,
+    /// Restarts in a row after which a run that gets nowhere is ended.
+    pub(crate) give_up_after: u32,
+    /// Held by a run that is taken up alone, after many restarts.
+    pub(crate) alone: Arc<tokio::sync::Mutex<()>>,
     /// Set when the process shall end: activations stop at their next step and go on elsewhere.
     pub(crate) stopping: CancellationToken,
 }
@@ -68,6 +75,7 @@ pub struct Builder {
     outbox: Outbox,
     keeping: Option<Keeping>,
     checks: Checks,
+    give_up_after: u32,
     stopping: CancellationToken,
 }
 
@@ -86,6 +94,7 @@ impl House {
             outbox: Outbox::default(),
             keeping: None,
             checks: Checks::default(),
+            give_up_after: dispatch::Settings::default().give_up_after,
             stopping: CancellationToken::new(),
         }
     }
@@ -197,6 +206,12 @@ impl Builder {
         self
     }
 
+    /// After how many restarts in a row, with nothing done in between, a run is ended: 5 unless set.
+    pub fn give_up_after(mut self, restarts: u32) -> Self {
+        self.give_up_after = restarts;
+        self
+    }
+
     /// The token that stops activations at their next step.
     pub fn stopping(mut self, stopping: CancellationToken) -> Self {
         self.stopping = stopping;
@@ -226,6 +241,9 @@ impl Builder {
                 tracer: self.tracer,
                 checks: self.checks,
                 rounds: tokio::sync::Mutex::default(),
+                began: self.clock.now(),
+                give_up_after: self.give_up_after,
+                alone: Arc::default(),
                 outbox: self.outbox,
                 keeping: self.keeping,
                 store,

@@ -7,6 +7,9 @@ use entourage_store::{EntityQuery, Page, Store};
 use entourage_tools::{Error, Notes, Result};
 use entourage_types::{AgentId, EntityKind, Note, Owner, Record, Scope};
 
+/// So many bytes of notes are read at once: some of the longest that agents may write.
+const BYTES: usize = 2 << 20;
+
 /// The notes of one tree.
 pub(crate) struct TreeNotes {
     pub(crate) store: Arc<dyn Store>,
@@ -29,13 +32,13 @@ impl TreeNotes {
 #[async_trait]
 impl Notes for TreeNotes {
     async fn search(&self, text: &str, limit: u32) -> Result<Vec<Note>> {
-        let page = Page { limit, ..Page::default() };
+        let page = Page { limit, bytes: BYTES, ..Page::default() };
         let text = Some(text.to_owned());
         self.read(EntityQuery { text, page, ..EntityQuery::of(EntityKind::Note) }).await
     }
 
     async fn latest(&self, limit: u32) -> Result<Vec<Note>> {
-        let page = Page { limit, newest_first: true, ..Page::default() };
+        let page = Page { limit, bytes: BYTES, newest_first: true, ..Page::default() };
         self.read(EntityQuery { page, ..EntityQuery::of(EntityKind::Note) }).await
     }
 }

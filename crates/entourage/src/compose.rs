@@ -79,10 +79,11 @@ impl Entourage {
         let files = settings.clone();
         let builder = builder.tool_servers(servers.iter().map(|server| server.name.clone()).collect());
         let builder = builder.kinds(kinds).kinds_from(Arc::new(move || read(&files)));
-        let house = builder.tools(builtin(tools)).build();
+        let dispatch = dispatch_settings(&settings.dispatch);
+        let house = builder.tools(builtin(tools)).give_up_after(dispatch.give_up_after).build();
         remarks.extend(house.leave_out_unusable());
         let connecting = Arc::new(connect(&house, servers));
-        let (dispatch, retention) = (dispatch_settings(&settings.dispatch), settings.retention.into());
+        let retention = settings.retention.into();
         Ok(Self {
             house,
             choice,

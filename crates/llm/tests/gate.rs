@@ -488,6 +488,86 @@ async fn five_failures_in_a_row_open_the_breaker_for_a_growing_time() {
     assert_eq!(gated.gates()[0].door, Door::Open);
 }
 
+/// Fails for the owner `hurt`, never answers `slow`, and replies to everybody else.
+#[derive(Default)]
+struct Fragile {
+    asked: Mutex<Vec<String>>,
+    is_down: std::sync::atomic::AtomicBool,
+}
+
+#[async_trait]
+impl Model for Fragile {
+    async fn call(&self, request: Request, _: &mut dyn Deltas) -> Result<Reply> {
+        let owner = request.owner.map(|owner| owner.to_string()).unwrap_or_default();
+        self.asked.lock().expect("not poisoned").push(owner.clone());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        match &*owner {
+            "hurt" => Err(down()),
+            _ if self.is_down.load(Ordering::SeqCst) => Err(down()),
+            "slow" => std::future::pending().await,
+            _ => Ok(Reply::default()),
+        }
+    }
+
+    fn describe(&self) -> String {
+        "fragile".into()
+    }
+}
+
+fn of_owner(owner: &str) -> Request {
+    Request { owner: Some(Owner::new(owner)), ..from("", Priority::Background) }
+}
+
+/// What one owner writes may be what the provider fails at, or never answers: nobody else pays for it.
+#[tokio::test(start_paused = true)]
+async fn failures_of_one_owner_keep_no_other_away() {
+    let fragile = Arc::new(Fragile::default());
+    let gated = Arc::new(Gated::new(Arc::clone(&fragile), Connection::default()));
+    let mut calls = 0;
+    for second in 0..600 {
+        // One a second, whatever it is told, and one that never ends every ten.
+        drop(gated.call(of_owner("hurt"), &mut NoDeltas).await);
+        if second % 10 == 0 {
+            let gated = Arc::clone(&gated);
+            tokio::spawn(async move { gated.call(of_owner("slow"), &mut NoDeltas).await });
+            tokio::task::yield_now().await;
+        }
+        let begun = tokio::time::Instant::now();
+        gated.call(of_owner("well"), &mut NoDeltas).await.expect("a reply");
+        assert!(begun.elapsed() < 4 * SECOND, "{:?} at {second} s", begun.elapsed());
+        calls += 1;
+        advance(SECOND).await;
+    }
+    let asked = fragile.asked.lock().expect("not poisoned").clone();
+    let of = |owner: &str| asked.iter().filter(|asked| *asked == owner).count();
+    assert_eq!(of("well"), calls);
+    assert!((5..30).contains(&of("hurt")), "its breaker is open nearly all the time: {}", of("hurt"));
+    assert_eq!(gated.gates()[0].door, Door::Open, "the provider answers");
+}
+
+/// While the breaker of one owner is open, a single failure is enough for another one.
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_is_down_is_asked_once_by_each_owner() {
+    let fragile = Arc::new(Fragile::default());
+    fragile.is_down.store(true, Ordering::SeqCst);
+    let gated = Gated::new(Arc::clone(&fragile), Connection::default());
+    for _ in 0..5 {
+        assert_eq!(gated.call(of_owner("first"), &mut NoDeltas).await, Err(down()));
+    }
+    for owner in ["second", "third"] {
+        assert_eq!(gated.call(of_owner(owner), &mut NoDeltas).await, Err(down()));
+        assert_eq!(busy(gated.call(of_owner(owner), &mut NoDeltas).await), 5 * SECOND);
+    }
+    assert!(matches!(gated.gates()[0].door, Door::Broken(_)));
+    fragile.is_down.store(false, Ordering::SeqCst);
+    gated.call(of_owner("fourth"), &mut NoDeltas).await.expect("a reply");
+    assert_eq!(gated.gates()[0].door, Door::Open);
+    advance(5 * SECOND).await;
+    for owner in ["first", "second", "third"] {
+        gated.call(of_owner(owner), &mut NoDeltas).await.expect("a reply");
+    }
+}
+
 /// A reply begins the count anew: after it four failures are four, and the fifth opens the breaker.
 #[tokio::test(start_paused = true)]
 async fn failures_that_are_not_in_a_row_leave_the_breaker_alone() {

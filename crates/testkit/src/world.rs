@@ -275,9 +275,9 @@ impl World {
     /// When a worker panicked.
     pub async fn reborn(self, faults: Faults) -> Self {
         let Self { store, clock, builder, stop, mut workers, witness, faults: last, .. } = self;
-        stop.cancel();
         // Activations may end a moment later than their dispatcher: none of them takes an agent any more.
         last.kill();
+        stop.cancel();
         workers.abort_all();
         while workers.join_next().await.is_some() {}
         // A process writes nothing once it is dead: what it has handed to the store is there by now, and

@@ -184,6 +184,47 @@ async fn no_path_leads_out() {
     }
 }
 
+/// Where a link leads that may not be read, what there is at its end makes no difference to what is said.
+#[tokio::test]
+async fn a_link_tells_nothing_of_what_is_elsewhere() {
+    let place = Place::new();
+    fs::write(place.inside(".env"), "hush").unwrap();
+    let ends = [
+        "../diary",
+        "../no-diary",
+        "../rootless",
+        "/nowhere/at/all",
+        ".env",
+        ".envy",
+        "docs/../.env",
+        "self",
+    ];
+    for (number, end) in ends.iter().enumerate() {
+        symlink(end, place.inside(&format!("link{number}"))).unwrap();
+    }
+    symlink("link1", place.inside("self")).unwrap();
+    let said = async |path: String| {
+        let read = fails(&place.read(), json!({ "path": &path })).await.to_string();
+        let listed = fails(&place.list(), json!({ "path": &path })).await.to_string();
+        assert_eq!(read, listed);
+        read.replace(&path, "PATH")
+    };
+    let first = said("link0".into()).await;
+    for (number, end) in ends.iter().enumerate() {
+        for below in ["", "/diary", "/no/such/thing"] {
+            assert_eq!(said(format!("link{number}{below}")).await, first, "{end} {below}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn names_are_told_on_one_line_and_in_one_direction() {
+    let place = Place::new();
+    fs::write(place.inside("a\u{202e}b\u{2028}c\u{2066}d"), "x").unwrap();
+    let top = done(&place.list(), json!({})).await.text;
+    assert!(top.starts_with("a?b?c?d (1 bytes)\n"), "{top}");
+}
+
 #[tokio::test]
 async fn links_within_the_directory_are_followed() {
     let place = Place::new();
@@ -295,11 +336,16 @@ async fn hidden_files_and_keys_are_read_only_where_the_setting_says_so() {
         listed,
         "docs/\ndocs/deep/\ndocs/größe ..md (7 bytes)\ndocs/plan.md (14 bytes)\nharmless (link)"
     );
-    for path in [".env", ".git/config", "server.pem", "id_rsa", "credentials.json", "harmless", ".absent"] {
+    for path in [".env", ".git/config", "server.pem", "id_rsa", "credentials.json", ".absent"] {
         let error = fails(&place.read(), json!({ "path": path })).await;
         let told = matches!(&error, Error::NotAllowed(why) if why.contains("`tools.files.hidden`"));
         assert!(told, "{path}: {error}");
     }
+    let error = fails(&place.read(), json!({ "path": "harmless" })).await;
+    assert!(
+        matches!(&error, Error::NotAllowed(why) if why.contains("a link that leads to nothing")),
+        "{error}"
+    );
     let error = fails(&place.list(), json!({ "path": ".git" })).await;
     assert!(matches!(error, Error::NotAllowed(_)), "{error}");
 
@@ -325,12 +371,13 @@ async fn the_programs_own_files_are_never_read() {
     );
     let top = done(&ListFiles::new(of(root.clone())), json!({})).await.text;
     assert_eq!(top, "data (link)\ndocs/\ndocs/größe ..md (7 bytes)");
-    for path in ["docs/deep/entourage.db", "docs/plan.md", "data"] {
+    for (path, said) in [
+        ("docs/deep/entourage.db", "this program itself"),
+        ("docs/plan.md", "this program itself"),
+        ("data", "a link that leads to nothing"),
+    ] {
         let error = fails(&ReadFile::new(of(root.clone())), json!({ "path": path })).await;
-        assert!(
-            matches!(&error, Error::NotAllowed(why) if why.contains("this program itself")),
-            "{path}: {error}"
-        );
+        assert!(matches!(&error, Error::NotAllowed(why) if why.contains(said)), "{path}: {error}");
     }
     let error = of(root.join("docs/deep")).check().unwrap_err();
     assert!(error.to_string().contains("name a directory below or beside it"), "{error}");
@@ -563,16 +610,12 @@ async fn what_is_hidden_or_lies_outside_is_not_told_of() {
         ..FilesSettings::new(place.dir.path().join("root"))
     }));
     let top = "docs/, harmless, up";
-    for (path, names) in [
-        ("x", top),
-        ("only.md", top),
-        ("entourage.db", top),
-        ("diary", top),
-        ("up/x", "up, docs/, harmless"),
-        ("up/rootless/x", "up, docs/, harmless"),
-        ("harmless/x", "harmless, docs/, up"),
-    ] {
+    for (path, names) in [("x", top), ("only.md", top), ("entourage.db", top), ("diary", top)] {
         assert_eq!(refused(&read, path).await, format!("there is no file `{path}`; there are: {names}"));
+    }
+    for path in ["up/x", "up/rootless/x", "harmless/x"] {
+        let said = refused(&read, path).await;
+        assert!(said.ends_with("lies behind, a link that leads to nothing that you may read: only what is in this directory and not hidden"), "{said}");
     }
     assert_eq!(refused(&read, ".").await, format!("`.` is a directory; in it there are: {top}"));
     fs::write(place.inside("docs/only.md"), "x").unwrap();

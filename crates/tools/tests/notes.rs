@@ -62,6 +62,37 @@ async fn notes_are_found_by_their_words() {
     assert_eq!(titles(&search(1000).await).len(), 20);
 }
 
+/// Notes have a largest size, and so has what a search shows of them, whoever wrote them.
+#[tokio::test]
+async fn what_is_written_and_shown_at_once_is_bounded() {
+    let longest = "long ".repeat(64 * 1024 / 5);
+    let mut notes = vec![written("Longest", &longest).await];
+    for arguments in [
+        json!({ "title": "Longer", "content": "x".repeat(64 * 1024 + 1) }),
+        json!({ "title": "t".repeat(301), "content": "x" }),
+    ] {
+        let error = fails(&CreateNote, arguments).await;
+        assert!(matches!(error, Error::Arguments { .. }), "{error}");
+    }
+    let whole = found(&notes, json!({ "query": "long" })).await;
+    assert!(whole.starts_with("## Longest") && whole.ends_with(&longest));
+    for number in 0..9 {
+        notes.push(written(&format!("Number {number}"), &longest).await);
+    }
+    for query in ["long", "long others"] {
+        let shown = found(&notes, json!({ "query": query, "limit": 20 })).await;
+        assert!(shown.len() < 257 * 1024, "{} bytes", shown.len());
+        assert_eq!(titles(&shown).len(), 3);
+        assert!(shown.contains("\n[7 more notes are too long"), "{}", &shown[shown.len() - 100..]);
+    }
+    // One from elsewhere that is longer than all that is shown.
+    let long = Note { content: "y ".repeat(1 << 20), ..notes.remove(0) };
+    let shown = found(&[long], json!({ "query": "y" })).await;
+    assert!(
+        shown.len() < 257 * 1024 && shown.ends_with("[the note has 2097152 bytes; its rest is not shown]")
+    );
+}
+
 /// A model asks in whole sentences; no note need have all of their words.
 #[tokio::test]
 async fn where_no_note_has_all_the_words_those_with_most_of_them_come_first() {

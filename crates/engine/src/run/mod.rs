@@ -1,10 +1,7 @@
 //! A run under way: what one activation knows and does. It lives for one activation only; whatever
 //! it has not committed never happened.
 //!
-//! One file per thing that can happen: [`receive`], [`call_model`], [`call_tools`], [`delegate`],
-//! [`finish`], [`approve`], [`invented`], [`ask`], [`doubt`], [`reply`], [`expire`], [`heed`], [`drop`], [`close`], [`terms`], [`check`],
-//! [`circle`], [`order`], [`limits`], [`stall`], [`context`], [`spend`], [`compact`], [`summarize`],
-//! [`session`], [`speak`], [`reactivate`], [`trace`].
+//! One file per thing that can happen.
 
 mod approve;
 mod ask;
@@ -28,6 +25,7 @@ mod order;
 mod reactivate;
 mod receive;
 mod reply;
+mod restart;
 pub(crate) mod session;
 mod speak;
 mod spend;
@@ -49,6 +47,8 @@ use entourage_types::{
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+
+use restart::Restart;
 
 pub use receive::Arrival;
 pub use speak::Told;
@@ -113,6 +113,8 @@ pub struct Run<'h> {
     paused: bool,
     /// Whether an attempt that is due later is made now.
     hurried: bool,
+    /// The restart that it is taken up after, while nothing else was written since.
+    restart: Option<Restart>,
     /// Writes that ride along with the next commit: nothing can happen before it.
     riding: Vec<Write>,
     /// What others may have changed since it was read; the next commit expects that they did not.
@@ -175,6 +177,7 @@ impl<'h> Run<'h> {
             pulse: Arc::clone(entered.pulse()),
             paused,
             hurried: false,
+            restart: None,
             riding: riding.into_iter().collect(),
             expecting: Vec::new(),
         })
@@ -200,16 +203,17 @@ impl<'h> Run<'h> {
         };
         let ended = match begun {
             Ok(()) if !self.has_work() => return self.rest().await,
-            Ok(()) => match self.ready() {
-                Ok(()) => {
-                    self.hear_servers().await;
-                    programs::drive(self).await
-                }
-                Err(interrupt) => Err(interrupt),
-            },
+            Ok(()) => self.work().await,
             Err(interrupt) => Err(interrupt),
         };
         self.close(ended).await
+    }
+
+    async fn work(&mut self) -> Result<String> {
+        self.ready()?;
+        self.count_restart().await?;
+        self.hear_servers().await;
+        programs::drive(self).await
     }
 
     /// Waits until it is known whether the servers of tools that it may use can be connected, however long
@@ -281,6 +285,7 @@ impl<'h> Run<'h> {
         let brings_kind = commit.writes.iter().any(is_kind);
         let committed = self.house.inner.store.commit(commit).await?;
         self.pulse.beat(self.house.now());
+        self.restart = None;
         if brings_kind {
             self.house.kept(&self.kind);
         }

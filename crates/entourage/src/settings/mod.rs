@@ -152,7 +152,8 @@ pub struct Dispatch {
     pub concurrency: usize,
     /// Seconds that those under way may take to end when the process shall.
     pub grace_seconds: u64,
-    /// Failures of its activation in a row after which an agent's run is ended.
+    /// Failures of its activation in a row after which an agent's run is ended; also restarts of the process in
+    /// a row that it was at work at and has written nothing since.
     pub give_up_after: u32,
 }
 

@@ -4,7 +4,10 @@
 //! Who comes to a closed gate waits, or, where the wait is worth more than a moment, is sent home
 //! with [`Error::Busy`]: no request was made, and the caller can sleep elsewhere than in memory. A request
 //! that a person asks for passes a closed gate, one at a time: where the provider takes it, the gate opens.
+//!
+//! Failures close it for the owner alone whose calls failed: what somebody writes may be what a provider fails at.
 
+mod breaker;
 mod gated;
 mod queue;
 mod state;
@@ -49,7 +52,7 @@ pub enum Door {
     Open,
     /// Not for this long: the provider asked for a pause, or the rate is used up.
     Paused(Duration),
-    /// Not for this long: the breaker is open, since too many calls in a row failed.
+    /// Not for this long, for those whose calls failed too often in a row; nobody was answered since.
     Broken(Duration),
 }
 
@@ -99,7 +102,7 @@ impl Gate {
             match way {
                 Way::Through(round, began) => {
                     place.passed = true;
-                    return Ok(Pass { gate: self, round, asking: Some(began) });
+                    return Ok(Pass { gate: self, owner, round, began, asking: true });
                 }
                 Way::Wait(None) => place.called.notified().await,
                 Way::Wait(Some(until)) => tokio::select! {
@@ -154,17 +157,19 @@ struct Pass<'g> {
     gate: &'g Gate,
     /// Which stretch between two closings it began in: what it meets says nothing of a later one.
     round: u64,
-    /// Since when the provider has yet to take the request, until it has.
-    asking: Option<Instant>,
+    owner: Option<Owner>,
+    began: Instant,
+    /// Whether the provider has yet to take the request.
+    asking: bool,
 }
 
 impl Pass<'_> {
     /// The provider has taken the request: its answer begins.
     fn accepted(&mut self) {
-        if let Some(began) = self.asking.take() {
+        if std::mem::take(&mut self.asking) {
             let mut inner = self.gate.lock();
             let wanted = inner.queue.first().is_some();
-            inner.state.accepted(self.round, began, wanted);
+            inner.state.accepted(self.round, self.owner.as_ref(), self.began, wanted);
             inner.call_first();
         }
     }
@@ -188,14 +193,15 @@ impl Pass<'_> {
         if sort == Sort::Answered {
             self.accepted();
         }
-        self.gate.lock().state.ended(Instant::now(), self.round, sort);
+        let call = (self.round, self.owner.as_ref(), self.began);
+        self.gate.lock().state.ended(Instant::now(), call, sort);
     }
 }
 
 impl Drop for Pass<'_> {
     fn drop(&mut self) {
         let mut inner = self.gate.lock();
-        inner.state.left(self.round, self.asking);
+        inner.state.left(self.round, self.owner.as_ref(), self.began, self.asking);
         inner.call_first();
     }
 }

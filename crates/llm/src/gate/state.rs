@@ -15,7 +15,7 @@ use std::{
 use entourage_types::Owner;
 use tokio::time::Instant;
 
-use super::Door;
+use super::{Door, breaker::Breakers};
 use crate::Priority;
 
 /// So many may ask at once until it is known that the provider takes more.
@@ -26,10 +26,6 @@ const REFUSED_WITHIN: Duration = Duration::from_secs(3);
 const MOMENT: Duration = Duration::from_secs(3);
 /// A provider that asks to slow down and does not say for how long gets this, doubled each time.
 const PAUSE: Duration = Duration::from_secs(2);
-/// So many failures in a row open the breaker.
-const BREAKS_AFTER: u32 = 5;
-/// For how long it opens first, doubled each time.
-const BROKEN: Duration = Duration::from_secs(5);
 /// The longest pause that is our own choice.
 const LONGEST: Duration = Duration::from_secs(60);
 /// The longest pause that a provider gets by asking for it: its clock may be wrong, and a quota may be
@@ -82,9 +78,9 @@ pub(super) struct State {
     ahead: Option<Instant>,
     /// Grows with each closing; those that began before say nothing of what is after it.
     round: u64,
-    /// How often in a row the provider asked to slow down, and how often it failed.
+    /// How often in a row the provider asked to slow down.
     slower: u32,
-    failures: u32,
+    breakers: Breakers,
 }
 
 impl State {
@@ -103,7 +99,7 @@ impl State {
             ahead: None,
             round: 0,
             slower: 0,
-            failures: 0,
+            breakers: Breakers::default(),
         }
     }
 
@@ -112,10 +108,10 @@ impl State {
     }
 
     pub(super) fn door(&mut self, now: Instant) -> Door {
-        match self.opens(now).map(|opens| opens - now) {
-            None => Door::Open,
-            Some(left) if self.broken() => Door::Broken(left),
-            Some(left) => Door::Paused(left),
+        match (self.opens(now), self.breakers.closed(now)) {
+            (Some(opens), _) => Door::Paused(opens - now),
+            (None, Some(left)) => Door::Broken(left),
+            (None, None) => Door::Open,
         }
     }
 
@@ -128,6 +124,9 @@ impl State {
         (priority, owner): (Priority, Option<&Owner>),
     ) -> Way {
         let asked_by_person = priority == Priority::Now;
+        if let Some(away) = self.breakers.keep_away(owner, asked_by_person, now) {
+            return Way::Home(away);
+        }
         let is_closed = self.closed.is_some_and(|opens| opens > now);
         let ahead = asked_by_person && is_closed && self.asking(now) == 0;
         let opens = if ahead { self.rate_allows(now) } else { self.opens(now) };
@@ -138,12 +137,12 @@ impl State {
             Some(opens) => Way::Wait(first.then_some(opens)),
             None if !first || self.in_flight >= self.places => Way::Wait(None),
             None if self.asking(now) >= self.width => {
-                let slow = self.asking.first().map(|began| *began + REFUSED_WITHIN);
-                Way::Wait(slow.filter(|_| !self.broken()))
+                Way::Wait(self.asking.first().map(|began| *began + REFUSED_WITHIN))
             }
             None => {
                 self.in_flight += 1;
                 self.asking.push(now);
+                self.breakers.begun(owner, now);
                 if ahead {
                     self.ahead = Some(now);
                 }
@@ -155,16 +154,10 @@ impl State {
         }
     }
 
-    /// How many are asking. While the breaker is tested, slow ones count too.
+    /// How many are asking.
     fn asking(&mut self, now: Instant) -> usize {
-        if !self.broken() {
-            self.asking.retain(|began| *began + REFUSED_WITHIN > now);
-        }
+        self.asking.retain(|began| *began + REFUSED_WITHIN > now);
         self.asking.len()
-    }
-
-    fn broken(&self) -> bool {
-        self.failures >= BREAKS_AFTER
     }
 
     /// When the door opens, while it is closed.
@@ -200,8 +193,9 @@ impl State {
         turn
     }
 
-    /// The provider has taken a request that `began` then; `wanted` says whether others wait to ask.
-    pub(super) fn accepted(&mut self, round: u64, began: Instant, wanted: bool) {
+    /// The provider has taken an owner's request that `began` then; `wanted` says whether others wait to ask.
+    pub(super) fn accepted(&mut self, round: u64, owner: Option<&Owner>, began: Instant, wanted: bool) {
+        self.breakers.accepted(owner, began);
         if round == self.round {
             self.asks_no_more(began);
             self.slower = 0;
@@ -226,34 +220,34 @@ impl State {
         }
     }
 
-    /// A call has ended by itself.
-    pub(super) fn ended(&mut self, now: Instant, round: u64, sort: Sort) {
-        // Of those that were asking when the gate closed, the next ones are told the same.
-        let old = round != self.round;
+    /// An owner's call that began then has ended by itself.
+    pub(super) fn ended(
+        &mut self,
+        now: Instant,
+        (round, owner, began): (u64, Option<&Owner>, Instant),
+        sort: Sort,
+    ) {
         match sort {
-            Sort::Slower(Some(after)) if old => {
-                self.closed = self.closed.max(now.checked_add(after.min(LONGEST_ASKED)));
+            Sort::Answered => self.breakers.answered(owner, began, now),
+            Sort::Down => self.breakers.failed(owner, began, now),
+            // Of those that were asking when the gate closed, the next ones are told the same.
+            Sort::Slower(after) if round != self.round => {
+                let until = after.and_then(|after| now.checked_add(after.min(LONGEST_ASKED)));
+                self.closed = self.closed.max(until);
             }
-            _ if old => {}
-            Sort::Answered => self.failures = 0,
             Sort::Slower(after) => {
                 let own = grown(PAUSE, self.slower);
                 self.slower += 1;
                 self.close(now, after.map_or(own, |asked| asked.min(LONGEST_ASKED)));
             }
-            Sort::Down => {
-                self.failures += 1;
-                if let Some(again) = self.failures.checked_sub(BREAKS_AFTER) {
-                    self.close(now, grown(BROKEN, again));
-                }
-            }
         }
     }
 
-    /// A call is over, however it ended; it was asking since then, if it still was.
-    pub(super) fn left(&mut self, round: u64, asking: Option<Instant>) {
+    /// An owner's call that began then is over, however it ended; `asking` while its answer had not begun.
+    pub(super) fn left(&mut self, round: u64, owner: Option<&Owner>, began: Instant, asking: bool) {
         self.in_flight -= 1;
-        if let Some(began) = asking.filter(|_| round == self.round) {
+        self.breakers.left(owner, began);
+        if asking && round == self.round {
             self.asks_no_more(began);
         }
     }
@@ -273,7 +267,8 @@ impl State {
     }
 }
 
-fn grown(first: Duration, times: u32) -> Duration {
+/// A pause that doubles each time, up to the longest.
+pub(super) fn grown(first: Duration, times: u32) -> Duration {
     first.saturating_mul(1 << times.min(8)).min(LONGEST)
 }
 
@@ -286,8 +281,8 @@ mod tests {
         let Way::Through(round, began) = state.enter(now, true, (Priority::Person, None)) else {
             return false;
         };
-        state.ended(now, round, sort);
-        state.left(round, Some(began));
+        state.ended(now, (round, None, began), sort);
+        state.left(round, None, began, true);
         true
     }
 
@@ -295,11 +290,11 @@ mod tests {
     fn a_breaker_that_once_was_open_takes_as_many_failures_as_before_after_a_success() {
         let (mut state, mut now) = (State::new(4, None, false), Instant::now());
         for opened in 0..3 {
-            for failure in 0..BREAKS_AFTER {
+            for failure in 0..5 {
                 assert!(call(&mut state, now, Sort::Down), "failure {failure}, opened {opened} times");
             }
             assert!(!call(&mut state, now, Sort::Answered), "it is open");
-            now += BROKEN;
+            now += Duration::from_secs(5);
             assert!(call(&mut state, now, Sort::Answered), "it is tested, and closes");
         }
     }
@@ -319,8 +314,8 @@ mod tests {
         let Way::Through(round, began) = state.enter(now, true, (Priority::Person, None)) else {
             panic!("it is open")
         };
-        state.accepted(round, began, false);
-        state.left(round, None);
+        state.accepted(round, None, began, false);
+        state.left(round, None, began, false);
         assert_eq!(pause(&mut state, now), Some(PAUSE));
     }
 }

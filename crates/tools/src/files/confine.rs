@@ -14,7 +14,7 @@ use entourage_types::Owner;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
 use tokio_util::sync::CancellationToken;
 
-use super::{FilesSettings, secret::is_secret};
+use super::{FilesSettings, entries::told, secret::is_secret};
 use crate::{Error, Owners, Result};
 
 /// The one directory that file tools may read. Its tools never write.
@@ -100,19 +100,37 @@ impl Bounds {
     pub(super) fn open(&self, path: &str) -> Result<Found> {
         let asked = relative(path)?;
         self.may_see(path, &asked)?;
-        let found = match self.root.join(asked).canonicalize() {
+        let found = match self.root.join(&asked).canonicalize() {
             Ok(found) => found,
+            Err(_) if self.is_led_astray(&asked) => return Err(led_astray(path)),
             Err(error) if is_missing(&error) => return Ok(Found::Nothing),
             Err(error) => return Err(unreadable(path, &error)),
         };
-        let Ok(below) = found.strip_prefix(&self.root) else {
-            return Err(Error::NotAllowed(format!("`{path}` is a link that leads out of the directory")));
-        };
-        self.may_see(path, below)?;
+        let Ok(below) = found.strip_prefix(&self.root) else { return Err(led_astray(path)) };
+        if self.may_see(path, below).is_err() {
+            return Err(led_astray(path));
+        }
         match open_below(&self.root, below) {
             Err(error) if is_missing(&error) => Ok(Found::Nothing),
             found => found.map_err(|error| unreadable(path, &error)),
         }
+    }
+
+    /// Whether a link on the way to a path leads to nothing that may be read.
+    fn is_led_astray(&self, asked: &Path) -> bool {
+        let mut way = self.root.clone();
+        for part in asked.components() {
+            way.push(part);
+            let Ok(entry) = way.symlink_metadata() else { return false };
+            let leads_inside = || {
+                let found = way.canonicalize().ok()?;
+                self.may_see("", found.strip_prefix(&self.root).ok()?).ok()
+            };
+            if entry.is_symlink() && leads_inside().is_none() {
+                return true;
+            }
+        }
+        false
     }
 
     /// Whether an entry of a directory is shown.
@@ -186,6 +204,16 @@ fn relative(path: &str) -> Result<PathBuf> {
 
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// What to say of a path that a link leads out of the directory, or to what is not read there or does not exist:
+/// the same of all, so that nobody learns by a link what there is elsewhere.
+fn led_astray(path: &str) -> Error {
+    Error::NotAllowed(format!(
+        "`{}` is, or lies behind, a link that leads to nothing that you may read: only what is in this directory \
+         and not hidden",
+        told(path)
+    ))
 }
 
 /// What to say of a path that could not be opened or read.

@@ -87,7 +87,12 @@ fn is_of_use(file_type: FileType) -> bool {
     matches!(file_type, FileType::Symlink | FileType::Directory | FileType::RegularFile | FileType::Unknown)
 }
 
-/// A name or a path as it is told: on one line, whatever it holds.
+/// A name or a path as it is told: on one line and in one direction, whatever it holds.
 pub(super) fn told(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    name.chars().map(|c| if c.is_control() || turns(c) { '?' } else { c }).collect()
+}
+
+/// Whether a character ends a line, or turns the direction of those behind it.
+fn turns(c: char) -> bool {
+    matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
 }

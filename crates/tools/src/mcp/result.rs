@@ -5,6 +5,9 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use super::secrets::Secrets;
 use crate::{Done, Error, Outcome, Result};
 
+/// Longer structured content, in bytes, is not kept beside a text: screens show what fits on one.
+const MOST_STRUCTURED: usize = 1 << 20;
+
 /// The text for the model, and the structured content beside it. What is not text is named, and what
 /// the server was given in confidence is struck out.
 pub(super) fn outcome(mut result: CallToolResult, secrets: &Secrets) -> Result<Outcome> {
@@ -13,8 +16,12 @@ pub(super) fn outcome(mut result: CallToolResult, secrets: &Secrets) -> Result<O
     if let Some(structured) = &mut result.structured_content {
         secrets.strike_in(structured);
     }
-    if let (true, Some(structured)) = (text.is_empty(), &result.structured_content) {
-        text = structured.to_string();
+    let structured = result.structured_content.as_ref().map(ToString::to_string).unwrap_or_default();
+    if structured.len() > MOST_STRUCTURED {
+        result.structured_content = None;
+    }
+    if text.is_empty() {
+        text = structured;
     }
     if result.is_error == Some(true) {
         let why = if text.is_empty() { "the tool failed and does not say why".to_owned() } else { text };

@@ -9,6 +9,10 @@ use serde_json::{Value, json};
 use crate::{Caller, Context, Done, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
 
 const NAME: &str = "create_note";
+/// The longest title, in characters.
+const TITLE_CHARS: usize = 300;
+/// The longest note, in bytes: whoever searches may be shown some of them at once.
+const NOTE_BYTES: usize = 64 * 1024;
 
 /// Writes a note; it is kept in the same commit as the call's output.
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,6 +52,17 @@ impl Tool for CreateNote {
         let Arguments { title, content } = parse(NAME, arguments)?;
         if title.trim().is_empty() && content.trim().is_empty() {
             let why = "`title` and `content` are both empty".to_owned();
+            return Err(Error::Arguments { tool: NAME.to_owned(), why });
+        }
+        if title.chars().count() > TITLE_CHARS {
+            let why = format!("`title` is longer than {TITLE_CHARS} characters: put the rest into `content`");
+            return Err(Error::Arguments { tool: NAME.to_owned(), why });
+        }
+        if content.len() > NOTE_BYTES {
+            let why = format!(
+                "`content` has {} bytes, and a note has {NOTE_BYTES} at most: write several notes",
+                content.len()
+            );
             return Err(Error::Arguments { tool: NAME.to_owned(), why });
         }
         let note = Note {

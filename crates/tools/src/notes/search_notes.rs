@@ -20,6 +20,8 @@ const SHORTEST: usize = 3;
 /// Where nothing is found, so many notes are named, and each by so many characters.
 const NAMED: u32 = 10;
 const NAME_CHARS: usize = 100;
+/// So many bytes of notes are shown at once.
+const MOST_BYTES: usize = 256 * 1024;
 
 /// Finds the notes of the caller's tree by their words.
 #[derive(Debug, Clone, Copy, Default)]
@@ -123,8 +125,27 @@ fn name(note: &Note) -> String {
     format!("- {}", line.chars().take(NAME_CHARS).collect::<String>())
 }
 
+/// The notes as they are shown: as many as fit, and how many do not.
 fn sections(notes: &[Note]) -> String {
-    notes.iter().map(section).collect::<Vec<_>>().join("\n\n")
+    let mut text = String::new();
+    for (shown, note) in notes.iter().enumerate() {
+        let section = section(note);
+        let room = MOST_BYTES.saturating_sub(text.len());
+        if section.len() <= room {
+            text.extend([if shown == 0 { "" } else { "\n\n" }, &section]);
+            continue;
+        }
+        if shown == 0 {
+            text.push_str(&section[..section.floor_char_boundary(room)]);
+            text.push_str(&format!("\n[the note has {} bytes; its rest is not shown]", note.content.len()));
+        }
+        let more = notes.len() - shown.max(1);
+        if more > 0 {
+            text.push_str(&format!("\n\n[{more} more notes are too long to be shown beside these: search for one by its own words]"));
+        }
+        break;
+    }
+    text
 }
 
 fn section(note: &Note) -> String {
