@@ -11,7 +11,7 @@ use entourage_engine::{
     dispatch::{self, Advance, Dispatcher, Embedded},
     kinds::Finding,
 };
-use entourage_llm::{Choice, MODEL_VARIABLE, Rehearsal, Tried, check_name, choose};
+use entourage_llm::{Choice, MODEL_VARIABLE, Rehearsal, Tried, check_name, choose, choose_offline};
 #[cfg(feature = "server")]
 use entourage_server::Auth;
 use entourage_store::{MemoryStore, Store};
@@ -167,19 +167,40 @@ async fn forget(house: House, retention: Retention) {
 /// [`Error::Model`] when what is set explicitly cannot work; [`Error::Settings`] when a variable or an option names no
 /// model.
 pub async fn choice(settings: &Settings) -> Result<Choice> {
-    let from = settings.names_model();
-    if let (Some(from), Some(model)) = (from, &settings.models.default) {
-        let wrong = |why| Error::Settings { place: from.to_owned(), why };
-        check_name(model).map_err(|error| wrong(error.to_string()))?;
-    }
-    // The variable that names the model is among the settings already, below the command line.
-    let variable = |name: &str| if name == MODEL_VARIABLE { None } else { std::env::var(name).ok() };
-    let mut choice = choose(settings.models.clone(), variable).await?;
-    if let Some(from) = from {
+    check_named(settings)?;
+    Ok(named(settings, choose(settings.models.clone(), variable).await?))
+}
+
+/// The same without asking any server: none where only that would tell.
+///
+/// # Errors
+/// As [`choice`].
+pub fn choice_offline(settings: &Settings) -> Result<Option<Choice>> {
+    check_named(settings)?;
+    Ok(choose_offline(settings.models.clone(), variable)?.map(|choice| named(settings, choice)))
+}
+
+fn check_named(settings: &Settings) -> Result<()> {
+    let Some((from, model)) = settings.names_model().zip(settings.models.default.as_deref()) else {
+        return Ok(());
+    };
+    let wrong =
+        |error: entourage_llm::Error| Error::Settings { place: from.to_owned(), why: error.to_string() };
+    check_name(model).map_err(wrong).map(drop)
+}
+
+/// The variable that names the model is among the settings already, below the command line.
+fn variable(name: &str) -> Option<String> {
+    if name == MODEL_VARIABLE { None } else { std::env::var(name).ok() }
+}
+
+/// What was chosen, with the place that names the model as the reason, where one does.
+fn named(settings: &Settings, mut choice: Choice) -> Choice {
+    if let Some(from) = settings.names_model() {
         choice.why = format!("{from} says so");
         choice.tried = vec![Tried { what: from.to_owned(), found: Ok(choice.default_model.clone()) }];
     }
-    Ok(choice)
+    choice
 }
 
 /// A house to look at and to write to: nothing works in it, and no model or tool is set up.

@@ -34,8 +34,8 @@ pub use async_trait::async_trait;
 #[cfg(feature = "server")]
 pub use compose::check_webhooks;
 pub use compose::{
-    DATABASE, Entourage, choice, is_begun, loaded_kinds, look, look_only, migrate, tool_settings, unchecked,
-    unpriced,
+    DATABASE, Entourage, choice, choice_offline, is_begun, loaded_kinds, look, look_only, migrate,
+    tool_settings, unchecked, unpriced,
 };
 pub use entourage_engine::{
     self as engine, Client, Clock, Entry, House, Kinds, NewAgent, Page, Role, Signal, SystemClock, Watch,

@@ -46,12 +46,38 @@ pub struct Tried {
 /// [`Error::Configuration`] when what is set explicitly cannot work: a wrong setting is said, not
 /// passed over.
 pub async fn choose(settings: Settings, env: impl Fn(&str) -> Option<String>) -> Result<Choice> {
+    let (settings, mut tried) = match at_once(settings, env)? {
+        Ok(choice) => return Ok(choice),
+        Err(rest) => rest,
+    };
+    let (settings, local) = local(settings, &mut tried).await?;
+    if let Some((model, why)) = local {
+        return chosen(settings, model, why.to_owned(), tried);
+    }
+    tried.push(Tried { what: rehearsal::NAME.into(), found: Ok("always there".into()) });
+    let why = "no key is set and no local server answers".to_owned();
+    chosen(settings, rehearsal::NAME.into(), why, tried)
+}
+
+/// The same without asking any server: none where only that would tell.
+///
+/// # Errors
+/// As [`choose`].
+pub fn choose_offline(settings: Settings, env: impl Fn(&str) -> Option<String>) -> Result<Option<Choice>> {
+    Ok(at_once(settings, env)?.ok())
+}
+
+/// The model that is named, or whose provider's key is set; otherwise what a search for a server goes on with.
+fn at_once(
+    settings: Settings,
+    env: impl Fn(&str) -> Option<String>,
+) -> Result<std::result::Result<Choice, (Settings, Vec<Tried>)>> {
     let env = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
     let settings = with_environment(settings, &env);
     let mut tried = Vec::new();
     if let Some((model, source)) = explicit(&settings, &env) {
         tried.push(Tried { what: source.to_owned(), found: Ok(model.clone()) });
-        return chosen(settings, model, format!("{source} says so"), tried);
+        return chosen(settings, model, format!("{source} says so"), tried).map(Ok);
     }
     tried.push(Tried {
         what: format!("{MODEL_VARIABLE} and the setting `models.default`"),
@@ -63,17 +89,12 @@ pub async fn choose(settings: Settings, env: impl Fn(&str) -> Option<String>) ->
         };
         if settings.providers.get(&provider).is_some_and(|connection| connection.key.is_some()) {
             tried.push(Tried { what: variable.to_owned(), found: Ok(model.to_owned()) });
-            return chosen(settings, model.to_owned(), format!("there is a key for {provider}"), tried);
+            let why = format!("there is a key for {provider}");
+            return chosen(settings, model.to_owned(), why, tried).map(Ok);
         }
         tried.push(Tried { what: variable.to_owned(), found: Err("not set".into()) });
     }
-    let (settings, local) = local(settings, &mut tried).await?;
-    if let Some((model, why)) = local {
-        return chosen(settings, model, why.to_owned(), tried);
-    }
-    tried.push(Tried { what: rehearsal::NAME.into(), found: Ok("always there".into()) });
-    let why = "no key is set and no local server answers".to_owned();
-    chosen(settings, rehearsal::NAME.into(), why, tried)
+    Ok(Err((settings, tried)))
 }
 
 fn chosen(settings: Settings, default: String, why: String, tried: Vec<Tried>) -> Result<Choice> {

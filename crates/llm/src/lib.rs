@@ -22,7 +22,7 @@ mod scripted;
 mod settings;
 mod table;
 
-pub use choose::{Choice, MODEL_VARIABLE, Tried, choose};
+pub use choose::{Choice, MODEL_VARIABLE, Tried, choose, choose_offline};
 pub use error::{Error, Lack};
 pub use gate::{Door, GateState, Gated, Gates};
 pub use http::install_tls;

@@ -30,7 +30,7 @@ pub(crate) struct Agents {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// Only those in this status: idle, queued, running, waiting, succeeded, failed, stopped, cancelled
-    #[arg(long, value_name = "STATUS")]
+    #[arg(long, value_name = "STATUS", value_parser = status)]
     status: Option<ShownStatus>,
     /// Only those of this kind
     #[arg(long, value_name = "KIND")]
@@ -41,6 +41,15 @@ pub(crate) struct Agents {
     /// Only those made since then: so long ago (90m, 7d), or on a day (2026-11-22) or later
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<Time>,
+}
+
+/// A status as it is on record.
+fn status(text: &str) -> Result<ShownStatus, String> {
+    if text == "suspended" {
+        let why = "agents are on record as `running`, or `queued`, when nobody is at work on them";
+        return Err(format!("{why}: --status running"));
+    }
+    text.parse().map_err(|error: <ShownStatus as std::str::FromStr>::Err| error.to_string())
 }
 
 /// A moment as a person says it.

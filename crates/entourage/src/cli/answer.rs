@@ -1,7 +1,7 @@
 //! `entourage answer`: what an agent waits for.
 
 use clap::Args;
-use entourage_types::{About, Answer as Reply, Question, QuestionId, QuestionStatus, Verdict};
+use entourage_types::{About, Answer as Reply, Question, QuestionId, QuestionStatus, Verdict, WaitingOn};
 use serde_json::Value;
 
 use super::{
@@ -148,7 +148,12 @@ impl Answer {
             out::json(&question)?;
         } else if !globals.quiet {
             let others = backend.questions(Some(question.root)).await?;
+            let is_paused = backend.agent(question.agent).await?.waiting_on == Some(WaitingOn::Resume);
             let next = match backend.is_at_work(Some(question.root)) {
+                _ if is_paused => {
+                    let (id, again) = (question.agent, globals.again());
+                    format!("the agent is paused; resume it with: entourage resume {id}{again}")
+                }
                 // It reads the answers together.
                 true if others.iter().any(|other| other.agent == question.agent) => {
                     "the agent still waits for an answer to another question".to_owned()

@@ -38,7 +38,7 @@ impl Export {
         let id = self.agent.find(&*backend).await?;
         let agent = backend.agent(id).await?;
         if !globals.json {
-            out::result(head(&agent))?;
+            out::result(head(&agent, backend.is_at_work(Some(agent.root))))?;
         }
         each_item(&*backend, id, |item| match globals.json {
             true => out::json(item),
@@ -49,8 +49,8 @@ impl Export {
     }
 }
 
-fn head(agent: &Agent) -> String {
-    let (Agent { title, kind, id, created, .. }, status) = (agent, agent.shown());
+fn head(agent: &Agent, is_at_work: bool) -> String {
+    let (Agent { title, kind, id, created, .. }, status) = (agent, words::stands(agent, is_at_work));
     let title = words::cut(title, usize::MAX);
     format!("# {title}\n\n{kind}, {status}, begun {created}, `{id}`\n")
 }

@@ -42,13 +42,21 @@ pub(crate) fn status(status: ShownStatus, on: Option<WaitingOn>) -> String {
 /// Where an agent stands: its sign, and its status in words. What is on record as running does not run where
 /// nobody `is_at_work` on its tree.
 pub(crate) fn standing(agent: &Agent, is_at_work: bool, paint: Paint) -> (Text, Text) {
-    let (shown, words) = match agent.shown() {
-        ShownStatus::Queued | ShownStatus::Running if !is_at_work => {
-            (ShownStatus::Waiting, "suspended".into())
-        }
-        shown => (shown, status(shown, agent.waiting_on)),
-    };
-    (paint.status(shown, sign(shown)), paint.status(shown, words))
+    let shown = agent.shown();
+    let shown = if is_suspended(shown, is_at_work) { ShownStatus::Waiting } else { shown };
+    (paint.status(shown, sign(shown)), paint.status(shown, stands(agent, is_at_work)))
+}
+
+/// The same in words alone.
+pub(crate) fn stands(agent: &Agent, is_at_work: bool) -> String {
+    match agent.shown() {
+        shown if is_suspended(shown, is_at_work) => "suspended".into(),
+        shown => status(shown, agent.waiting_on),
+    }
+}
+
+fn is_suspended(shown: ShownStatus, is_at_work: bool) -> bool {
+    matches!(shown, ShownStatus::Queued | ShownStatus::Running) && !is_at_work
 }
 
 /// A text on one line, cut.

@@ -47,6 +47,17 @@ fn a_call_is_made_as_it_is_or_with_other_arguments() {
 }
 
 #[test]
+fn who_answers_an_agent_that_is_paused_is_told_how_it_goes_on() {
+    let place = careful();
+    let (agent, question) = asked(&place, &["--kind", "researcher", "Look"]);
+    place.entourage(&["pause", &agent]).good();
+    assert_eq!(place.entourage(&["run", "-q", "--resume", &agent]).code, 3);
+    let answered = place.entourage(&["answer", &question, "--approve"]).good();
+    let next = format!("the agent is paused; resume it with: entourage resume {agent}");
+    assert!(answered.stderr.contains(&next), "{answered:?}");
+}
+
+#[test]
 fn a_call_is_not_made_and_the_agent_reads_why() {
     let rejected = after(&["--reject", "too dear"]).stdout;
     assert!(rejected.contains("too dear") && !rejected.contains("Noted in"), "{rejected}");

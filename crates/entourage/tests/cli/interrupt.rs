@@ -109,6 +109,10 @@ fn what_nobody_is_at_work_on_is_shown_as_suspended() {
     child.wait().expect("it ends");
     said("tree", "suspended");
     said("show", "suspended");
+    let exported = place.entourage(&["export", "@last", "--markdown"]).good().stdout;
+    assert!(exported.contains("\nassistant, suspended, begun "), "{exported}");
+    let asked = place.entourage(&["agents", "--status", "suspended"]);
+    assert!(asked.error(2).contains("on record as `running`"), "{asked:?}");
     let note = said("agents", "suspended");
     assert!(note.contains("nobody is at work") && note.contains("run --resume AGENT"), "{note}");
 }

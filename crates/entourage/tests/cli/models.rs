@@ -56,6 +56,20 @@ fn the_doctor_asks_the_provider_for_the_models_that_agents_use() {
     assert!(findings(&offline)[0].contains("--offline"), "{offline:?}");
 }
 
+/// Offline, no server is asked, also where only it could tell which model there is.
+#[test]
+fn offline_no_server_is_asked() {
+    let place = Place::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.set_nonblocking(true).expect("it can");
+    let address = format!("http://{}/v1", listener.local_addr().expect("it has one"));
+    let mut command = place.command(&["doctor", "--offline"]);
+    let looked = Ended::of(command.env_remove("ENTOURAGE_MODEL").env("COMPATIBLE_BASE_URL", &address)).good();
+    assert!(findings(&looked)[0].contains("the first model of a server"), "{looked:?}");
+    let asked = listener.accept().expect_err("nobody has asked");
+    assert_eq!(asked.kind(), std::io::ErrorKind::WouldBlock);
+}
+
 /// What is wrong with the default model is mended where that was named, which need not be the file.
 #[test]
 fn who_names_the_default_model_is_told() {

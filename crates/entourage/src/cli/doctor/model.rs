@@ -13,8 +13,17 @@ type Offers = BTreeMap<Provider, Result<Option<Vec<String>>>>;
 
 /// The models that agents use, and the providers that are set up besides.
 pub(super) async fn models(settings: &Settings, offline: bool) -> Vec<Finding> {
-    let choice = match entourage::choice(settings).await {
-        Ok(choice) => choice,
+    let choice = match offline {
+        true => entourage::choice_offline(settings),
+        false => entourage::choice(settings).await.map(Some),
+    };
+    let choice = match choice {
+        Ok(Some(choice)) => choice,
+        Ok(None) => {
+            let text = "none is named and no key is set: the first model of a server, which only asking tells. \
+                        Not asked: --offline";
+            return vec![good("model", text)];
+        }
         Err(error) => return vec![broken("model", error.to_string())],
     };
     let used = used(settings, &choice);
