@@ -318,7 +318,8 @@ async fn a_call_is_as_unsafe_as_it_was_when_it_began() {
             world.died().await;
             assert_eq!(happened.per_call(), [1], "{later:?} {front}");
             has_changed.store(true, Ordering::SeqCst);
-            let world = world.reborn(Faults::at(4, Fault::DieBefore)).await;
+            // The first commit says that the run is taken up after a restart.
+            let world = world.reborn(Faults::at(5, Fault::DieBefore)).await;
             let question = world.question(root.id).await;
             assert_eq!(question.about, About::Doubt, "{later:?} {front}");
             world.client().answer(question.id, Answer::Retry).await.unwrap();

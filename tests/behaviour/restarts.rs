@@ -1,11 +1,21 @@
 //! A run that ends its process each time is ended after some restarts, and no other run with it.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
-use entourage_llm::{Message, Script, ScriptedModel};
+use async_trait::async_trait;
+use entourage_llm::{Deltas, Error, Message, Model, Reply, Request, Script, ScriptedModel};
 use entourage_testkit::{Faults, HeldModel, World, within};
-use entourage_types::{Agent, AgentId, Status, StopReason};
-use tokio::task::JoinHandle;
+use entourage_types::{Agent, AgentId, Status, StopReason, WaitingOn};
+use tokio::{
+    sync::Semaphore,
+    task::{JoinHandle, JoinSet},
+};
 
 /// So many restarts in a row are counted before a run is ended, unless the settings say otherwise.
 const GIVE_UP_AFTER: usize = 5;
@@ -23,7 +33,7 @@ fn at_work(world: &World, agent: AgentId) -> JoinHandle<()> {
     tokio::spawn(async move { drop(house.advance(agent).await) })
 }
 
-/// The process is killed while this is under way, and the next one starts a minute later.
+/// The process is killed while this is under way, and the next one starts two minutes later.
 async fn killed(world: World, under_way: impl IntoIterator<Item = JoinHandle<()>>) -> World {
     world.faults().kill();
     for work in under_way {
@@ -34,7 +44,7 @@ async fn killed(world: World, under_way: impl IntoIterator<Item = JoinHandle<()>
 }
 
 async fn later(world: World) -> World {
-    world.clock().advance(Duration::from_secs(60));
+    world.clock().advance(Duration::from_secs(120));
     world.reborn(Faults::none()).await
 }
 
@@ -46,7 +56,7 @@ async fn now(world: &World, agent: &Agent) -> Agent {
 async fn a_run_that_its_process_never_outlives_is_ended() {
     let (model, mut world) = held().await;
     let agent = world.ask("Take all memory.").await;
-    for _ in 0..=GIVE_UP_AFTER {
+    for _ in 0..GIVE_UP_AFTER {
         let work = at_work(&world, agent.id);
         model.begun().await;
         world = killed(world, [work]).await;
@@ -58,7 +68,7 @@ async fn a_run_that_its_process_never_outlives_is_ended() {
     let why = run.error.unwrap();
     assert_eq!(
         why,
-        "the server ended while this was worked on, 5 times in a row, and nothing was done in between"
+        "the process ended while this was worked on, 5 times in a row, and nothing was done in between"
     );
     // Written to again, it begins anew.
     model.let_go(1);
@@ -110,12 +120,119 @@ async fn a_run_that_gets_on_between_restarts_is_not_ended() {
     assert_eq!(now(&world, &agent).await.status, Status::Succeeded);
 }
 
+/// Answers at once, but for those texts that it is told to hold: these are never answered.
+#[derive(Clone)]
+struct Deadly {
+    begun: Arc<Semaphore>,
+    let_go: Arc<Semaphore>,
+}
+
+#[async_trait]
+impl Model for Deadly {
+    async fn call(&self, request: Request, _: &mut dyn Deltas) -> entourage_llm::Result<Reply> {
+        let is_deadly = request
+            .messages
+            .iter()
+            .any(|message| matches!(message, Message::User(text) if text == "Deadly."));
+        if is_deadly {
+            self.begun.add_permits(1);
+            std::future::pending::<()>().await;
+        }
+        self.let_go.acquire().await.expect("open").forget();
+        Ok(Reply { text: "Done.".into(), ..Reply::default() })
+    }
+
+    fn describe(&self) -> String {
+        "deadly".into()
+    }
+}
+
+/// One ends the process whenever its model is asked; the other is asking its own then, and would end well. From
+/// the fourth start on they are taken up one at a time, so that the other gets on and the first is ended.
+#[tokio::test]
+async fn a_run_beside_the_one_that_ends_the_process_is_not_ended_with_it() {
+    let model = Deadly { begun: Arc::new(Semaphore::new(0)), let_go: Arc::new(Semaphore::new(0)) };
+    let mut world = World::builder(model.clone()).workers(0).start().await;
+    let (deadly, other) = (world.ask("Deadly.").await, world.ask("Harmless.").await);
+    let mut starts = 0;
+    while now(&world, &deadly).await.status != Status::Failed {
+        starts += 1;
+        assert!(starts < 20, "it is never ended");
+        // By turns, so that neither always comes first.
+        let mut order = [&deadly, &other];
+        order.rotate_left(starts % 2);
+        let mut works = JoinSet::new();
+        for agent in order {
+            let (house, agent) = (world.house().clone(), agent.id);
+            works.spawn(async move { drop(house.advance(agent).await) });
+        }
+        if starts > 2 {
+            // What the other asks is answered, once it is asked.
+            model.let_go.add_permits(1);
+        }
+        let over = async { while works.join_next().await.is_some() {} };
+        tokio::select! {
+            permit = model.begun.acquire() => permit.expect("open").forget(),
+            () = over => {}
+        }
+        world.faults().kill();
+        works.shutdown().await;
+        world = later(world).await;
+    }
+    assert_eq!(now(&world, &other).await.status, Status::Succeeded);
+}
+
+/// Asks for a minute at first, and does not answer from then on.
+#[derive(Clone)]
+struct Reluctant {
+    asked: Arc<AtomicUsize>,
+    begun: Arc<Semaphore>,
+}
+
+#[async_trait]
+impl Model for Reluctant {
+    async fn call(&self, _: Request, _: &mut dyn Deltas) -> entourage_llm::Result<Reply> {
+        if self.asked.fetch_add(1, Ordering::SeqCst) == 0 {
+            return Err(Error::RateLimited { model: "m".into(), retry_after: Some(Duration::from_secs(60)) });
+        }
+        self.begun.add_permits(1);
+        std::future::pending().await
+    }
+
+    fn describe(&self) -> String {
+        "reluctant".into()
+    }
+}
+
+/// One that waited to ask its model again writes nothing before it does.
+#[tokio::test]
+async fn a_process_that_ends_while_a_model_is_asked_again_is_counted() {
+    let model = Reluctant { asked: Arc::default(), begun: Arc::new(Semaphore::new(0)) };
+    let mut world = World::builder(model.clone()).workers(0).start().await;
+    let agent = world.ask("Hello.").await;
+    within("it sleeps", at_work(&world, agent.id)).await.unwrap();
+    assert_eq!(now(&world, &agent).await.waiting_on, Some(WaitingOn::Retry));
+    // Starts before its time do nothing and count for nothing.
+    for _ in 0..=GIVE_UP_AFTER {
+        within("it sleeps on", at_work(&world, agent.id)).await.unwrap();
+        world = world.reborn(Faults::none()).await;
+    }
+    world = later(world).await;
+    for _ in 0..GIVE_UP_AFTER {
+        let work = at_work(&world, agent.id);
+        within("it asks again", model.begun.acquire()).await.unwrap().forget();
+        world = killed(world, [work]).await;
+    }
+    within("the run is ended", at_work(&world, agent.id)).await.unwrap();
+    assert_eq!(now(&world, &agent).await.status, Status::Failed);
+}
+
 /// Both are under way whenever the process ends. From the fourth start on they are taken up one at a time.
 #[tokio::test]
 async fn runs_that_were_often_cut_off_are_taken_up_one_at_a_time() {
     let (model, mut world) = held().await;
     let (one, other) = (world.ask("One.").await, world.ask("Other.").await);
-    for _ in 0..4 {
+    for _ in 0..3 {
         let work = [&one, &other].map(|agent| at_work(&world, agent.id));
         model.begun().await;
         model.begun().await;
@@ -124,17 +241,17 @@ async fn runs_that_were_often_cut_off_are_taken_up_one_at_a_time() {
     let first = at_work(&world, one.id);
     model.begun().await;
     let second = at_work(&world, other.id);
-    // The second begins once the first has got somewhere.
+    // The second waits for a moment, and leaves its place to others where that is not enough.
     let waits = tokio::select! {
         () = model.begun() => false,
-        _ = world.clock().sleeper(Duration::from_secs(30)) => true,
+        _ = world.clock().advance_to_sleeper(Duration::from_secs(10)) => true,
     };
     assert!(waits, "both are at work");
+    within("the second leaves", second).await.unwrap();
     model.let_go(1);
     within("the first ends", first).await.unwrap();
-    model.begun().await;
     model.let_go(1);
-    within("the second ends", second).await.unwrap();
+    within("the second ends", at_work(&world, other.id)).await.unwrap();
     for agent in [&one, &other] {
         assert_eq!(now(&world, agent).await.status, Status::Succeeded);
     }

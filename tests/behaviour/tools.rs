@@ -105,6 +105,26 @@ async fn of_what_a_tool_says_the_first_four_mebibytes_are_kept() {
     assert!(lines[6] == format!("output!: {}", cut(20 * times)));
 }
 
+/// However much its tools return, a transcript fits into memory.
+#[tokio::test]
+async fn a_session_keeps_so_much_of_what_tools_return_and_then_what_a_model_is_shown() {
+    let times = (4 << 20) / 2 - 100;
+    let say = |number: usize| json!({ "times": times - number });
+    let many = |from: usize| {
+        (from + 1..from + 16)
+            .fold(Script::call("say", say(from)), |script, number| script.and_call("say", say(number)))
+    };
+    let script = [many(0), many(16), Script::text("At last.")];
+    let lines = transcript_of(script, Toolbox::new().with(Verbose)).await;
+    let outputs: Vec<&String> = lines.iter().filter(|line| line.starts_with("output")).collect();
+    assert_eq!(outputs.len(), 32);
+    let whole = outputs.iter().filter(|line| !line.contains("[cut: this session keeps")).count();
+    assert_eq!(whole, 8, "32 MiB of them");
+    let shown = entourage_types::Limits::default().max_output_chars;
+    assert!(outputs[8..].iter().all(|line| line.chars().count() < shown + 300), "as a model is shown them");
+    assert!(outputs.iter().map(|line| line.len()).sum::<usize>() < 36 << 20);
+}
+
 /// A tool whose calls end sixteen at a time, and that knows how many there were, and at most at once.
 #[derive(Clone)]
 struct Crowd {

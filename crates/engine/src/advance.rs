@@ -7,6 +7,7 @@ use tracing::Instrument;
 use crate::{
     Error, House, Result,
     live::Entered,
+    restart::TakeUp,
     run::{Interrupt, Run, session},
 };
 
@@ -45,6 +46,12 @@ impl House {
     async fn activate(&self, agent: AgentId, entered: &Entered) -> Result<()> {
         // What could not be kept is not begun: a model would be asked, and paid, for nothing.
         self.inner.store.ready().await?;
+        let (alone, given_up) = match self.take_up(agent, entered).await {
+            Ok(TakeUp::GoOn(alone)) => (alone, None),
+            Ok(TakeUp::Later) | Err(Error::Store(StoreError::Fenced { .. })) => return Ok(()),
+            Ok(TakeUp::GiveUp(cause)) => (None, Some(cause)),
+            Err(error) => return Err(error),
+        };
         let Some(claim) = self.claim(agent).await? else { return Ok(()) };
         let is_gone = claim.agent.status == Status::Cancelled;
         let at_rest = claim.run.is_none() && !self.session_is_over(&claim);
@@ -54,9 +61,12 @@ impl House {
         if is_deleted(&claim) {
             return self.delete_entered(agent, entered).await;
         }
-        let mut run = Run::open(self, claim, entered).await?;
+        let mut run = Run::open(self, claim, entered).await?.alone(alone);
         let named = run.named();
-        let closed = run.go_on().instrument(named).await;
+        let closed = match given_up {
+            Some(cause) => run.close(Err(Interrupt::failed(cause))).instrument(named).await,
+            None => run.go_on().instrument(named).await,
+        };
         if closed.is_ok() {
             let (agent, items) = run.into_committed();
             self.inner.recent.put(&agent, items);

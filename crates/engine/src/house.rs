@@ -21,6 +21,7 @@ use crate::{
     offer::Offers,
     outbox::Outbox,
     recent::Recent,
+    restart::Restarts,
     run::Reading,
     schemas::Schemas,
     servers::Servers,
@@ -51,12 +52,10 @@ pub(crate) struct Inner {
     pub(crate) checks: Checks,
     /// Held by whoever does a round of upkeep.
     pub(crate) rounds: tokio::sync::Mutex<()>,
-    /// When this process began: what was under way before was left by another one.
-    pub(crate) began: Time,
     /// Restarts in a row after which a run that gets nowhere is ended.
     pub(crate) give_up_after: u32,
-    /// Held by a run that is taken up alone, after many restarts.
-    pub(crate) alone: Arc<tokio::sync::Mutex<()>>,
+    /// What an earlier process has left at work.
+    pub(crate) restarts: Restarts,
     /// Set when the process shall end: activations stop at their next step and go on elsewhere.
     pub(crate) stopping: CancellationToken,
 }
@@ -241,9 +240,8 @@ impl Builder {
                 tracer: self.tracer,
                 checks: self.checks,
                 rounds: tokio::sync::Mutex::default(),
-                began: self.clock.now(),
                 give_up_after: self.give_up_after,
-                alone: Arc::default(),
+                restarts: Restarts::default(),
                 outbox: self.outbox,
                 keeping: self.keeping,
                 store,

@@ -28,6 +28,7 @@ pub mod programs;
 mod prompt;
 mod recent;
 pub mod responses;
+mod restart;
 mod retention;
 mod retry;
 mod run;

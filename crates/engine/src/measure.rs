@@ -28,6 +28,7 @@ const READY: &str = "entourage_dispatch_ready";
 const GATE_DOOR: &str = "entourage_gate_door";
 const GATE_IN_FLIGHT: &str = "entourage_gate_in_flight";
 const GATE_WAITING: &str = "entourage_gate_waiting";
+const GATE_KEPT_AWAY: &str = "entourage_gate_kept_away";
 
 /// How many wake-ups are read at once in search of one that nobody serves.
 const PAGE: u32 = 100;
@@ -152,6 +153,7 @@ fn stands(gate: &GateState) {
     }
     gauge!(GATE_IN_FLIGHT, "model" => model()).set(float(gate.in_flight));
     gauge!(GATE_WAITING, "model" => model()).set(float(gate.waiting));
+    gauge!(GATE_KEPT_AWAY, "model" => model()).set(float(gate.kept_away));
 }
 
 #[allow(clippy::cast_precision_loss, reason = "counts of agents and calls are far below 2^53")]

@@ -171,13 +171,13 @@ pub async fn choice(settings: &Settings) -> Result<Choice> {
     Ok(named(settings, choose(settings.models.clone(), variable).await?))
 }
 
-/// The same without asking any server: none where only that would tell.
+/// The same without asking any server: the rehearsal, with a remark, where only that would tell.
 ///
 /// # Errors
 /// As [`choice`].
-pub fn choice_offline(settings: &Settings) -> Result<Option<Choice>> {
+pub fn choice_offline(settings: &Settings) -> Result<Choice> {
     check_named(settings)?;
-    Ok(choose_offline(settings.models.clone(), variable)?.map(|choice| named(settings, choice)))
+    Ok(named(settings, choose_offline(settings.models.clone(), variable)?))
 }
 
 fn check_named(settings: &Settings) -> Result<()> {

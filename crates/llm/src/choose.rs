@@ -46,9 +46,9 @@ pub struct Tried {
 /// [`Error::Configuration`] when what is set explicitly cannot work: a wrong setting is said, not
 /// passed over.
 pub async fn choose(settings: Settings, env: impl Fn(&str) -> Option<String>) -> Result<Choice> {
-    let (settings, mut tried) = match at_once(settings, env)? {
-        Ok(choice) => return Ok(choice),
-        Err(rest) => rest,
+    let (settings, mut tried) = match named(settings, env) {
+        Named::Model { settings, model, why, tried } => return chosen(settings, model, why, tried),
+        Named::Nothing { settings, tried } => (settings, tried),
     };
     let (settings, local) = local(settings, &mut tried).await?;
     if let Some((model, why)) = local {
@@ -59,25 +59,36 @@ pub async fn choose(settings: Settings, env: impl Fn(&str) -> Option<String>) ->
     chosen(settings, rehearsal::NAME.into(), why, tried)
 }
 
-/// The same without asking any server: none where only that would tell.
+/// The same without asking any server: the rehearsal, with a remark, where only that would tell.
 ///
 /// # Errors
-/// As [`choose`].
-pub fn choose_offline(settings: Settings, env: impl Fn(&str) -> Option<String>) -> Result<Option<Choice>> {
-    Ok(at_once(settings, env)?.ok())
+/// As [`choose`], but for servers without a model.
+pub fn choose_offline(settings: Settings, env: impl Fn(&str) -> Option<String>) -> Result<Choice> {
+    match named(settings, env) {
+        Named::Model { settings, model, why, tried } => chosen(settings, model, why, tried),
+        Named::Nothing { settings, tried } => {
+            let why = "stands here for the first model of a server that answers, or else for itself: no model is \
+                       named, no key is set, and no server was asked";
+            chosen(settings, rehearsal::NAME.into(), why.into(), tried)
+        }
+    }
 }
 
-/// The model that is named, or whose provider's key is set; otherwise what a search for a server goes on with.
-fn at_once(
-    settings: Settings,
-    env: impl Fn(&str) -> Option<String>,
-) -> Result<std::result::Result<Choice, (Settings, Vec<Tried>)>> {
+/// What settings and environment lead to by themselves.
+enum Named {
+    /// A model that is named, or whose provider's key is set.
+    Model { settings: Settings, model: String, why: String, tried: Vec<Tried> },
+    /// Servers have to be asked.
+    Nothing { settings: Settings, tried: Vec<Tried> },
+}
+
+fn named(settings: Settings, env: impl Fn(&str) -> Option<String>) -> Named {
     let env = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
     let settings = with_environment(settings, &env);
     let mut tried = Vec::new();
     if let Some((model, source)) = explicit(&settings, &env) {
         tried.push(Tried { what: source.to_owned(), found: Ok(model.clone()) });
-        return chosen(settings, model, format!("{source} says so"), tried).map(Ok);
+        return Named::Model { settings, model, why: format!("{source} says so"), tried };
     }
     tried.push(Tried {
         what: format!("{MODEL_VARIABLE} and the setting `models.default`"),
@@ -90,11 +101,11 @@ fn at_once(
         if settings.providers.get(&provider).is_some_and(|connection| connection.key.is_some()) {
             tried.push(Tried { what: variable.to_owned(), found: Ok(model.to_owned()) });
             let why = format!("there is a key for {provider}");
-            return chosen(settings, model.to_owned(), why, tried).map(Ok);
+            return Named::Model { settings, model: model.to_owned(), why, tried };
         }
         tried.push(Tried { what: variable.to_owned(), found: Err("not set".into()) });
     }
-    Ok(Err((settings, tried)))
+    Named::Nothing { settings, tried }
 }
 
 fn chosen(settings: Settings, default: String, why: String, tried: Vec<Tried>) -> Result<Choice> {

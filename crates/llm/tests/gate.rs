@@ -503,8 +503,8 @@ impl Model for Fragile {
         tokio::time::sleep(Duration::from_millis(10)).await;
         match &*owner {
             "hurt" => Err(down()),
-            _ if self.is_down.load(Ordering::SeqCst) => Err(down()),
             "slow" => std::future::pending().await,
+            _ if self.is_down.load(Ordering::SeqCst) => Err(down()),
             _ => Ok(Reply::default()),
         }
     }
@@ -532,8 +532,16 @@ async fn failures_of_one_owner_keep_no_other_away() {
             tokio::spawn(async move { gated.call(of_owner("slow"), &mut NoDeltas).await });
             tokio::task::yield_now().await;
         }
+        // One failure of its own now and then is none of anybody else's business, either.
+        if second % 100 == 50 {
+            fragile.is_down.store(true, Ordering::SeqCst);
+            assert_eq!(gated.call(of_owner("well"), &mut NoDeltas).await, Err(down()));
+            fragile.is_down.store(false, Ordering::SeqCst);
+            calls += 1;
+        }
         let begun = tokio::time::Instant::now();
-        gated.call(of_owner("well"), &mut NoDeltas).await.expect("a reply");
+        let well = gated.call(of_owner("well"), &mut NoDeltas).await;
+        well.unwrap_or_else(|error| panic!("{error:?} at {second} s"));
         assert!(begun.elapsed() < 4 * SECOND, "{:?} at {second} s", begun.elapsed());
         calls += 1;
         advance(SECOND).await;
@@ -543,6 +551,51 @@ async fn failures_of_one_owner_keep_no_other_away() {
     assert_eq!(of("well"), calls);
     assert!((5..30).contains(&of("hurt")), "its breaker is open nearly all the time: {}", of("hurt"));
     assert_eq!(gated.gates()[0].door, Door::Open, "the provider answers");
+    assert_eq!(gated.gates()[0].kept_away, 1);
+}
+
+/// Refuses the owner `hurt`, and replies to everybody else until it refuses all.
+#[derive(Default)]
+struct Picky {
+    refuses_all: std::sync::atomic::AtomicBool,
+}
+
+#[async_trait]
+impl Model for Picky {
+    async fn call(&self, request: Request, _: &mut dyn Deltas) -> Result<Reply> {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let is_hurt = request.owner.is_some_and(|owner| owner.as_str() == "hurt");
+        match is_hurt || self.refuses_all.load(Ordering::SeqCst) {
+            true => Err(slower(Some(300))),
+            false => Ok(Reply::default()),
+        }
+    }
+
+    fn describe(&self) -> String {
+        "picky".into()
+    }
+}
+
+/// A provider refuses as too many what one owner alone asks for, say too much at once: nobody else waits for that.
+/// Where a second owner is refused as well, it holds for all.
+#[tokio::test(start_paused = true)]
+async fn a_pause_that_one_owner_alone_is_asked_for_keeps_no_other_away() {
+    let picky = Arc::new(Picky::default());
+    let gated = Gated::new(Arc::clone(&picky), Connection::default());
+    for second in 0..400 {
+        let hurt = gated.call(of_owner("hurt"), &mut NoDeltas).await;
+        assert!(hurt.is_err(), "{second}");
+        let begun = tokio::time::Instant::now();
+        gated.call(of_owner("well"), &mut NoDeltas).await.expect("a reply");
+        assert!(begun.elapsed() < SECOND, "{:?} at {second} s", begun.elapsed());
+        advance(SECOND).await;
+    }
+    busy(gated.call(of_owner("hurt"), &mut NoDeltas).await);
+    picky.refuses_all.store(true, Ordering::SeqCst);
+    assert_eq!(gated.call(of_owner("well"), &mut NoDeltas).await, Err(slower(Some(300))));
+    for owner in ["hurt", "well", "third"] {
+        assert_eq!(busy(gated.call(of_owner(owner), &mut NoDeltas).await), 300 * SECOND, "{owner}");
+    }
 }
 
 /// While the breaker of one owner is open, a single failure is enough for another one.
@@ -559,10 +612,16 @@ async fn a_provider_that_is_down_is_asked_once_by_each_owner() {
         assert_eq!(busy(gated.call(of_owner(owner), &mut NoDeltas).await), 5 * SECOND);
     }
     assert!(matches!(gated.gates()[0].door, Door::Broken(_)));
+    // Each test that fails doubles the pause of its owner, however its breaker came to open.
+    for seconds in [5, 10, 20] {
+        advance(seconds * SECOND).await;
+        assert_eq!(gated.call(of_owner("second"), &mut NoDeltas).await, Err(down()));
+        assert_eq!(busy(gated.call(of_owner("second"), &mut NoDeltas).await), 2 * seconds * SECOND);
+    }
     fragile.is_down.store(false, Ordering::SeqCst);
     gated.call(of_owner("fourth"), &mut NoDeltas).await.expect("a reply");
     assert_eq!(gated.gates()[0].door, Door::Open);
-    advance(5 * SECOND).await;
+    advance(60 * SECOND).await;
     for owner in ["first", "second", "third"] {
         gated.call(of_owner(owner), &mut NoDeltas).await.expect("a reply");
     }

@@ -9,8 +9,8 @@ use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel
 use entourage_server::Settings;
 use entourage_store::{Between, Error, MemoryStore, Through};
 use entourage_store_sqlite::SqliteStore;
-use entourage_tools::{Caller, Context, Effect, Outcome, Tool};
-use entourage_types::{AgentId, ToolSpec, Verdict};
+use entourage_tools::{Caller, Context, Done, Effect, Outcome, Tool};
+use entourage_types::{AgentId, Note, NoteId, ToolSpec, Verdict};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt, net::TcpStream, sync::Notify};
@@ -100,7 +100,8 @@ fn long(number: usize) -> String {
 /// How many long rows there are of each sort.
 const ROWS: usize = 7;
 
-/// Finds something long each time.
+/// Finds something long each time, or keeps a note as long as it is given: of those that agents write by themselves
+/// a page holds many.
 struct Dig;
 
 #[async_trait]
@@ -118,8 +119,18 @@ impl Tool for Dig {
         Effect::Pure
     }
 
-    async fn call(&self, _: &Context, _: Value) -> Result<Outcome, entourage_tools::Error> {
-        Ok(Outcome::text(long(0)))
+    async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome, entourage_tools::Error> {
+        let Some(content) = arguments["content"].as_str() else { return Ok(Outcome::text(long(0))) };
+        let note = Note {
+            id: NoteId::from_uuid(context.call.uuid()),
+            owner: context.owner.clone(),
+            root: context.root,
+            agent: context.agent,
+            title: "Dug up".into(),
+            content: content.into(),
+            created: context.now,
+        };
+        Ok(Outcome::Done(Done { text: "Noted.".into(), notes: vec![note], ..Done::default() }))
     }
 }
 
@@ -136,9 +147,7 @@ fn verbose(request: &Request) -> Script {
         Some(Message::User(text)) if request.system.contains("Lead them.") => {
             Script::call("spawn_agent", json!({"kind": "clerk", "task": text}))
         }
-        _ if is_task('0') && written < ROWS => {
-            Script::call("create_note", json!({"title": written.to_string(), "content": long(written)}))
-        }
+        _ if is_task('0') && written < ROWS => Script::call("dig", json!({"content": long(written)})),
         _ if is_task('1') => (0..ROWS).fold(Script::call("ask_user", ask), |script, number| {
             script.and_call("dig", json!({"where": number}))
         }),
@@ -154,7 +163,7 @@ async fn every_list_with_long_rows_comes_in_parts_of_bounded_bytes_that_lead_thr
     };
     let kinds = Kinds::none()
         .with(kind("orchestrator", "program: orchestrate\npeers: [clerk]\n---\nLead them."))
-        .with(kind("clerk", "tools: [create_note, dig, ask_user]\n---\nWork."));
+        .with(kind("clerk", "tools: [dig, ask_user]\n---\nWork."));
     let model = ScriptedModel::deciding(|request| Some(Ok(verbose(request)))).with_window(100_000_000);
     let tools = entourage_tools::builtin(entourage_tools::Settings::default()).with(Dig);
     let store = Arc::new(SqliteStore::in_memory().unwrap());

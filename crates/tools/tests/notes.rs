@@ -85,6 +85,10 @@ async fn what_is_written_and_shown_at_once_is_bounded() {
         assert_eq!(titles(&shown).len(), 3);
         assert!(shown.contains("\n[7 more notes are too long"), "{}", &shown[shown.len() - 100..]);
     }
+    // A short one behind those that do not fit is shown all the same.
+    notes.push(written("Short", "long").await);
+    let shown = found(&notes, json!({ "query": "long", "limit": 20 })).await;
+    assert_eq!(titles(&shown).last(), Some(&"Short"));
     // One from elsewhere that is longer than all that is shown.
     let long = Note { content: "y ".repeat(1 << 20), ..notes.remove(0) };
     let shown = found(&[long], json!({ "query": "y" })).await;

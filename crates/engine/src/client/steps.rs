@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::Client;
 use crate::{
     Result,
+    restart::KEY as RESTART,
     run::{call_key, model_key},
 };
 
@@ -75,7 +76,9 @@ struct Merging {
 
 impl Merging {
     fn new(run: RunId, recorded: Vec<Step>) -> Self {
-        let recorded = recorded.into_iter().map(|step| (step.key.clone(), step)).collect();
+        // What counts restarts is no work of the run.
+        let recorded = recorded.into_iter().filter(|step| step.key != RESTART);
+        let recorded = recorded.map(|step| (step.key.clone(), step)).collect();
         Self { run, recorded, asked: HashMap::new(), turns: 0, steps: Vec::new() }
     }
 

@@ -25,6 +25,7 @@ use crate::{
 pub use check::{Finding, Severity};
 pub use file::{bad_name, parse};
 pub use pattern::names as names_tool;
+pub use text::read as read_text;
 
 /// The built-in kinds, as their files stand in `agents/`.
 const BUILTIN: [(&str, &str); 4] = [
@@ -351,7 +352,11 @@ mod tests {
         assert_eq!(kinds.named("assistant").unwrap().instructions, "Ours.");
 
         put(&one, "copy.md", "---\nname: dev\n---\nSecond.");
-        put(&one, "b.agency.md", "---\nname: studio\nentry_points: assistant\n---\n");
+        put(
+            &one,
+            "b.agency.md",
+            "---\nname: studio\nentry_points: assistant\nflows: [assistant > dev]\n---\n",
+        );
         put(&other, "dev.md", "---\nname: dev\n---\nThird.");
         let mut kinds = Kinds::builtin();
         let findings = [kinds.load(one.path()).unwrap(), kinds.load(other.path()).unwrap()].concat();
@@ -372,6 +377,8 @@ mod tests {
         assert_eq!(said, expected);
         assert_eq!(kinds.agency("studio").unwrap().chart.agents(), ["dev"]);
         assert_eq!(kinds.named("dev").unwrap().instructions, "Second.", "the first by its path stays");
+        let peers = |name: &str| kinds.named(name).unwrap().peers.clone();
+        assert!(!peers("assistant").contains(&"dev".to_owned()), "of a file that is left out no flow stays");
         assert!(findings.iter().all(|finding| kinds.leaves_out(&finding.file)), "no start is refused");
     }
 

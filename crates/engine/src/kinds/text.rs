@@ -11,7 +11,10 @@ const MOST_BYTES: u64 = 1024 * 1024;
 
 /// Reads a file. What is no regular file is not opened, also where a link leads to it: a pipe would wait
 /// for its writer, and some devices never end.
-pub(super) fn read(path: &Path) -> io::Result<String> {
+///
+/// # Errors
+/// When it cannot be read, is no regular file, or is larger than 1 MiB.
+pub fn read(path: &Path) -> io::Result<String> {
     let regular = |is_file: bool| match is_file {
         true => Ok(()),
         false => Err(io::Error::other("it is no regular file")),

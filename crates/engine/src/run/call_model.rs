@@ -67,6 +67,12 @@ impl Run<'_> {
         if self.house.now().micros() < tries.due && !self.hurried {
             return Err(Interrupt::Suspended(WaitingOn::Retry));
         }
+        // That it is at work is on record before it asks again: should that end the process, it counts.
+        if self.record.waiting_on == Some(WaitingOn::Retry) {
+            let at = self.house.now();
+            let writes = [self.run_row(Status::Running, None)].into_iter().chain(self.awake(at)).collect();
+            self.commit(writes).await?;
+        }
         self.make_room().await?;
         let mut beside = self.check_beside()?;
         let pieces = self.house.inner.feed.pieces(self.agent.root, self.agent.epoch);

@@ -20,6 +20,7 @@ use super::{
     approve::EDITED,
     ask::{ASKED_BESIDE, Asked, Wanted},
     doubt::BEGUN_AS,
+    kept::output,
     make::{Ran, beside_others, run_tool},
     order::{Came, Order},
     reply::Reply,
@@ -342,8 +343,4 @@ pub(crate) fn call_key(call: CallId) -> String {
 /// The call whose step has this key.
 pub(crate) fn call_of(key: &str) -> Option<CallId> {
     key.strip_prefix("tool/")?.parse().ok()
-}
-
-pub(super) fn output(call: &ToolCall, text: impl Into<String>, error: bool) -> Output {
-    Output { call: call.id, tool: call.tool.clone(), text: text.into(), error, effect: None, details: None }
 }

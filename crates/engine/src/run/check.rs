@@ -9,7 +9,7 @@ use entourage_types::{
 };
 use futures::{FutureExt, future::BoxFuture};
 
-use super::{Interrupt, Result, Run, call_tools::output};
+use super::{Interrupt, Result, Run, kept::output};
 use crate::{
     Clock,
     check::{Check, Checked, Side},

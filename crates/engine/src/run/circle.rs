@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use super::{
     Result, Run,
-    call_tools::{call_key, key, output},
+    call_tools::{call_key, key},
+    kept::output,
 };
 
 /// Who was written to, in the step of a call that waits for an agent that was there before.

@@ -9,11 +9,7 @@ use entourage_types::{
 };
 use serde_json::Value;
 
-use super::{
-    Interrupt, Run, Stop,
-    ask::Asked,
-    call_tools::{key, output},
-};
+use super::{Interrupt, Run, Stop, ask::Asked, call_tools::key, kept::output};
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 

@@ -11,8 +11,9 @@ use serde_json::json;
 
 use super::{
     Interrupt, Result, Run,
-    call_tools::{handed_over, key, output},
+    call_tools::{handed_over, key},
     circle,
+    kept::output,
 };
 use crate::{client::title_of, keeper::NotLoaded, thread};
 

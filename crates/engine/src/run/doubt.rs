@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::{
     Result, Run,
     ask::{Asked, Wanted},
-    call_tools::{key, output},
+    call_tools::key,
+    kept::output,
 };
 use crate::offer::declared;
 

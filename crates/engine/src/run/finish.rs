@@ -7,10 +7,7 @@ use entourage_store::Write;
 use entourage_types::{ItemBody, Output, Status, StepState, ToolCall};
 use serde_json::Value;
 
-use super::{
-    Result, Run,
-    call_tools::{key, output},
-};
+use super::{Result, Run, call_tools::key, kept::output};
 use crate::measure;
 
 impl Run<'_> {
@@ -51,6 +48,7 @@ impl Run<'_> {
         writes: Vec<Write>,
     ) -> Result<()> {
         for (index, output) in &mut outputs {
+            self.keep_within(output);
             // The transcript keeps the call as the agent made it; the output says what became of it.
             if let Some(arguments) = self.edited(&calls[*index]) {
                 let text = &output.text;

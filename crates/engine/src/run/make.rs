@@ -2,7 +2,7 @@
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
-use entourage_tools::{Context, Done, Error as ToolError, Outcome, Tool};
+use entourage_tools::{Context, Error as ToolError, Outcome, Tool};
 use futures::FutureExt;
 use serde_json::Value;
 use tokio_util::task::AbortOnDropHandle;
@@ -13,10 +13,6 @@ use crate::Clock;
 
 /// A call by its place in the turn, and what came of it.
 pub(super) type Ran = (usize, Result<Outcome, ToolError>);
-
-/// So much of what a tool says is kept, in bytes: agents and people read on in it, and what is longer than a
-/// book is read by nobody.
-const MOST_KEPT: usize = 4 << 20;
 
 /// Runs a tool within its time; a crash of the tool is an error of the call, not of the house.
 pub(super) async fn run_tool(
@@ -30,25 +26,11 @@ pub(super) async fn run_tool(
     let end = clock.now() + Duration::from_secs(seconds);
     tokio::select! {
         biased;
-        outcome = called => kept(outcome.unwrap_or_else(|_| {
+        outcome = called => outcome.unwrap_or_else(|_| {
             Err(ToolError::Failed("the tool crashed; its author must look at it".into()))
-        })),
+        }),
         () = clock.sleep_until(end) => Err(ToolError::TimedOut(seconds)),
     }
-}
-
-/// What a tool said, as much of it as is kept.
-fn kept(mut outcome: Result<Outcome, ToolError>) -> Result<Outcome, ToolError> {
-    if let Ok(Outcome::Done(Done { text, .. })) | Err(ToolError::Failed(text)) = &mut outcome
-        && text.len() > MOST_KEPT
-    {
-        let said = text.len();
-        text.truncate(text.floor_char_boundary(MOST_KEPT));
-        text.push_str(&format!(
-            "\n[cut: the tool returned {said} bytes, and the first {MOST_KEPT} are kept]"
-        ));
-    }
-    outcome
 }
 
 /// Runs a call on a task of its own, so that one that holds up its thread holds up no other.

@@ -19,13 +19,14 @@ mod expire;
 mod finish;
 mod heed;
 mod invented;
+mod kept;
 mod limits;
 mod make;
 mod order;
 mod reactivate;
 mod receive;
 mod reply;
-mod restart;
+mod rows;
 pub(crate) mod session;
 mod speak;
 mod spend;
@@ -42,13 +43,9 @@ use std::{
 
 use entourage_store::{Claim, Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
-    Agent, CallId, Item, ItemBody, Kind, Post, PostId, Run as Record, RunId, Status, Step, StepState,
-    StopReason, Terms, Time, WaitingOn, WakeupId,
+    Agent, CallId, Item, ItemBody, Kind, Post, PostId, Run as Record, Step, Terms, Time, WaitingOn, WakeupId,
 };
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-
-use restart::Restart;
 
 pub use receive::Arrival;
 pub use speak::Told;
@@ -67,6 +64,7 @@ use crate::{
     offer::{Offer, Position},
     programs,
     prompt::is_cut,
+    restart::{Alone, taken_back},
     versions::is_kind,
     watch::Pulse,
 };
@@ -113,8 +111,10 @@ pub struct Run<'h> {
     paused: bool,
     /// Whether an attempt that is due later is made now.
     hurried: bool,
-    /// The restart that it is taken up after, while nothing else was written since.
-    restart: Option<Restart>,
+    /// How much of what tools returned the session keeps, in bytes.
+    kept: usize,
+    /// Held by one that is taken up alone, until it has got somewhere.
+    alone: Alone,
     /// Writes that ride along with the next commit: nothing can happen before it.
     riding: Vec<Write>,
     /// What others may have changed since it was read; the next commit expects that they did not.
@@ -135,7 +135,8 @@ impl<'h> Run<'h> {
         entered.pulse().may_be_silent_for(&kind.limits);
         let opened = run.is_some();
         let paused = agent.waiting_on == Some(WaitingOn::Resume);
-        let record = run.unwrap_or_else(|| blank(&agent, &kind, now));
+        let record = run.unwrap_or_else(|| rows::blank(&agent, &kind, now));
+        let kept = kept::kept(&items, &steps);
         let finished = |item: &Item| {
             item.run == record.id && matches!(&item.body, ItemBody::Turn(turn) if turn.used.is_some())
         };
@@ -177,10 +178,25 @@ impl<'h> Run<'h> {
             pulse: Arc::clone(entered.pulse()),
             paused,
             hurried: false,
-            restart: None,
+            kept,
+            alone: None,
             riding: riding.into_iter().collect(),
             expecting: Vec::new(),
         })
+    }
+
+    /// The same, alone until it has got somewhere.
+    pub(crate) fn alone(mut self, alone: Alone) -> Self {
+        self.alone = alone;
+        self
+    }
+
+    /// Takes back that it was taken up after a restart: the process ends in order.
+    async fn take_back_restart(&self) -> Result<(), StoreError> {
+        let at = self.house.now();
+        let Some(step) = taken_back(&self.record, &self.steps, &self.items, at) else { return Ok(()) };
+        // What rides along has not happened.
+        self.house.inner.store.commit(Commit::fenced(&self.agent, at).write(step)).await.map(drop)
     }
 
     /// Whether the run can be driven at all.
@@ -211,7 +227,6 @@ impl<'h> Run<'h> {
 
     async fn work(&mut self) -> Result<String> {
         self.ready()?;
-        self.count_restart().await?;
         self.hear_servers().await;
         programs::drive(self).await
     }
@@ -285,7 +300,7 @@ impl<'h> Run<'h> {
         let brings_kind = commit.writes.iter().any(is_kind);
         let committed = self.house.inner.store.commit(commit).await?;
         self.pulse.beat(self.house.now());
-        self.restart = None;
+        self.alone = None;
         if brings_kind {
             self.house.kept(&self.kind);
         }
@@ -315,49 +330,6 @@ impl<'h> Run<'h> {
         Write::Item(item)
     }
 
-    /// The agent's row as it stands now.
-    fn agent_row(&mut self, status: Status, waiting_on: Option<WaitingOn>, at: Time) -> Write {
-        self.agent.status = status;
-        self.agent.waiting_on = waiting_on;
-        self.agent.stop_reason = None;
-        self.agent.updated = at;
-        Write::Agent(self.agent.clone())
-    }
-
-    /// The agent's row at rest, in the status in which its last run ended for this reason.
-    fn rested_row(&mut self, status: Status, why: Option<StopReason>, at: Time) -> Write {
-        self.agent_row(status, None, at);
-        self.agent.stop_reason = why.filter(|_| status == Status::Failed);
-        Write::Agent(self.agent.clone())
-    }
-
-    /// The agent's row when it has slept until now; one at work is known to be.
-    fn awake(&mut self, at: Time) -> Option<Write> {
-        (self.agent.status != Status::Running).then(|| self.agent_row(Status::Running, None, at))
-    }
-
-    /// The run's row in a status.
-    fn run_row(&mut self, status: Status, waiting_on: Option<WaitingOn>) -> Write {
-        self.record.status = status;
-        self.record.waiting_on = waiting_on;
-        Write::Run(self.record.clone())
-    }
-
-    /// A step in a new state; it keeps its beginning and counts its attempts.
-    fn step(&self, key: &str, state: StepState, value: Value, at: Time) -> Step {
-        let before = self.steps.get(key);
-        Step {
-            run: self.record.id,
-            key: key.to_owned(),
-            state,
-            value,
-            attempt: before.map_or(1, |step| step.attempt),
-            used: None,
-            started: before.map_or(at, |step| step.started),
-            updated: at,
-        }
-    }
-
     /// Reads the inbox again when the store said that it grew.
     async fn refresh(&mut self) -> Result<()> {
         if std::mem::take(&mut self.inbox_grew) {
@@ -374,27 +346,5 @@ impl<'h> Run<'h> {
     fn read(&mut self, post: &Post) -> Write {
         self.served.push(post.wakeup);
         Write::Read(post.id)
-    }
-}
-
-/// A run of an agent that has done nothing yet.
-fn blank(agent: &Agent, kind: &Kind, now: Time) -> Record {
-    Record {
-        id: RunId::new(),
-        agent: agent.id,
-        owner: agent.owner.clone(),
-        status: Status::Running,
-        waiting_on: None,
-        stop_reason: None,
-        error: None,
-        kind_version: kind.version.clone(),
-        tasks: Vec::new(),
-        model_calls: 0,
-        worked_ms: 0,
-        usage: entourage_types::Usage::default(),
-        cost: entourage_types::Cost::default(),
-        spent: Vec::new(),
-        started: now,
-        ended: None,
     }
 }

@@ -7,7 +7,7 @@ use entourage_types::{
     Question, QuestionId, QuestionStatus, Record, Scope, Status, Task, ToolCall, WakeupId,
 };
 
-use super::{Result, Run, call_tools::output};
+use super::{Result, Run, kept::output};
 use crate::client::closing;
 
 impl Run<'_> {

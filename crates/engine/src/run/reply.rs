@@ -5,7 +5,7 @@ use entourage_types::{
 };
 use serde_json::Value;
 
-use super::{Run, ask::Asked, call_tools::output};
+use super::{Run, ask::Asked, kept::output};
 
 /// What becomes of a call that waited.
 pub(super) enum Reply {

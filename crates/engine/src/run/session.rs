@@ -9,7 +9,7 @@ use entourage_types::{
     StopReason, Time, Wakeup, WakeupId,
 };
 
-use super::{Result, Run, blank, summarize::Wanted};
+use super::{Result, Run, rows::blank, summarize::Wanted};
 use crate::prompt::{self, View};
 
 /// How much of a session is kept to be found by, in characters.

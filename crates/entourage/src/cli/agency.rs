@@ -7,7 +7,7 @@ use entourage::Settings;
 use entourage_engine::{
     Agency as Found,
     agencies::{ENDING, parse},
-    kinds::{Finding, Severity},
+    kinds::{Finding, Severity, read_text},
 };
 
 use super::{
@@ -199,8 +199,7 @@ fn read(path: &Path) -> Result<Found> {
         let why = format!("{shown} is no agency: the name of such a file ends with `{ENDING}`");
         return Err(Failure::usage(why));
     }
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::usage(format!("{shown} cannot be read: {error}")))?;
+    let text = read_text(path).map_err(|error| Failure::usage(format!("{shown} cannot be read: {error}")))?;
     let (agency, findings) = parse(&shown, &text);
     agency.ok_or_else(|| Failure::usage(mistakes(&findings).collect::<Vec<_>>().join("\n")))
 }

@@ -1,7 +1,9 @@
 //! `entourage answer`: what an agent waits for.
 
 use clap::Args;
-use entourage_types::{About, Answer as Reply, Question, QuestionId, QuestionStatus, Verdict, WaitingOn};
+use entourage_types::{
+    About, Agent, Answer as Reply, Question, QuestionId, QuestionStatus, Verdict, WaitingOn,
+};
 use serde_json::Value;
 
 use super::{
@@ -148,18 +150,21 @@ impl Answer {
             out::json(&question)?;
         } else if !globals.quiet {
             let others = backend.questions(Some(question.root)).await?;
-            let is_paused = backend.agent(question.agent).await?.waiting_on == Some(WaitingOn::Resume);
-            let next = match backend.is_at_work(Some(question.root)) {
-                _ if is_paused => {
-                    let (id, again) = (question.agent, globals.again());
-                    format!("the agent is paused; resume it with: entourage resume {id}{again}")
+            // The answer stands, whatever can be said of what comes next.
+            let agent = backend.agent(question.agent).await.ok();
+            let paused = agent.filter(|agent| agent.waiting_on == Some(WaitingOn::Resume));
+            let next = match (paused, backend.is_at_work(Some(question.root))) {
+                (Some(Agent { id, .. }), _) => {
+                    format!("the agent is paused; resume it with: entourage resume {id}{}", globals.again())
                 }
                 // It reads the answers together.
-                true if others.iter().any(|other| other.agent == question.agent) => {
+                (None, true) if others.iter().any(|other| other.agent == question.agent) => {
                     "the agent still waits for an answer to another question".to_owned()
                 }
-                true => "the agent goes on".to_owned(),
-                false => format!("go on with: entourage run --resume {}{}", question.root, globals.again()),
+                (None, true) => "the agent goes on".to_owned(),
+                (None, false) => {
+                    format!("go on with: entourage run --resume {}{}", question.root, globals.again())
+                }
             };
             out::note(text![question::in_short(&question, out::stderr()), " (", question.id, ")"]);
             out::note(format!("{}; {next}", question.status));

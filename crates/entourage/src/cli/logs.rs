@@ -13,7 +13,10 @@ const VARIABLES: [&str; 2] = ["ENTOURAGE_LOG", "LOG_LEVEL"];
 
 /// These log the words of providers and servers, some of which repeat the key. They return them too,
 /// and what they return is told without the key.
-const SILENT: &str = "genai=off,rmcp=off";
+///
+/// What reads pages logs each mistake in them, of which a page may have millions.
+const SILENT: &str = "genai=off,rmcp=off,html5ever=off,markup5ever=off,markup5ever_rcdom=off,dom_query=off,\
+                      dom_smoothie=off,htmd=off,selectors=off,cssparser=off";
 
 /// What is logged unless something else is set.
 fn usual(verbose: u8, serves: bool) -> &'static str {

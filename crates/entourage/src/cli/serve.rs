@@ -43,7 +43,7 @@ impl Serve {
         if matches!(server.auth, Auth::None) && !server.bind.ip().is_loopback() {
             return Err(Error::Unprotected(server.bind).into());
         }
-        let shutdown = interrupt::token();
+        let shutdown = interrupt::token_of_server();
         let entourage = Entourage::open(&settings).await?;
         for problem in &entourage.problems {
             tracing::warn!("{problem}; going on without its tools");

@@ -47,7 +47,7 @@ pub(crate) fn standing(agent: &Agent, is_at_work: bool, paint: Paint) -> (Text, 
     (paint.status(shown, sign(shown)), paint.status(shown, stands(agent, is_at_work)))
 }
 
-/// The same in words alone.
+/// Where an agent stands, in words alone: as it is exported.
 pub(crate) fn stands(agent: &Agent, is_at_work: bool) -> String {
     match agent.shown() {
         shown if is_suspended(shown, is_at_work) => "suspended".into(),

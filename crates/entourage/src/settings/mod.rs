@@ -152,8 +152,8 @@ pub struct Dispatch {
     pub concurrency: usize,
     /// Seconds that those under way may take to end when the process shall.
     pub grace_seconds: u64,
-    /// Failures of its activation in a row after which an agent's run is ended; also restarts of the process in
-    /// a row that it was at work at and has written nothing since.
+    /// Failures in a row after which an agent's run is ended. A failure is an activation that ends with an error, or
+    /// an end of the whole process while it was at work, with nothing written since the one before.
     pub give_up_after: u32,
 }
 

@@ -158,6 +158,28 @@ fn a_second_file_of_one_name_is_left_out_loudly() {
     assert!(shown.contains("You praise."), "the first in the order of their paths: {shown}");
 }
 
+/// A pipe would wait for its writer for ever.
+#[test]
+fn what_is_no_regular_file_among_kinds_and_agencies_is_not_opened() {
+    let place = Place::new();
+    place.write("data/kinds/critic.md", "---\nname: critic\n---\nYou criticise.\n");
+    for pipe in ["data/kinds/pipe.md", "data/kinds/pipe.agency.md"] {
+        let made = std::process::Command::new("mkfifo").arg(place.path().join(pipe)).status();
+        assert!(made.expect("mkfifo is there").success());
+    }
+    let checked = place.entourage(&["kinds", "check"]);
+    for pipe in ["pipe.md", "pipe.agency.md"] {
+        let told = |line: &str| line.contains(pipe) && line.contains("it is no regular file");
+        assert!(checked.stdout.lines().chain(checked.stderr.lines()).any(told), "{pipe}: {checked:?}");
+    }
+    let agency = place.path().join("data/kinds/pipe.agency.md").display().to_string();
+    let chat = place.entourage(&["run", "x", "--agency", &agency]);
+    assert!(chat.error(2).contains("it is no regular file"), "{chat:?}");
+    let from = place.path().join("data/kinds").display().to_string();
+    let imported = place.entourage(&["kinds", "import", &from]);
+    assert!(imported.stdout.contains("is not a regular file"), "{imported:?}");
+}
+
 #[test]
 fn a_port_in_use_and_a_data_directory_that_is_none_are_told() {
     let place = Place::new();

@@ -65,9 +65,13 @@ fn offline_no_server_is_asked() {
     let address = format!("http://{}/v1", listener.local_addr().expect("it has one"));
     let mut command = place.command(&["doctor", "--offline"]);
     let looked = Ended::of(command.env_remove("ENTOURAGE_MODEL").env("COMPATIBLE_BASE_URL", &address)).good();
-    assert!(findings(&looked)[0].contains("the first model of a server"), "{looked:?}");
+    assert!(findings(&looked)[0].contains("the first model of a server that answers"), "{looked:?}");
     let asked = listener.accept().expect_err("nobody has asked");
     assert_eq!(asked.kind(), std::io::ErrorKind::WouldBlock);
+    // What does not start is found all the same.
+    place.write("data/entourage.toml", "[models]\nfallback = [\"nonsense\"]\n");
+    let wrong = Ended::of(place.command(&["doctor", "--offline"]).env_remove("ENTOURAGE_MODEL"));
+    assert!(wrong.code == 1 && findings(&wrong)[0].contains("nonsense"), "{wrong:?}");
 }
 
 /// What is wrong with the default model is mended where that was named, which need not be the file.

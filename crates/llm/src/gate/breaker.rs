@@ -1,6 +1,6 @@
 //! Calls of one owner that fail one after the other. What one owner sends may be what makes a provider fail, so
-//! that it closes the gate for that owner alone; another one finds out for itself, by a single failure while the
-//! gate is closed for somebody.
+//! that it closes the gate for that owner alone. While nobody is answered at all, a single failure is enough to
+//! close it for another one.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -10,9 +10,9 @@ use tokio::time::Instant;
 use super::state::grown;
 
 /// So many failures in a row open the breaker.
-const BREAKS_AFTER: u32 = 5;
+pub(super) const BREAKS_AFTER: u32 = 5;
 /// For how long it opens first, doubled each time.
-const BROKEN: Duration = Duration::from_secs(5);
+pub(super) const BROKEN: Duration = Duration::from_secs(5);
 /// What failed so long ago says nothing of now.
 const FORGOTTEN: Duration = Duration::from_secs(600);
 
@@ -29,6 +29,10 @@ struct Breaker {
     /// How often in a row calls failed, and when the last did.
     failures: u32,
     failed: Instant,
+    /// How often it opened since a call was answered.
+    opened: u32,
+    /// When it opened first since a call was answered.
+    broke: Instant,
     /// Since when it is open, and until when nobody passes.
     open: Option<(Instant, Instant)>,
     /// When the call began that tests whether it still has to be.
@@ -67,30 +71,32 @@ impl Breakers {
     }
 
     /// A call of this owner was answered.
-    pub(super) fn answered(&mut self, owner: Option<&Owner>, began: Instant, now: Instant) {
+    pub(super) fn answered(&mut self, owner: Option<&Owner>, now: Instant) {
         self.answered = Some(now);
-        let owner = owner.cloned();
-        if self.of.get(&owner).is_some_and(|breaker| !breaker.knows_better(began)) {
-            self.of.remove(&owner);
-        }
+        self.of.remove(&owner.cloned());
     }
 
-    /// A call of this owner failed.
-    pub(super) fn failed(&mut self, owner: Option<&Owner>, began: Instant, now: Instant) {
+    /// A call of this owner failed. True where that closes the gate and nobody is answered at all.
+    pub(super) fn failed(&mut self, owner: Option<&Owner>, began: Instant, now: Instant) -> bool {
         self.of.retain(|_, breaker| breaker.failed + FORGOTTEN > now);
-        let owner = owner.cloned();
-        let others = self.of.iter().any(|(other, breaker)| *other != owner && breaker.open.is_some());
-        let fresh = Breaker { failures: 0, failed: now, open: None, test: None };
-        let breaker = self.of.entry(owner).or_insert(fresh);
-        if breaker.knows_better(began) {
-            return;
+        let most = if self.closed(now).is_some() { 1 } else { BREAKS_AFTER };
+        let fresh = Breaker { failures: 0, failed: now, opened: 0, broke: now, open: None, test: None };
+        let breaker = self.of.entry(owner.cloned()).or_insert(fresh);
+        // One that began before it opened says nothing new.
+        if breaker.open.is_some_and(|(since, _)| began < since) {
+            return false;
         }
         breaker.failures += 1;
         breaker.failed = now;
-        let most = if others { 1 } else { BREAKS_AFTER };
-        if let Some(again) = breaker.failures.checked_sub(most) {
-            breaker.open = Some((now, now + grown(BROKEN, again)));
+        if breaker.test != Some(began) && breaker.failures < most {
+            return false;
         }
+        if breaker.opened == 0 {
+            breaker.broke = now;
+        }
+        breaker.open = Some((now, now + grown(BROKEN, breaker.opened)));
+        breaker.opened += 1;
+        self.closed(now).is_some()
     }
 
     /// A call of this owner is over, however it ended.
@@ -100,22 +106,21 @@ impl Breakers {
         }
     }
 
+    /// How many are open.
+    pub(super) fn open(&self, now: Instant) -> usize {
+        self.of.values().filter(|breaker| breaker.open.is_some_and(|(_, until)| until > now)).count()
+    }
+
     /// For how long the gate is closed where nobody was answered since it was: then it seems to be so for all.
     pub(super) fn closed(&self, now: Instant) -> Option<Duration> {
-        let open = self.of.values().filter_map(|breaker| breaker.open);
-        let since = open.filter(|(since, until)| *until > now && self.answered.is_none_or(|at| at < *since));
-        since.map(|(_, until)| until - now).max()
+        let is_unanswered =
+            |breaker: &&Breaker| self.answered.is_none_or(|answered| answered < breaker.broke);
+        let open = self.of.values().filter(is_unanswered).filter_map(|breaker| breaker.open);
+        open.filter(|(_, until)| *until > now).map(|(_, until)| until - now).max()
     }
 
     /// The breaker that this call tests.
     fn tested(&mut self, owner: Option<&Owner>, began: Instant) -> Option<&mut Breaker> {
         self.of.get_mut(&owner.cloned()).filter(|breaker| breaker.test == Some(began))
-    }
-}
-
-impl Breaker {
-    /// Whether it opened after that call began, whose end then says nothing new.
-    fn knows_better(&self, began: Instant) -> bool {
-        self.open.is_some_and(|(since, _)| began < since)
     }
 }

@@ -43,6 +43,8 @@ pub struct GateState {
     pub in_flight: usize,
     /// How many callers wait before it.
     pub waiting: usize,
+    /// For how many owners it is closed, since their own calls failed too often in a row.
+    pub kept_away: usize,
 }
 
 /// Whether a gate lets anybody through.
@@ -84,6 +86,7 @@ impl Gate {
             door: inner.state.door(Instant::now()),
             in_flight: inner.state.in_flight(),
             waiting: inner.queue.len(),
+            kept_away: inner.state.kept_away(Instant::now()),
         }
     }
 

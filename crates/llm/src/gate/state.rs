@@ -58,6 +58,25 @@ pub(super) enum Sort {
     Down,
 }
 
+/// Whom a gate is closed for.
+#[derive(Debug, PartialEq, Eq)]
+enum ClosedFor {
+    /// Everybody.
+    All,
+    /// The owner whose call was refused.
+    One(Option<Owner>),
+}
+
+impl ClosedFor {
+    fn includes(&self, owner: Option<&Owner>) -> bool {
+        *self == Self::All || self.is_only(owner)
+    }
+
+    fn is_only(&self, owner: Option<&Owner>) -> bool {
+        matches!(self, Self::One(only) if only.as_ref() == owner)
+    }
+}
+
 /// What a gate knows of its model.
 #[derive(Debug)]
 pub(super) struct State {
@@ -72,8 +91,10 @@ pub(super) struct State {
     made: VecDeque<Instant>,
     /// For when the last call was sent home that the rate had no room for, of each owner and of each sort.
     sent_home: HashMap<(Priority, Option<Owner>), Instant>,
-    /// Nobody passes before this, but for one request at a time that a person asks for.
+    /// Nobody whom it is closed for passes before this, but for one request at a time that a person asks for.
     closed: Option<Instant>,
+    /// Whom it is closed for.
+    closed_for: ClosedFor,
     /// When the last request began that passed while it was closed.
     ahead: Option<Instant>,
     /// Grows with each closing; those that began before say nothing of what is after it.
@@ -96,6 +117,7 @@ impl State {
             made: VecDeque::new(),
             sent_home: HashMap::new(),
             closed: None,
+            closed_for: ClosedFor::All,
             ahead: None,
             round: 0,
             slower: 0,
@@ -105,6 +127,11 @@ impl State {
 
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight
+    }
+
+    /// For how many owners the door is closed by their own failures.
+    pub(super) fn kept_away(&self, now: Instant) -> usize {
+        self.breakers.open(now)
     }
 
     pub(super) fn door(&mut self, now: Instant) -> Door {
@@ -127,9 +154,11 @@ impl State {
         if let Some(away) = self.breakers.keep_away(owner, asked_by_person, now) {
             return Way::Home(away);
         }
-        let is_closed = self.closed.is_some_and(|opens| opens > now);
-        let ahead = asked_by_person && is_closed && self.asking(now) == 0;
-        let opens = if ahead { self.rate_allows(now) } else { self.opens(now) };
+        let closed = self.closed.filter(|opens| *opens > now && self.closed_for.includes(owner));
+        let ahead = asked_by_person && closed.is_some() && self.asking(now) == 0;
+        let opens = self.rate_allows(now);
+        let opens = if ahead { opens } else { closed.max(opens) };
+        let opens = opens.filter(|opens| *opens > now);
         match opens {
             Some(opens) if opens - now > MOMENT => {
                 Way::Home(self.turn_of((priority, owner.cloned()), now, opens) - now)
@@ -228,14 +257,21 @@ impl State {
         sort: Sort,
     ) {
         match sort {
-            Sort::Answered => self.breakers.answered(owner, began, now),
-            Sort::Down => self.breakers.failed(owner, began, now),
+            Sort::Answered => self.breakers.answered(owner, now),
+            Sort::Down => {
+                // A provider that answers nobody is not to be met by all of them at once when it is back.
+                if self.breakers.failed(owner, began, now) {
+                    self.begin_round();
+                }
+            }
             // Of those that were asking when the gate closed, the next ones are told the same.
             Sort::Slower(after) if round != self.round => {
+                self.refused(now, owner);
                 let until = after.and_then(|after| now.checked_add(after.min(LONGEST_ASKED)));
                 self.closed = self.closed.max(until);
             }
             Sort::Slower(after) => {
+                self.refused(now, owner);
                 let own = grown(PAUSE, self.slower);
                 self.slower += 1;
                 self.close(now, after.map_or(own, |asked| asked.min(LONGEST_ASKED)));
@@ -258,9 +294,24 @@ impl State {
         }
     }
 
+    /// Whom a refusal closes the gate for: one whose calls alone are refused may be asking for what the provider
+    /// gives nobody, such as too much at once. Where a second one is refused meanwhile, it holds for all.
+    fn refused(&mut self, now: Instant, owner: Option<&Owner>) {
+        let is_closed = self.closed.is_some_and(|opens| opens > now);
+        self.closed_for = match is_closed && !self.closed_for.is_only(owner) {
+            true => ClosedFor::All,
+            false => ClosedFor::One(owner.cloned()),
+        };
+    }
+
     fn close(&mut self, now: Instant, pause: Duration) {
         self.closed = now.checked_add(pause);
         self.ahead = None;
+        self.begin_round();
+    }
+
+    /// From here on, one asks first, and more with each that is taken.
+    fn begin_round(&mut self) {
         self.round += 1;
         self.asking.clear();
         self.width = PROBE;
@@ -275,6 +326,7 @@ pub(super) fn grown(first: Duration, times: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gate::breaker::{BREAKS_AFTER, BROKEN};
 
     /// A call that begins and ends at once. False where nobody is let through.
     fn call(state: &mut State, now: Instant, sort: Sort) -> bool {
@@ -290,11 +342,11 @@ mod tests {
     fn a_breaker_that_once_was_open_takes_as_many_failures_as_before_after_a_success() {
         let (mut state, mut now) = (State::new(4, None, false), Instant::now());
         for opened in 0..3 {
-            for failure in 0..5 {
+            for failure in 0..BREAKS_AFTER {
                 assert!(call(&mut state, now, Sort::Down), "failure {failure}, opened {opened} times");
             }
             assert!(!call(&mut state, now, Sort::Answered), "it is open");
-            now += Duration::from_secs(5);
+            now += BROKEN;
             assert!(call(&mut state, now, Sort::Answered), "it is tested, and closes");
         }
     }

@@ -67,6 +67,15 @@ impl Failure<'_> {
         self.bad(&format!("not usable: more than {MOST_CALLS} tool calls"))
     }
 
+    /// A whole document where a stream of events was asked for.
+    pub(super) fn no_stream(&self, content_type: &str) -> Error {
+        let Self { provider, .. } = self;
+        self.refused(&format!(
+            "the address answers with `{content_type}`, not with a stream of events: check \
+             `models.providers.{provider}.base_url`, and whether the server can stream"
+        ))
+    }
+
     /// Silence.
     pub(super) fn timed_out(&self, after: Duration) -> Error {
         Error::TimedOut { model: self.model.to_owned(), after }

@@ -141,13 +141,15 @@ impl Bounds {
     fn may_see(&self, path: &str, below: &Path) -> Result<()> {
         if !self.hidden && is_secret(below) {
             return Err(Error::NotAllowed(format!(
-                "`{path}` is hidden, or may hold keys or passwords, and is not read. Only the operator can \
-                 allow it, by the setting `tools.files.hidden`"
+                "`{}` is hidden, or may hold keys or passwords, and is not read. Only the operator can allow it, \
+                 by the setting `tools.files.hidden`",
+                told(path)
             )));
         }
         if self.kept.iter().any(|kept| self.root.join(below).starts_with(kept)) {
             return Err(Error::NotAllowed(format!(
-                "`{path}` belongs to this program itself and is not read"
+                "`{}` belongs to this program itself and is not read",
+                told(path)
             )));
         }
         Ok(())

@@ -5,7 +5,7 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use super::secrets::Secrets;
 use crate::{Done, Error, Outcome, Result};
 
-/// Longer structured content, in bytes, is not kept beside a text: screens show what fits on one.
+/// Structured content that is longer, in bytes, is left out where there is a text: it is for screens.
 const MOST_STRUCTURED: usize = 1 << 20;
 
 /// The text for the model, and the structured content beside it. What is not text is named, and what
@@ -17,11 +17,16 @@ pub(super) fn outcome(mut result: CallToolResult, secrets: &Secrets) -> Result<O
         secrets.strike_in(structured);
     }
     let structured = result.structured_content.as_ref().map(ToString::to_string).unwrap_or_default();
-    if structured.len() > MOST_STRUCTURED {
+    let is_left_out = structured.len() > MOST_STRUCTURED;
+    if is_left_out {
         result.structured_content = None;
     }
-    if text.is_empty() {
-        text = structured;
+    match text.is_empty() {
+        true => text = structured,
+        false if is_left_out => {
+            text.push_str(&format!("\n[structured content of {} bytes was left out]", structured.len()));
+        }
+        false => {}
     }
     if result.is_error == Some(true) {
         let why = if text.is_empty() { "the tool failed and does not say why".to_owned() } else { text };
@@ -72,5 +77,22 @@ mod tests {
         let Outcome::Done(Done { text, details, .. }) = done else { panic!("{done:?}") };
         assert_eq!(text, "[secret] is no good");
         assert_eq!(details, Some(json!({ "list": [{ "token": "[secret]" }], "n": 1 })));
+    }
+
+    #[test]
+    fn structured_content_without_end_is_left_out_beside_a_text() {
+        let secrets = Secrets::of(&McpTransport::Url { url: String::new(), headers: BTreeMap::new() });
+        let outcome = |result| match outcome(serde_json::from_value(result).unwrap(), &secrets) {
+            Ok(Outcome::Done(done)) => done,
+            other => panic!("{other:?}"),
+        };
+        let structured = json!({ "long": "x".repeat(MOST_STRUCTURED) });
+        let bytes = structured.to_string().len();
+        let content = json!([{ "type": "text", "text": "Much." }]);
+        let beside = outcome(json!({ "content": content, "structuredContent": structured }));
+        assert_eq!(beside.text, format!("Much.\n[structured content of {bytes} bytes was left out]"));
+        assert_eq!(beside.details, None);
+        let alone = outcome(json!({ "content": [], "structuredContent": structured }));
+        assert_eq!((alone.text.len(), alone.details), (bytes, None));
     }
 }

@@ -125,25 +125,25 @@ fn name(note: &Note) -> String {
     format!("- {}", line.chars().take(NAME_CHARS).collect::<String>())
 }
 
-/// The notes as they are shown: as many as fit, and how many do not.
+/// The notes as they are shown: those that fit, and how many do not.
 fn sections(notes: &[Note]) -> String {
-    let mut text = String::new();
-    for (shown, note) in notes.iter().enumerate() {
+    let (mut text, mut left_out) = (String::new(), 0);
+    for note in notes {
         let section = section(note);
         let room = MOST_BYTES.saturating_sub(text.len());
         if section.len() <= room {
-            text.extend([if shown == 0 { "" } else { "\n\n" }, &section]);
-            continue;
-        }
-        if shown == 0 {
+            text.extend([if text.is_empty() { "" } else { "\n\n" }, &section]);
+        } else if text.is_empty() {
             text.push_str(&section[..section.floor_char_boundary(room)]);
             text.push_str(&format!("\n[the note has {} bytes; its rest is not shown]", note.content.len()));
+        } else {
+            left_out += 1;
         }
-        let more = notes.len() - shown.max(1);
-        if more > 0 {
-            text.push_str(&format!("\n\n[{more} more notes are too long to be shown beside these: search for one by its own words]"));
-        }
-        break;
+    }
+    if left_out > 0 {
+        text.push_str(&format!(
+            "\n\n[{left_out} more notes are too long to be shown beside these: search for one by its own words]"
+        ));
     }
     text
 }

@@ -2,12 +2,11 @@
 
 use std::{
     sync::{Arc, LazyLock},
-    thread::available_parallelism,
     time::Duration,
 };
 
 use async_trait::async_trait;
-use entourage_types::ToolSpec;
+use entourage_types::{Owner, ToolSpec};
 use reqwest::{
     Client, ClientBuilder, Response,
     header::{ACCEPT, CONTENT_TYPE, LOCATION},
@@ -27,6 +26,7 @@ use super::{
     content::{Form, decoded},
     guard::{AllowedHost, GuardedResolver, Way, check, refusal},
     readable::{self, Page},
+    share::{Shares, cores},
 };
 use crate::{Address, Caller, Context, Done, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
 
@@ -76,6 +76,8 @@ pub struct FetchUrl {
     open: Lazy,
     /// Places for pages that are being made readable: each keeps a core busy and takes many times its size.
     places: Arc<Semaphore>,
+    /// What of it each owner may have.
+    shares: Shares,
 }
 
 /// A body that came, before it is made readable.
@@ -98,7 +100,8 @@ impl FetchUrl {
             settings,
             guarded: LazyLock::new(|| build(plain().dns_resolver(GuardedResolver))),
             open: LazyLock::new(|| build(plain())),
-            places: Arc::new(Semaphore::new(available_parallelism().map_or(1, usize::from))),
+            places: Arc::new(Semaphore::new(cores())),
+            shares: Shares::default(),
         }
     }
 
@@ -158,7 +161,11 @@ impl FetchUrl {
 
     /// The page within the time that a fetch may take. What it waits for a place is not counted: that is no
     /// fault of the page.
-    async fn page(&self, url: Url) -> Result<(Url, Page)> {
+    async fn page(&self, owner: &Owner, url: Url) -> Result<(Url, Page)> {
+        let stopped =
+            |error: &dyn std::fmt::Display| Error::Failed(format!("the page cannot be read: {error}"));
+        let share = self.shares.of(owner);
+        let _fetched = share.fetched.acquire().await.map_err(|error| stopped(&error))?;
         let limit = Duration::from_secs(self.settings.max_seconds);
         let too_slow = |url: &Url| Error::Failed(format!("`{url}` takes longer than {limit:?}"));
         let begun = Instant::now();
@@ -168,8 +175,7 @@ impl FetchUrl {
             return Ok((url, Page { title: String::new(), text }));
         }
         let left = limit.saturating_sub(begun.elapsed());
-        let stopped =
-            |error: &dyn std::fmt::Display| Error::Failed(format!("the page cannot be read: {error}"));
+        let own = Arc::clone(&share.read).acquire_owned().await.map_err(|error| stopped(&error))?;
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|error| stopped(&error))?;
         let address = url.to_string();
         let abandoned = CancellationToken::new();
@@ -177,7 +183,7 @@ impl FetchUrl {
         // Away from the threads that serve everybody: a large page takes a while. One that nobody waits
         // for has its place until it ends.
         let reading = tokio::task::spawn_blocking(move || {
-            let _place = place;
+            let _places = (own, place);
             readable::page(&text, &address, &abandoned)
         });
         let page = timeout(left, reading).await.map_err(|_| too_slow(&url))?;
@@ -223,7 +229,7 @@ impl Tool for FetchUrl {
         Some(Address { url: url.into(), written: written.to_owned(), host })
     }
 
-    async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {
+    async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {
         let Arguments { url, max_chars } = parse(NAME, arguments)?;
         let url = Url::parse(url.trim()).map_err(|error| Error::Arguments {
             tool: NAME.to_owned(),
@@ -231,7 +237,7 @@ impl Tool for FetchUrl {
                 "`{url}` is not an address ({error}); write it in full, like https://example.com/page"
             ),
         })?;
-        let (url, page) = self.page(url).await?;
+        let (url, page) = self.page(&context.owner, url).await?;
         Ok(Outcome::Done(Done {
             text: rendered(&url, &page, max_chars),
             details: Some(json!({ "url": url.as_str(), "title": page.title })),
@@ -275,16 +281,40 @@ mod tests {
         let tool = FetchUrl::new(FetchSettings { allow, ..FetchSettings::default() });
         let all = u32::try_from(tool.places.available_permits()).unwrap();
         let taken = Arc::clone(&tool.places).acquire_many_owned(all).await.unwrap();
-        let mut page = std::pin::pin!(tool.page(address("/page")));
+        let local = Owner::local();
+        let mut page = std::pin::pin!(tool.page(&local, address("/page")));
         for _ in 0..20 {
             tokio::select! {
                 biased;
                 read = &mut page => panic!("it had no place: {:?}", read.map(|(_, page)| page)),
-                text = tool.page(address("/text")) => assert_eq!(text.unwrap().1.text, "<p>Hello.</p>"),
+                text = tool.page(&local, address("/text")) => assert_eq!(text.unwrap().1.text, "<p>Hello.</p>"),
             }
         }
         drop(taken);
         assert_eq!(page.await.unwrap().1.text, "Hello.");
         assert_eq!(tool.places.available_permits(), all as usize, "the place is free again");
+    }
+
+    /// Whatever one owner fetches and reads, there is a place for another one.
+    #[tokio::test]
+    async fn one_owner_has_neither_all_places_nor_more_bodies_than_a_share() {
+        let server = MockServer::start().await;
+        let answer = ResponseTemplate::new(200).set_body_raw("<p>Hello.</p>", "text/html");
+        Mock::given(path("/page")).respond_with(answer).mount(&server).await;
+        let address = Url::parse(&format!("{}/page", server.uri())).unwrap();
+        let allow = vec!["127.0.0.1".parse().unwrap()];
+        let tool = FetchUrl::new(FetchSettings { allow, ..FetchSettings::default() });
+        let (greedy, other) = (Owner::new("greedy"), Owner::new("other"));
+        let share = tool.shares.of(&greedy);
+        assert!(share.read.available_permits() < cores().max(2), "all places but one");
+        let all = u32::try_from(share.fetched.available_permits()).unwrap();
+        let _fetching = share.fetched.acquire_many(all).await.unwrap();
+        let mut waits = std::pin::pin!(tool.page(&greedy, address.clone()));
+        tokio::select! {
+            biased;
+            read = &mut waits => panic!("it has no share left: {:?}", read.map(|(_, page)| page)),
+            read = tool.page(&other, address) => assert_eq!(read.unwrap().1.text, "Hello."),
+        }
+        assert!(!server.received_requests().await.unwrap().is_empty());
     }
 }

@@ -7,6 +7,7 @@ mod fetch_url;
 mod guard;
 mod readable;
 mod search;
+mod share;
 
 pub use fetch_url::{FetchApproval, FetchSettings, FetchUrl};
 pub use guard::AllowedHost;

@@ -15,15 +15,10 @@ type Offers = BTreeMap<Provider, Result<Option<Vec<String>>>>;
 pub(super) async fn models(settings: &Settings, offline: bool) -> Vec<Finding> {
     let choice = match offline {
         true => entourage::choice_offline(settings),
-        false => entourage::choice(settings).await.map(Some),
+        false => entourage::choice(settings).await,
     };
     let choice = match choice {
-        Ok(Some(choice)) => choice,
-        Ok(None) => {
-            let text = "none is named and no key is set: the first model of a server, which only asking tells. \
-                        Not asked: --offline";
-            return vec![good("model", text)];
-        }
+        Ok(choice) => choice,
         Err(error) => return vec![broken("model", error.to_string())],
     };
     let used = used(settings, &choice);

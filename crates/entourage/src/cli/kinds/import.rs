@@ -7,7 +7,7 @@ use std::{
 };
 
 use entourage::Settings;
-use entourage_engine::kinds::{Finding, Severity, parse};
+use entourage_engine::kinds::{Finding, Severity, parse, read_text};
 use serde::Serialize;
 
 use crate::cli::{
@@ -107,7 +107,7 @@ fn one(file: &Path, to: &Path) -> Imported {
     let shown = file.display().to_string();
     let left_out =
         |why: String, findings| Imported { file: shown.clone(), kind: None, why: Some(why), findings };
-    let text = match fs::read_to_string(file) {
+    let text = match read_text(file) {
         Ok(text) => text,
         Err(error) => return left_out(format!("cannot be read: {error}"), Vec::new()),
     };

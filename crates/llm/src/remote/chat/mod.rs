@@ -76,7 +76,10 @@ impl Client {
         if let Some(requests) = remaining(response.headers()) {
             deltas.delta(Delta::Allows(requests));
         }
+        let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let content_type = content_type.unwrap_or_default().to_owned();
         let mut events = Events::default();
+        let mut has_events = false;
         let mut collected = Collected::default();
         let mut received = 0;
         while let Some(bytes) = within(self.silence_timeout, failure, response.chunk()).await? {
@@ -84,11 +87,16 @@ impl Client {
             failure.unless_too_long(collected.said() + events.unread(), received)?;
             events.feed(&bytes);
             while let Some(data) = events.next() {
+                has_events = true;
                 if data == b"[DONE]" {
                     return Ok(collected.into_answer());
                 }
                 collected.take(data, failure, deltas)?;
             }
+        }
+        // What is no stream of events is no answer that was cut off, and does not become one.
+        if !has_events && !content_type.is_empty() && !content_type.contains("event-stream") {
+            return Err(failure.no_stream(&content_type));
         }
         // Some servers end without a blank line, some without saying that they are done.
         if let Some(data) = events.rest().filter(|data| *data != b"[DONE]") {

@@ -1,0 +1,104 @@
+//! How much of what tools return is kept: a transcript is in memory whenever its agent is at work.
+
+use entourage_types::{Item, ItemBody, Output, Step, StepState, ToolCall};
+use serde::Deserialize;
+
+use super::Run;
+
+/// So much of the text of one output, in bytes as JSON: what is longer than a book is read by nobody.
+const MOST_OF_ONE: usize = 4 << 20;
+/// So much of a session is kept as it is; what comes then is cut to what a model is shown of one output.
+const MOST_WHOLE: usize = 32 << 20;
+/// So much of a session is kept at all.
+const MOST: usize = 48 << 20;
+
+/// What a call came to. Of a text that is longer than anybody reads the beginning is kept.
+pub(super) fn output(call: &ToolCall, text: impl Into<String>, error: bool) -> Output {
+    let mut text = text.into();
+    if text.len() > MOST_OF_ONE || size(&text) > MOST_OF_ONE {
+        let returned = text.len();
+        cut(&mut text, MOST_OF_ONE);
+        let kept = text.len();
+        text.push_str(&format!("\n[cut: the tool returned {returned} bytes, and the first {kept} are kept]"));
+    }
+    Output { call: call.id, tool: call.tool.clone(), text, error, effect: None, details: None }
+}
+
+/// What a session keeps of outputs, those of a turn under way included.
+pub(super) fn kept(items: &[Item], steps: &[Step]) -> usize {
+    let joined = items.iter().map(|item| match &item.body {
+        ItemBody::Output(output) => size(&output.text),
+        _ => 0,
+    });
+    let apart = steps.iter().filter(|step| step.state == StepState::Done && !step.value.is_null());
+    let apart = apart.map(|step| Output::deserialize(&step.value).map_or(0, |output| size(&output.text)));
+    joined.chain(apart).sum()
+}
+
+impl Run<'_> {
+    /// Cuts what a call came to where the session keeps too much already, and counts it.
+    pub(super) fn keep_within(&mut self, output: &mut Output) {
+        let returned = size(&output.text);
+        let shown = self.kind.limits.max_output_chars;
+        let room = match self.kept {
+            kept if kept >= MOST => 200,
+            kept if kept + returned > MOST_WHOLE => shown,
+            _ => usize::MAX,
+        };
+        if let Some((end, _)) = output.text.char_indices().nth(room) {
+            output.text.truncate(end);
+            output.text.push_str(&format!(
+                "\n[cut: this session keeps {} MiB of what tools returned, and no more of this: ask for less at once, or \
+                 close the session]",
+                self.kept >> 20
+            ));
+            output.details = None;
+        }
+        self.kept += size(&output.text);
+    }
+}
+
+/// The bytes of a text as JSON: control characters are written as six.
+fn size(text: &str) -> usize {
+    text.len() + 5 * text.bytes().filter(|byte| is_long(*byte)).count()
+}
+
+fn is_long(byte: u8) -> bool {
+    byte < b' ' && !matches!(byte, b'\n' | b'\r' | b'\t')
+}
+
+/// Cuts a text to so many bytes as JSON.
+fn cut(text: &mut String, most: usize) {
+    let mut size = 0;
+    let mut fits = |byte: &u8| {
+        size += if is_long(*byte) { 6 } else { 1 };
+        size <= most
+    };
+    let end = text.as_bytes().iter().take_while(|byte| fits(byte)).count();
+    text.truncate(text.floor_char_boundary(end));
+}
+
+#[cfg(test)]
+mod tests {
+    use entourage_types::CallId;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_kept_of_one_output_is_counted_as_json() {
+        let call = ToolCall { id: CallId::new(), tool: "say".into(), arguments: json!({}) };
+        for (text, kept) in
+            [("a", MOST_OF_ONE), ("\u{1}", MOST_OF_ONE / 6), ("ä", MOST_OF_ONE), ("\n", MOST_OF_ONE)]
+        {
+            let whole = output(&call, text.repeat(kept / text.len()), false);
+            assert!(!whole.text.contains("[cut"), "{text:?}");
+            let cut = output(&call, text.repeat(2 * MOST_OF_ONE), false);
+            let said = format!(
+                "\n[cut: the tool returned {} bytes, and the first {kept} are kept]",
+                text.len() * 2 * MOST_OF_ONE
+            );
+            assert!(cut.text.ends_with(&said), "{text:?}: {}", &cut.text[cut.text.len() - 120..]);
+        }
+    }
+}

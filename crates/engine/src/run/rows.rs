@@ -1,0 +1,76 @@
+//! The rows that an activation writes, as they stand now.
+
+use entourage_store::Write;
+use entourage_types::{
+    Agent, Kind, Run as Record, RunId, Status, Step, StepState, StopReason, Time, WaitingOn,
+};
+use serde_json::Value;
+
+use super::Run;
+
+impl Run<'_> {
+    /// The agent's row as it stands now.
+    pub(super) fn agent_row(&mut self, status: Status, waiting_on: Option<WaitingOn>, at: Time) -> Write {
+        self.agent.status = status;
+        self.agent.waiting_on = waiting_on;
+        self.agent.stop_reason = None;
+        self.agent.updated = at;
+        Write::Agent(self.agent.clone())
+    }
+
+    /// The agent's row at rest, in the status in which its last run ended for this reason.
+    pub(super) fn rested_row(&mut self, status: Status, why: Option<StopReason>, at: Time) -> Write {
+        self.agent_row(status, None, at);
+        self.agent.stop_reason = why.filter(|_| status == Status::Failed);
+        Write::Agent(self.agent.clone())
+    }
+
+    /// The agent's row when it has slept until now; one at work is known to be.
+    pub(super) fn awake(&mut self, at: Time) -> Option<Write> {
+        (self.agent.status != Status::Running).then(|| self.agent_row(Status::Running, None, at))
+    }
+
+    /// The run's row in a status.
+    pub(super) fn run_row(&mut self, status: Status, waiting_on: Option<WaitingOn>) -> Write {
+        self.record.status = status;
+        self.record.waiting_on = waiting_on;
+        Write::Run(self.record.clone())
+    }
+
+    /// A step in a new state; it keeps its beginning and counts its attempts.
+    pub(super) fn step(&self, key: &str, state: StepState, value: Value, at: Time) -> Step {
+        let before = self.steps.get(key);
+        Step {
+            run: self.record.id,
+            key: key.to_owned(),
+            state,
+            value,
+            attempt: before.map_or(1, |step| step.attempt),
+            used: None,
+            started: before.map_or(at, |step| step.started),
+            updated: at,
+        }
+    }
+}
+
+/// A run of an agent that has done nothing yet.
+pub(super) fn blank(agent: &Agent, kind: &Kind, now: Time) -> Record {
+    Record {
+        id: RunId::new(),
+        agent: agent.id,
+        owner: agent.owner.clone(),
+        status: Status::Running,
+        waiting_on: None,
+        stop_reason: None,
+        error: None,
+        kind_version: kind.version.clone(),
+        tasks: Vec::new(),
+        model_calls: 0,
+        worked_ms: 0,
+        usage: entourage_types::Usage::default(),
+        cost: entourage_types::Cost::default(),
+        spent: Vec::new(),
+        started: now,
+        ended: None,
+    }
+}
