@@ -114,8 +114,13 @@ async fn a_session_keeps_so_much_of_what_tools_return_and_then_what_a_model_is_s
         (from + 1..from + 16)
             .fold(Script::call("say", say(from)), |script, number| script.and_call("say", say(number)))
     };
-    let script = [many(0), many(16), Script::text("At last.")];
-    let lines = transcript_of(script, Toolbox::new().with(Verbose)).await;
+    // Nothing is summed up.
+    let model = ScriptedModel::new([many(0), many(16), Script::text("At last.")]).with_window(1 << 30);
+    let tools = Toolbox::new().with(Verbose);
+    let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).start().await;
+    let root = world.ask("Go.").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let lines = plain(&world.client().items(root.id, 0, 1_000).await.unwrap());
     let outputs: Vec<&String> = lines.iter().filter(|line| line.starts_with("output")).collect();
     assert_eq!(outputs.len(), 32);
     let whole = outputs.iter().filter(|line| !line.contains("[cut: this session keeps")).count();

@@ -4,13 +4,14 @@ use std::{
     io::{IsTerminal, Read},
     path::PathBuf,
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use clap::Args;
 use entourage_engine::{Entry, Role};
 use entourage_types::{AgentId, Cost, Question, ShownStatus, Status, Usage};
 use serde::Serialize;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     agency, answer,
@@ -58,6 +59,10 @@ pub(crate) struct Run {
     resume: Option<Option<Which<AgentId>>>,
 }
 
+/// How often what was followed in another process is looked at again once that has ended, and how soon.
+const FOLLOWED: u32 = 20;
+const AGAIN: Duration = Duration::from_millis(250);
+
 /// The result, for programs.
 #[derive(Serialize)]
 struct Report<'a> {
@@ -82,20 +87,43 @@ impl Run {
                 format!("`{task}` would be said to the agent: write `--resume {task}`, one behind the other");
             return Err(Failure::usage(why));
         }
+        let (interrupt, mut followed) = (interrupt::token(), None);
+        for _ in 0..FOLLOWED {
+            match self.once(globals, (started, &interrupt), &mut followed).await {
+                // It was followed in another process, which has ended: it has the answer by now, or goes on here.
+                Err(failure)
+                    if failure.who_is_gone().is_some() && followed.is_some() && self.task.is_none() =>
+                {
+                    tokio::time::sleep(AGAIN).await;
+                }
+                done => return done,
+            }
+        }
+        self.once(globals, (started, &interrupt), &mut followed).await
+    }
+
+    /// Works on it, or follows who does. `followed` is the root, once it is known, of what was there before.
+    async fn once(
+        &self,
+        globals: &Globals,
+        (started, interrupt): (Instant, &CancellationToken),
+        followed: &mut Option<AgentId>,
+    ) -> Result<Exit> {
         let task = self.task.as_deref().map(text).transpose()?;
         let mut settings = globals.settings()?;
         let purpose = Purpose::to_work(&mut settings, self.files.as_ref());
         let kind = agency::kind(&mut settings, self.agency.as_deref(), self.kind.clone())?;
-        let interrupt = interrupt::token();
         let backend: Arc<dyn Backend> = backend::connect(globals, &settings, purpose).await?.into();
-        let root = match &self.resume {
-            None => backend.create(kind.as_deref(), task.as_deref().unwrap_or_default(), None).await?.id,
-            Some(Some(agent)) => backend.agent(agent.find(&*backend).await?).await?.root,
-            Some(None) => newest_unfinished(&*backend).await?,
+        let root = match (&self.resume, *followed) {
+            (Some(_), Some(root)) => root,
+            (None, _) => backend.create(kind.as_deref(), task.as_deref().unwrap_or_default(), None).await?.id,
+            (Some(Some(agent)), None) => backend.agent(agent.find(&*backend).await?).await?.root,
+            (Some(None), None) => newest_unfinished(&*backend).await?,
         };
+        *followed = self.resume.is_some().then_some(root);
         let view = View::new(globals, root, false, false);
         let begun = if self.resume.is_none() { Begun::Now } else { Begun::Before };
-        let mut session = Session::new(Arc::clone(&backend), root, begun, view, interrupt).await?;
+        let mut session = Session::new(Arc::clone(&backend), root, begun, view, interrupt.clone()).await?;
         if begun == Begun::Before && session.progress.status() == Status::Cancelled {
             return Err(entourage_engine::Error::Gone(root).into());
         }

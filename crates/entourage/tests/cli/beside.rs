@@ -61,6 +61,45 @@ fn a_run_is_seen_and_steered_from_another_terminal() {
     assert!(place.entourage(&["tree"]).good().stdout.contains("✓ assistant succeeded"));
 }
 
+/// Who follows what another process works on gets the answer, also where that process ends with it, and goes on
+/// with what it leaves.
+#[test]
+fn who_follows_a_run_has_its_answer_or_goes_on_with_it() {
+    for is_killed in [false, true] {
+        let (place, model) = (Place::new(), Model::new());
+        let mut first = run(&place, &model, "Plan a trip");
+        let asked = model.next();
+        let mut command = place.process(&["run", "--resume"]);
+        model.ask(&mut command);
+        let mut follower = Terminal::of(command);
+        follower.shows("assistant");
+        if is_killed {
+            first.kill().expect("killed");
+            first.wait().expect("it ends");
+            model.next().text("By train.").end();
+        } else {
+            asked.text("By train.").end();
+            assert_eq!(ended(first).0, 0);
+        }
+        let (code, shown) = follower.ended();
+        assert_eq!((code, shown.contains("By train.")), (Some(0), true), "killed: {is_killed}: {shown}");
+    }
+}
+
+/// A terminal that is closed ends a run in order, as Ctrl-C does.
+#[test]
+fn a_closed_terminal_suspends_a_run() {
+    let (place, model) = (Place::new(), Model::new());
+    let child = run(&place, &model, "Plan a trip");
+    drop(model.next());
+    let pid = child.id().to_string();
+    let sent = std::process::Command::new("kill").args(["-HUP", &pid]).status();
+    assert!(sent.expect("kill is there").success());
+    let (code, _, stderr) = ended(child);
+    assert_eq!(code, 130, "{stderr}");
+    assert!(stderr.contains("suspended; go on with: entourage run --resume"), "{stderr}");
+}
+
 /// The port wants the token that stands in a file for its owner alone.
 #[test]
 fn only_the_owner_of_the_data_reaches_a_run() {
