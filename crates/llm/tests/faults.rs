@@ -51,6 +51,22 @@ async fn a_connection_that_breaks_is_no_answer() {
     }
 }
 
+/// A login page, or a whole document, comes from an address that is wrong, or from a server that cannot stream:
+/// asking again does not help.
+#[tokio::test]
+async fn what_is_no_stream_names_the_address_and_is_not_asked_for_again() {
+    for (content_type, body) in
+        [("text/html; charset=utf-8", "<html>Log in.</html>"), ("application/json", "{}")]
+    {
+        let answer = Answer::new(body).header("Content-Type", content_type);
+        let error = call(Provider::Compatible, answer).await.unwrap_err();
+        assert!(matches!(error, Error::Refused { .. }) && !error.is_retryable(), "{error:?}");
+        let said = error.to_string();
+        assert!(said.contains(content_type), "{said}");
+        assert!(said.contains("`models.providers.compatible.base_url`"), "{said}");
+    }
+}
+
 #[tokio::test]
 async fn an_empty_answer_is_no_answer() {
     for provider in Provider::ALL {

@@ -77,4 +77,14 @@ mod tests {
         assert!(warned!(usual(0, true), "entourage_engine::watch"));
         assert!(warned!(usual(1, false), "entourage_engine::watch"));
     }
+
+    /// A page may have millions of mistakes.
+    #[test]
+    fn mistakes_in_pages_are_not_logged() {
+        for (verbose, serves) in [(0, false), (0, true), (1, true), (2, false)] {
+            let filter = format!("{},{SILENT}", usual(verbose, serves));
+            assert!(!warned!(&filter, "html5ever::tree_builder"));
+            assert!(!warned!(&filter, "html5ever::tokenizer"));
+        }
+    }
 }
