@@ -150,7 +150,8 @@ pub enum Durability {
 pub struct Dispatch {
     /// Agents at work at once.
     pub concurrency: usize,
-    /// Seconds that those under way may take to end when the process shall.
+    /// Seconds that those at work have to leave when the process shall end. Calls under way are broken off at once:
+    /// the next start goes on with them, and asks about one whose effect is in doubt.
     pub grace_seconds: u64,
     /// Failures in a row after which an agent's run is ended. A failure is an activation that ends with an error, or
     /// an end of the whole process while it was at work, with nothing written since the one before.
