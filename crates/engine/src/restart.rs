@@ -88,10 +88,20 @@ impl House {
     /// # Errors
     /// When the store fails.
     pub(crate) async fn take_up(&self, id: AgentId, entered: &Entered) -> Result<TakeUp> {
-        let (restarts, store) = (&self.inner.restarts, &self.inner.store);
-        if !restarts.take(&**store, id).await? {
+        let restarts = &self.inner.restarts;
+        if !restarts.take(&*self.inner.store, id).await? {
             return Ok(TakeUp::GoOn(None));
         }
+        let taken = self.count_restart(id, entered).await;
+        // Whatever else became of it, also a store that failed, it is looked at again.
+        if !matches!(taken, Ok(TakeUp::GoOn(_))) {
+            restarts.put_back(id);
+        }
+        taken
+    }
+
+    async fn count_restart(&self, id: AgentId, entered: &Entered) -> Result<TakeUp> {
+        let store = &self.inner.store;
         // Without the transcript.
         let Some(claim) = store.claim(id, u64::MAX).await? else { return Ok(TakeUp::GoOn(None)) };
         let Claim { agent, run: Some(run), steps, .. } = claim else { return Ok(TakeUp::GoOn(None)) };
@@ -114,23 +124,17 @@ impl House {
             alone = tokio::select! {
                 biased;
                 () = entered.cut().cancelled() => None,
-                place = Arc::clone(&restarts.alone).lock_owned() => Some(place),
+                place = Arc::clone(&self.inner.restarts.alone).lock_owned() => Some(place),
                 () = self.clock().sleep_until(self.now() + PATIENCE) => None,
             };
             if alone.is_none() {
-                restarts.put_back(id);
                 return Ok(TakeUp::Later);
             }
         }
         let at = self.now();
         let step = step_of(&run, known.as_ref().map_or(at, |known| known.started), ends, at);
-        match store.commit(Commit::fenced(&agent, at).write(Write::Step(step))).await {
-            Ok(_) => Ok(TakeUp::GoOn(alone)),
-            Err(error) => {
-                restarts.put_back(id);
-                Err(error.into())
-            }
-        }
+        store.commit(Commit::fenced(&agent, at).write(Write::Step(step))).await?;
+        Ok(TakeUp::GoOn(alone))
     }
 }
 
