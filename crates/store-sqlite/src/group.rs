@@ -17,7 +17,7 @@ use tokio::sync::{broadcast, oneshot};
 use crate::{
     apply, check,
     fault::{Fault, Result},
-    known::Known,
+    known::{EmptyInboxes, Known},
     place::Place,
 };
 
@@ -133,6 +133,10 @@ impl Desk {
         Arc::clone(&self.course)
     }
 
+    pub(crate) fn empty_inboxes(&self) -> EmptyInboxes {
+        self.known.empty_inboxes()
+    }
+
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
@@ -197,6 +201,7 @@ impl Desk {
         match &durable {
             Ok(outcomes) => {
                 self.course.failing.store(false, Ordering::Relaxed);
+                self.known.is_durable();
                 self.epochs_stand(group, outcomes);
             }
             Err(_) => {

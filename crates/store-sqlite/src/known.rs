@@ -1,6 +1,12 @@
 //! What the writer knows without asking the database, being the only one that writes.
 
-use std::{borrow::Cow, collections::HashMap, hash::Hash, num::NonZeroUsize};
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    hash::Hash,
+    num::NonZeroUsize,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use entourage_store::Error;
 use entourage_types::{Agent, AgentId, Run, RunId};
@@ -32,16 +38,44 @@ pub(crate) struct Known {
     told: LruCache<AgentId, (Tree, u64)>,
     /// Whose a run is that was written lately, and how it stood by then.
     runs: LruCache<RunId, (AgentId, Before<'static>)>,
-    /// Agents whose inbox is empty.
-    read_out: LruCache<AgentId, ()>,
+    empty_inboxes: EmptyInboxes,
+    /// Those of them that the transaction under way found.
+    emptied: Vec<AgentId>,
     /// Epochs that were raised by a claim and stand in no row yet: the first commit under an epoch
     /// writes it. Whoever holds one ends with this process, so a crash may forget them.
     raised: HashMap<AgentId, u64>,
 }
 
+/// Agents whose inbox is empty, and whether that is durable: the transaction that read the last post may be
+/// under way. Clones are the same set, so that a reader need not ask the database.
+#[derive(Clone)]
+pub(crate) struct EmptyInboxes(Arc<Mutex<LruCache<AgentId, bool>>>);
+
+impl EmptyInboxes {
+    fn new() -> Self {
+        Self(Arc::new(Mutex::new(kept())))
+    }
+
+    /// Whether a reader would find no post for this agent.
+    pub(crate) fn has(&self, agent: AgentId) -> bool {
+        self.lock().get(&agent) == Some(&true)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LruCache<AgentId, bool>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Known {
     pub(crate) fn new() -> Self {
-        Self { agents: kept(), told: kept(), runs: kept(), read_out: kept(), raised: HashMap::new() }
+        Self {
+            agents: kept(),
+            told: kept(),
+            runs: kept(),
+            empty_inboxes: EmptyInboxes::new(),
+            emptied: Vec::new(),
+            raised: HashMap::new(),
+        }
     }
 
     /// The agent, with the epoch that was raised last.
@@ -67,7 +101,7 @@ impl Known {
     pub(crate) fn agent_is_gone(&mut self, id: AgentId) {
         self.agents.pop(&id);
         self.told.pop(&id);
-        self.read_out.pop(&id);
+        self.empty_inboxes.lock().pop(&id);
         self.runs.clear();
     }
 
@@ -157,19 +191,36 @@ impl Known {
 
     /// Whether an agent's inbox has posts.
     pub(crate) fn has_posts(&mut self, connection: &Connection, id: AgentId) -> Result<bool> {
-        if self.read_out.get(&id).is_some() {
+        if self.empty_inboxes.lock().get(&id).is_some() {
             return Ok(false);
         }
         let posts = inbox::has_posts(connection, id)?;
         if !posts {
-            self.read_out.put(id, ());
+            self.empty_inboxes.lock().put(id, false);
+            self.emptied.push(id);
         }
         Ok(posts)
     }
 
     /// Somebody wrote to an agent.
     pub(crate) fn inbox_has_posts(&mut self, id: AgentId) {
-        self.read_out.pop(&id);
+        self.empty_inboxes.lock().pop(&id);
+    }
+
+    /// The agents whose inbox is empty, now and later.
+    pub(crate) fn empty_inboxes(&self) -> EmptyInboxes {
+        self.empty_inboxes.clone()
+    }
+
+    /// The transaction under way is durable.
+    pub(crate) fn is_durable(&mut self) {
+        let mut empty = self.empty_inboxes.lock();
+        for agent in self.emptied.drain(..) {
+            // Somebody may have written to it since.
+            if let Some(durable) = empty.get_mut(&agent) {
+                *durable = true;
+            }
+        }
     }
 
     /// The transaction under way was undone.
@@ -177,11 +228,44 @@ impl Known {
         self.agents.clear();
         self.told.clear();
         self.runs.clear();
-        self.read_out.clear();
+        self.empty_inboxes.lock().clear();
+        self.emptied.clear();
     }
 
     /// Writes down what is ahead of its rows.
     pub(crate) fn write_down(&self, connection: &Connection) -> Result<()> {
         self.raised.iter().try_for_each(|(agent, epoch)| agents::set_epoch(connection, *agent, *epoch))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_inbox_is_empty_for_readers_once_that_is_durable_and_until_somebody_writes() {
+        let directory = tempfile::tempdir().unwrap();
+        let connection = crate::open::writer(&directory.path().join("house.db"), None, true).unwrap();
+        let (mut known, agent) = (Known::new(), AgentId::new());
+        let readers = known.empty_inboxes();
+        let empty = |known: &mut Known| assert!(!known.has_posts(&connection, agent).unwrap());
+
+        empty(&mut known);
+        assert!(!readers.has(agent), "the transaction is under way");
+        known.undone();
+        known.is_durable();
+        assert!(!readers.has(agent), "it was undone");
+
+        empty(&mut known);
+        known.is_durable();
+        assert!(readers.has(agent));
+
+        known.inbox_has_posts(agent);
+        assert!(!readers.has(agent), "somebody wrote");
+
+        empty(&mut known);
+        known.inbox_has_posts(agent);
+        known.is_durable();
+        assert!(!readers.has(agent), "somebody wrote in the same transaction");
     }
 }

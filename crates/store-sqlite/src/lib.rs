@@ -327,6 +327,9 @@ impl Store for SqliteStore {
     }
 
     async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>> {
+        if self.writer.knows_empty_inbox(agent) {
+            return Ok(Vec::new());
+        }
         self.read_short(&Scope::House, move |on| inbox::posts(on, agent)).await
     }
 

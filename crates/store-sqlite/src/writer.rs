@@ -23,6 +23,7 @@ use tokio::sync::oneshot;
 use crate::{
     Durability,
     group::{Busy, Course, Desk, Done, GROUP, Hints, Job, Told, Work},
+    known::EmptyInboxes,
     place::Place,
 };
 
@@ -44,6 +45,7 @@ struct Shared {
     /// How the groups fare.
     course: Arc<Course>,
     place: Place,
+    empty_inboxes: EmptyInboxes,
     /// That the log is long enough to be merged.
     long: AtomicBool,
     closing: AtomicBool,
@@ -53,13 +55,14 @@ impl Writer {
     /// Starts with its desk. Without a durability nothing is ever synced.
     pub(crate) fn start(desk: Desk, durability: Option<Durability>, hints: Hints) -> std::io::Result<Self> {
         let at_once = durability != Some(Durability::Full);
-        let (course, place) = (desk.course(), desk.place().clone());
+        let (course, place, empty_inboxes) = (desk.course(), desk.place().clone(), desk.empty_inboxes());
         let shared = Arc::new(Shared {
             waiting: Mutex::default(),
             desk: Mutex::new(Some(desk)),
             hints,
             course,
             place,
+            empty_inboxes,
             long: AtomicBool::new(false),
             closing: AtomicBool::new(false),
         });
@@ -76,6 +79,11 @@ impl Writer {
     /// The agent with its epoch raised.
     pub(crate) async fn claim(&self, agent: AgentId) -> Told<Option<Agent>> {
         Ok(self.ask(Work::Claim(agent)).await?.claimed)
+    }
+
+    /// Whether this agent's inbox is known to be empty.
+    pub(crate) fn knows_empty_inbox(&self, agent: AgentId) -> bool {
+        self.shared.empty_inboxes.has(agent)
     }
 
     /// Whether a commit could be written: where the last one failed for the database's own sake, the

@@ -27,16 +27,20 @@ pub async fn a_commit_says_whether_posts_are_left(place: impl Place) -> Result<(
     let known = new_root(&store, owner()).await?;
     let agent = claim(&store, known.id).await?.agent;
     let fenced = || Commit::fenced(&agent, at(2));
-    let (first, second) = (post(agent.id, "one"), post(agent.id, "two"));
+    let (first, second, third) = (post(agent.id, "one"), post(agent.id, "two"), post(agent.id, "to myself"));
     assert!(!store.commit(fenced()).await?.inbox, "nothing posted");
+    assert_eq!(store.inbox(agent.id).await?, []);
     for post in [&first, &second] {
         let outside = store.commit(Commit::new(at(1)).write(Write::Post(post.clone()))).await?;
         assert!(!outside.inbox, "an outsider has no inbox");
     }
     assert!(store.commit(fenced()).await?.inbox, "two unread");
     assert!(store.commit(fenced().write(Write::Read(first.id))).await?.inbox, "one unread");
+    assert_eq!(store.inbox(agent.id).await?, [second.clone()]);
     assert!(!store.commit(fenced().write(Write::Read(second.id))).await?.inbox, "both read");
-    assert!(store.commit(fenced().write(Write::Post(post(agent.id, "to myself")))).await?.inbox);
+    assert_eq!(store.inbox(agent.id).await?, []);
+    assert!(store.commit(fenced().write(Write::Post(third.clone()))).await?.inbox);
+    assert_eq!(store.inbox(agent.id).await?, [third]);
     Ok(())
 }
 
