@@ -1,23 +1,45 @@
 //! What an activation starts from.
 
 use entourage_store::Claim;
-use entourage_types::{Agent, Scope};
+use entourage_types::{Agent, AgentId, Scope};
 use rusqlite::Connection;
 
-use crate::{fault::Result, inbox, items, readers::snapshot, runs};
+use crate::{fault::Result, inbox, items, known::Known, readers::snapshot, runs};
+
+/// An agent that was just claimed.
+#[derive(Debug)]
+pub(crate) enum Claimed {
+    /// It has written nothing yet, so all that belongs to it is little, and was read at once.
+    New(Box<Claim>),
+    /// What belongs to it is still to be read.
+    Known(Agent),
+}
+
+/// Claims an agent on the connection that writes.
+pub(crate) fn claim(connection: &Connection, known: &mut Known, id: AgentId) -> Result<Option<Claimed>> {
+    let Some(agent) = known.claim(connection, id)? else { return Ok(None) };
+    Ok(Some(match agent.items {
+        // A transaction that is under way is a moment too.
+        0 if !connection.is_autocommit() => Claimed::New(Box::new(rows(connection, agent, 0)?)),
+        0 => Claimed::New(Box::new(read(connection, agent, 0)?)),
+        _ => Claimed::Known(agent),
+    }))
+}
 
 /// Reads what belongs to an agent that was just claimed, all of one moment. Should another claim
 /// have followed since, every commit under this one will be refused.
 pub(crate) fn read(connection: &Connection, agent: Agent, from: u64) -> Result<Claim> {
-    snapshot(connection, || {
-        let run = runs::open(connection, agent.id)?;
-        let steps = match &run {
-            Some(run) => runs::steps(connection, &Scope::House, run.id)?,
-            None => Vec::new(),
-        };
-        let items = items::of_session(connection, agent.id, agent.session, from)?;
-        let inbox = inbox::posts(connection, agent.id)?;
-        let wakeups = inbox::wakeups(connection, agent.id)?;
-        Ok(Claim { agent, run, steps, items, inbox, wakeups })
-    })
+    snapshot(connection, || rows(connection, agent, from))
+}
+
+fn rows(connection: &Connection, agent: Agent, from: u64) -> Result<Claim> {
+    let run = runs::open(connection, agent.id)?;
+    let steps = match &run {
+        Some(run) => runs::steps(connection, &Scope::House, run.id)?,
+        None => Vec::new(),
+    };
+    let items = items::of_session(connection, agent.id, agent.session, from)?;
+    let inbox = inbox::posts(connection, agent.id)?;
+    let wakeups = inbox::wakeups(connection, agent.id)?;
+    Ok(Claim { agent, run, steps, items, inbox, wakeups })
 }

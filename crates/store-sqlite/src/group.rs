@@ -10,12 +10,13 @@ use std::{
 };
 
 use entourage_store::{Changed, Commit, Committed, Error, Fence, Write};
-use entourage_types::{Agent, AgentId, Wakeup};
+use entourage_types::{AgentId, Wakeup};
 use rusqlite::Connection;
 use tokio::sync::{broadcast, oneshot};
 
 use crate::{
     apply, check,
+    claim::{self, Claimed},
     fault::{Fault, Result},
     known::{EmptyInboxes, Known},
     place::Place,
@@ -76,7 +77,7 @@ pub(crate) struct Done {
     pub(crate) committed: Committed,
     pub(crate) changed: Changed,
     pub(crate) wakeups: Vec<Wakeup>,
-    pub(crate) claimed: Option<Agent>,
+    pub(crate) claimed: Option<Claimed>,
 }
 
 /// The one connection that writes, and what it knows ahead of the database.
@@ -221,7 +222,7 @@ impl Desk {
         let (connection, known) = (&self.connection, &mut self.known);
         match work {
             Work::Claim(agent) => {
-                let claimed = known.claim(connection, *agent)?;
+                let claimed = claim::claim(connection, known, *agent)?;
                 Ok(Ok(Done { claimed, ..Done::default() }))
             }
             Work::Probe => {

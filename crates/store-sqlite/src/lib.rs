@@ -59,6 +59,7 @@ pub use copy::{Copied, copy};
 pub use health::damage;
 
 use crate::{
+    claim::Claimed,
     group::{Desk, Hints},
     lock::Lock,
     place::Place,
@@ -334,7 +335,11 @@ impl Store for SqliteStore {
     }
 
     async fn claim(&self, agent: AgentId, from: u64) -> Result<Option<Claim>> {
-        let Some(agent) = self.noted(self.writer.claim(agent).await)? else { return Ok(None) };
+        let agent = match self.noted(self.writer.claim(agent).await)? {
+            None => return Ok(None),
+            Some(Claimed::New(claim)) => return Ok(Some(*claim)),
+            Some(Claimed::Known(agent)) => agent,
+        };
         let (owner, is_short) = (Scope::from(&agent.owner), agent.items.saturating_sub(from) <= FEW_ITEMS);
         let read = move |on: &Connection| claim::read(on, agent, from);
         let claim =

@@ -15,13 +15,14 @@ use std::{
 };
 
 use entourage_store::{Commit, Committed, Error};
-use entourage_types::{Agent, AgentId};
+use entourage_types::AgentId;
 #[cfg(test)]
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::{
     Durability,
+    claim::Claimed,
     group::{Busy, Course, Desk, Done, GROUP, Hints, Job, Told, Work},
     known::EmptyInboxes,
     place::Place,
@@ -76,8 +77,8 @@ impl Writer {
         Ok(self.ask(Work::Commit(commit)).await?.committed)
     }
 
-    /// The agent with its epoch raised.
-    pub(crate) async fn claim(&self, agent: AgentId) -> Told<Option<Agent>> {
+    /// The agent with its epoch raised, and what belongs to it if it is new.
+    pub(crate) async fn claim(&self, agent: AgentId) -> Told<Option<Claimed>> {
         Ok(self.ask(Work::Claim(agent)).await?.claimed)
     }
 
@@ -258,7 +259,7 @@ mod tests {
     };
 
     use entourage_store::{Store, Write};
-    use entourage_types::{Owner, Scope, Time};
+    use entourage_types::{Agent, Owner, Scope, Time};
     use tempfile::TempDir;
 
     use super::*;
