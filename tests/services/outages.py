@@ -203,7 +203,36 @@ def read_only(provider):
     flag = f"{FOLDER}/read-only.flag"
     server = Server(f"{FOLDER}/read-only", provider, LD_PRELOAD=SHIM, OUTAGE_READ_ONLY=flag, OUTAGE_FOLDER=f"{FOLDER}/read-only/")
     outage("read-only", server, lambda: open(flag, "w").close(), lambda: os.unlink(flag), "refuses")
-    server.stop()
+    # Killed, so that the log holds what the database does not.
+    server.child.kill()
+    server.child.wait(30)
+    read(server.data)
+
+
+def read(data):
+    """Whoever reads, and a backup, need not write: on a disk that is read-only they say what they said before."""
+
+    def said(*command):
+        done = subprocess.run([BINARY, "--data", data, *command], capture_output=True, text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    # A log that no reader has taken up is on the disk: nothing was asked before.
+    assert os.path.getsize(f"{data}/entourage.db-wal") > 0
+    subprocess.run(["mount", "-o", "remount,ro", FOLDER], check=True)
+    copy = f"{os.path.dirname(FOLDER)}/copy.db"
+    agent = json.loads(said("agents", "--json")[1].splitlines()[0])["id"]
+    commands = [
+        ["agents"], ["show", agent], ["tail", agent], ["tree", agent], ["export", agent, "--markdown"],
+        ["usage"], ["session", "list", agent], ["grants"], ["webhooks"],
+    ]
+    before = [said(*command) for command in commands]
+    backup, refused = said("backup", copy), said("stop", agent)
+    subprocess.run(["mount", "-o", "remount,rw", FOLDER], check=True)
+    assert backup[0] == 0 and os.path.getsize(copy) > 0, backup
+    assert refused[0] == 1 and "cannot be written" in refused[2], refused
+    for command, on_read_only in zip(commands, before):
+        assert on_read_only == said(*command) and on_read_only[0] == 0, (command, on_read_only)
+    print(f"read-only: {len(commands)} reading commands and a backup")
 
 
 def held(provider):

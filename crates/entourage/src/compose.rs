@@ -219,6 +219,19 @@ pub fn look_only(settings: &Settings) -> Result<House> {
     if is_begun(settings) { look(settings) } else { looked_at(settings, Arc::new(MemoryStore::default())) }
 }
 
+/// A house to read, also where nothing can be written, as on a read-only disk. It need not keep what is
+/// written to it.
+///
+/// # Errors
+/// When the database or the kinds cannot be read.
+pub fn read_only(settings: &Settings) -> Result<House> {
+    if !is_begun(settings) {
+        return looked_at(settings, Arc::new(MemoryStore::default()));
+    }
+    let store = SqliteStore::open_to_read(settings.data.join(DATABASE), store_settings(&settings.store))?;
+    looked_at(settings, Arc::new(store))
+}
+
 fn looked_at(settings: &Settings, store: Arc<dyn Store>) -> Result<House> {
     let (kinds, _) = loaded_kinds(settings)?;
     let (outbox, _) = outbox(settings)?;

@@ -6,7 +6,7 @@ use entourage_store::{Error, Result};
 use rusqlite::{Connection, OpenFlags};
 use tempfile::NamedTempFile;
 
-use crate::{fault::Fault, open, rows};
+use crate::{aside, fault::Fault, open, rows};
 
 /// How often the caller hears how far it has come.
 const TOLD: Duration = Duration::from_millis(250);
@@ -40,7 +40,8 @@ pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>, told: impl FnMut(Copie
     if to.exists() {
         return Err(there());
     }
-    let connection = open::visitor(from)?;
+    let aside = if aside::is_needed(from) { Some(aside::copied(from)?) } else { None };
+    let connection = open::visitor(aside.as_ref().map_or(from, |aside| &aside.path))?;
     let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let unwritable = |error: std::io::Error| refuse(to, format!("it cannot be written: {error}"));
     // Beside its place, so that it can be put there at once and whole. Its own name helps nobody.

@@ -8,6 +8,7 @@
 
 mod agents;
 mod apply;
+mod aside;
 mod check;
 mod claim;
 mod copy;
@@ -59,6 +60,7 @@ pub use copy::{Copied, copy};
 pub use health::damage;
 
 use crate::{
+    aside::Aside,
     claim::Claimed,
     group::{Desk, Hints},
     lock::Lock,
@@ -159,6 +161,19 @@ impl SqliteStore {
         Self::start(path.as_ref(), Some(settings.durability), &settings, None)
     }
 
+    /// Opens the database at `path` to read it: where it cannot be written, as on a read-only disk, a copy
+    /// in a temporary directory. What is written to a copy goes with it.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open), or when no copy can be made.
+    pub fn open_to_read(path: impl AsRef<Path>, settings: Settings) -> Result<Self> {
+        if !aside::is_needed(path.as_ref()) {
+            return Self::open(path, settings);
+        }
+        let Aside { path, directory } = aside::copied(path.as_ref())?;
+        Self::start(&path, None, &settings, Some(directory))
+    }
+
     /// The version of the database at `path`: how many of this program's migrations it has had.
     /// None when there is no file.
     ///
@@ -174,10 +189,7 @@ impl SqliteStore {
     /// # Errors
     /// [`Error::Unusable`] when the system's temporary directory cannot be written.
     pub fn in_memory() -> Result<Self> {
-        let directory = TempDir::with_prefix("entourage-").map_err(|error| Error::Unusable {
-            path: std::env::temp_dir().display().to_string(),
-            why: format!("no directory can be made in it: {error}"),
-        })?;
+        let directory = open::temporary()?;
         let path = directory.path().join("entourage.db");
         Self::start(&path, None, &Settings { readers: 2, ..Settings::default() }, Some(directory))
     }

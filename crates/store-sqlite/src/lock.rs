@@ -25,32 +25,50 @@ impl Drop for Lock {
 /// Takes the lock of the database at `path`, and leaves this process's id in it for whoever comes
 /// second.
 pub(crate) fn take(path: &Path) -> Result<Lock> {
-    let unusable = |why: String| Error::Unusable { path: path.display().to_string(), why };
     let beside = beside(path);
     let mut file = private(&beside).map_err(|error| {
-        unusable(format!(
-            "{} cannot be written: {error}. Reading takes this lock, too, and SQLite writes beside the file \
-             meanwhile: make the directory writable, or copy the database into one that is, and name that \
-             with --data",
-            beside.display()
-        ))
+        let why = "Make the directory writable; commands that only read need not write there";
+        unusable(path, format!("{} cannot be written: {error}. {why}", beside.display()))
     })?;
-    match file.try_lock() {
-        Ok(()) => {}
+    let locked = file.try_lock();
+    free(path, &mut file, locked)?;
+    file.set_len(0)
+        .and_then(|()| writeln!(file, "{}", std::process::id()))
+        .map_err(|error| unusable(path, format!("{} cannot be written: {error}", beside.display())))?;
+    Ok(Lock { file })
+}
+
+/// Keeps others from taking the lock, where there is one, without writing anything.
+pub(crate) fn share(path: &Path) -> Result<Option<Lock>> {
+    let Ok(mut file) = File::open(beside(path)) else { return Ok(None) };
+    let locked = file.try_lock_shared();
+    free(path, &mut file, locked)?;
+    Ok(Some(Lock { file }))
+}
+
+/// That nobody else has the lock of this file, by what came of locking it.
+fn free(path: &Path, file: &mut File, locked: std::result::Result<(), TryLockError>) -> Result<()> {
+    match locked {
+        Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => {
             let mut holder = String::new();
             let known = file.read_to_string(&mut holder).is_ok() && !holder.trim().is_empty();
             let holder = if known { format!(" (pid {})", holder.trim()) } else { String::new() };
-            return Err(Error::InUse { path: path.display().to_string(), holder });
+            Err(Error::InUse { path: path.display().to_string(), holder })
         }
         Err(TryLockError::Error(error)) => {
-            return Err(unusable(format!("{} cannot be locked: {error}", beside.display())));
+            Err(unusable(path, format!("{} cannot be locked: {error}", beside(path).display())))
         }
     }
-    file.set_len(0)
-        .and_then(|()| writeln!(file, "{}", std::process::id()))
-        .map_err(|error| unusable(format!("{} cannot be written: {error}", beside.display())))?;
-    Ok(Lock { file })
+}
+
+/// Whether the lock of the database at `path` can be taken, as far as the disk is concerned.
+pub(crate) fn can_be_written(path: &Path) -> std::io::Result<()> {
+    private(&beside(path)).map(drop)
+}
+
+fn unusable(path: &Path, why: String) -> Error {
+    Error::Unusable { path: path.display().to_string(), why }
 }
 
 /// Opens a file to be written, and makes it for its owner alone where there is none: what agents write

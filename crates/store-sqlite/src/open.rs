@@ -8,6 +8,7 @@ use rusqlite::{
     config::DbConfig,
     trace::{TraceEvent, TraceEventCodes},
 };
+use tempfile::TempDir;
 
 use crate::{
     Durability, Statements,
@@ -115,13 +116,24 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection> {
     Ok(connection)
 }
 
+/// The file of a database's log.
+pub(crate) fn log(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    name.into()
+}
+
+/// A directory of the system for what goes with this process.
+pub(crate) fn temporary() -> Result<TempDir> {
+    TempDir::with_prefix("entourage-")
+        .map_err(|error| unusable(&std::env::temp_dir(), format!("no directory can be made in it: {error}")))
+}
+
 /// The log beside an empty file. SQLite takes that for a new database, and deletes what is in the log; it
 /// has itself never begun a log before there was a first page.
 fn lost_log(path: &Path) -> Option<PathBuf> {
     let length = |path: &Path| std::fs::metadata(path).ok().map(|file| file.len());
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    let log = PathBuf::from(log);
+    let log = log(path);
     (length(path) == Some(0) && length(&log) > Some(0)).then_some(log)
 }
 

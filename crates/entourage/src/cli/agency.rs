@@ -114,7 +114,7 @@ fn graph(globals: &Globals, given: &str, mermaid: bool) -> Result<Exit> {
 }
 
 async fn chats(globals: &Globals, given: &str) -> Result<Exit> {
-    let (backend, agency) = connected(globals, given).await?;
+    let (backend, agency) = connected(globals, given, Purpose::Read).await?;
     let (paint, mut after, mut any) = (out::stdout(), None::<String>, false);
     loop {
         let (chats, next) = backend.agency_chats(&agency, after.as_deref()).await?;
@@ -139,7 +139,7 @@ async fn chats(globals: &Globals, given: &str) -> Result<Exit> {
 }
 
 async fn delete_chat(globals: &Globals, given: &str, chat: &str) -> Result<Exit> {
-    let (backend, agency) = connected(globals, given).await?;
+    let (backend, agency) = connected(globals, given, Purpose::Look).await?;
     backend.delete_agency_chat(&agency, chat).await?;
     if !globals.json && !globals.quiet {
         out::note(text!["the chat ", chat, " was deleted; the next message under its name begins a new one"]);
@@ -148,10 +148,10 @@ async fn delete_chat(globals: &Globals, given: &str, chat: &str) -> Result<Exit>
 }
 
 /// The house, with an agency read there, and the agency's name.
-async fn connected(globals: &Globals, given: &str) -> Result<(Box<dyn Backend>, String)> {
+async fn connected(globals: &Globals, given: &str, purpose: Purpose) -> Result<(Box<dyn Backend>, String)> {
     let mut settings = globals.settings()?;
     let agency = chosen(&mut settings, given)?;
-    Ok((backend::connect(globals, &settings, Purpose::Look).await?, agency))
+    Ok((backend::connect(globals, &settings, purpose).await?, agency))
 }
 
 /// The agency of a name.

@@ -66,7 +66,7 @@ fn since(text: &str) -> Result<Time, String> {
 
 impl Agents {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
-        let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+        let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let agents = self.found(&*backend).await?;
         for agent in &agents {
             match globals.json {

@@ -34,7 +34,7 @@ impl Export {
         if self.markdown && globals.json {
             return Err(Failure::usage("give either --markdown or --json"));
         }
-        let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+        let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let id = self.agent.find(&*backend).await?;
         let agent = backend.agent(id).await?;
         if !globals.json {

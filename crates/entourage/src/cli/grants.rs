@@ -40,7 +40,7 @@ pub(crate) struct Revoke {
 
 impl Grants {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
-        let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+        let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let agent = match self.agent {
             Some(agent) => Some(agent.find(&*backend).await?),
             None => None,

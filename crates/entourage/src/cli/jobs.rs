@@ -45,8 +45,10 @@ enum Command {
 
 impl Jobs {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
-        let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
-        let jobs = match self.command.unwrap_or(Command::List) {
+        let command = self.command.unwrap_or(Command::List);
+        let purpose = if matches!(command, Command::List) { Purpose::Read } else { Purpose::Look };
+        let backend = backend::connect(globals, &globals.settings()?, purpose).await?;
+        let jobs = match command {
             Command::List => backend.jobs().await?,
             Command::Run { name } => {
                 let done = backend.run_job(&name).await?;

@@ -32,7 +32,7 @@ pub(crate) struct Show {
 
 impl Show {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
-        let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+        let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let id = self.agent.unwrap_or(Which::Last).find(&*backend).await?;
         let agent = backend.agent(id).await?;
         let paint = out::stdout();

@@ -42,7 +42,7 @@ pub(crate) struct Tail {
 
 impl Tail {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
-        let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+        let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let agent = self.agent.unwrap_or(Which::Last).find(&*backend).await?;
         let root = backend.agent(agent).await?.root;
         let members = backend.tree(root).await?.agents;

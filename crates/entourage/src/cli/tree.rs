@@ -30,7 +30,7 @@ pub(crate) struct Tree {
 
 impl Tree {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
-        let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+        let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let agent = self.agent.unwrap_or(Which::Last).find(&*backend).await?;
         let tree = backend.tree(agent).await?;
         let root = tree.agents.first().map_or(agent, |agent| agent.root);

@@ -51,7 +51,7 @@ pub(crate) struct Usage {
 impl Usage {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
         let Self { by, from, to, tree, agent, run } = self;
-        let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+        let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let root = match tree {
             Some(tree) => Some(tree.find(&*backend).await?),
             None => None,

@@ -49,8 +49,10 @@ enum Command {
 
 impl Webhooks {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
-        let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
-        let receivers = match self.command.unwrap_or(Command::List) {
+        let command = self.command.unwrap_or(Command::List);
+        let purpose = if matches!(command, Command::List) { Purpose::Read } else { Purpose::Look };
+        let backend = backend::connect(globals, &globals.settings()?, purpose).await?;
+        let receivers = match command {
             Command::List => backend.receivers().await?,
             Command::Retry { name } => vec![backend.retry_receiver(&name).await?],
         };

@@ -45,6 +45,11 @@ impl Local {
         Ok(Self::at(entourage::look_only(settings)?))
     }
 
+    /// To read; what is written may be lost.
+    pub(crate) fn to_read(settings: &Settings) -> entourage::Result<Self> {
+        Ok(Self::at(entourage::read_only(settings)?))
+    }
+
     /// This house, to look at.
     pub(crate) fn at(house: House) -> Self {
         Self::new(house, None)

@@ -201,6 +201,8 @@ pub(crate) enum Left {
 /// What a command needs a house for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
+    /// To read alone.
+    Read,
     /// To read, to write and to answer: nothing works meanwhile.
     Look,
     /// To let agents work.
@@ -226,7 +228,7 @@ pub(crate) async fn connect(
     settings: &entourage::Settings,
     purpose: Purpose,
 ) -> Result<Box<dyn Backend>> {
-    if purpose == Purpose::Look && !globals.quiet && !entourage::is_begun(settings) {
+    if matches!(purpose, Purpose::Read | Purpose::Look) && !globals.quiet && !entourage::is_begun(settings) {
         let data = settings.data.display();
         out::note(out::stderr().dim(format!("note: there is no database in {data} yet")));
     }
@@ -244,6 +246,7 @@ pub(crate) async fn connect(
             return Ok(Box::new(Remote::new(&running, settings)?));
         }
         let opened = match purpose {
+            Purpose::Read => Local::to_read(settings),
             Purpose::Look => Local::to_look(settings),
             Purpose::Work { .. } => Local::to_work(settings).await,
         };

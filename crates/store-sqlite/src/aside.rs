@@ -1,0 +1,83 @@
+//! A database that cannot be written, such as one on a read-only disk, copied to where it can: whoever reads
+//! takes a lock, and what a killed process left in the log is only taken up by writing.
+
+use std::{
+    fs::OpenOptions,
+    io::{self, ErrorKind},
+    path::{Path, PathBuf},
+};
+
+use entourage_store::{Error, Result};
+use tempfile::TempDir;
+
+use crate::{lock, open};
+
+/// A copy of a database; it goes when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Aside {
+    pub(crate) path: PathBuf,
+    pub(crate) directory: TempDir,
+}
+
+/// Whether there is a database at `path` that, or the files beside which, cannot be written.
+pub(crate) fn is_needed(path: &Path) -> bool {
+    let opened = OpenOptions::new().write(true).open(path).and_then(|_| lock::can_be_written(path));
+    let denied = |error: &io::Error| {
+        matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied)
+    };
+    opened.is_err_and(|error| denied(&error))
+}
+
+/// Copies the database at `path`, its log included, into a temporary directory.
+pub(crate) fn copied(path: &Path) -> Result<Aside> {
+    // Nobody who can write there may be at it.
+    let _lock = lock::share(path)?;
+    let unusable = |at: &Path, why: String| Error::Unusable { path: at.display().to_string(), why };
+    let directory = open::temporary()?;
+    let copy = directory.path().join("entourage.db");
+    for (from, to) in [(path.to_owned(), copy.clone()), (open::log(path), open::log(&copy))] {
+        match std::fs::File::open(&from) {
+            Ok(mut file) => {
+                let copied = lock::private(&to).and_then(|mut to| io::copy(&mut file, &mut to));
+                let why = "it cannot be written, and no copy of it to read can be made at";
+                copied.map_err(|error| unusable(path, format!("{why} {}: {error}", to.display())))?;
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound && from != path => {}
+            Err(error) => return Err(unusable(&from, format!("it cannot be read: {error}"))),
+        }
+    }
+    Ok(Aside { path: copy, directory })
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_has_what_a_killed_process_left_in_the_log() {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("house.db");
+        let connection = open::writer(&path, None, true).unwrap();
+        connection.execute("INSERT INTO probe (filler) VALUES (x'01')", []).unwrap();
+        assert!(open::log(&path).metadata().unwrap().len() > 0);
+
+        let aside = copied(&path).unwrap();
+        let copy = Connection::open(&aside.path).unwrap();
+        let rows: u32 = copy.query_row("SELECT count(*) FROM probe", [], |row| row.get(0)).unwrap();
+        assert_eq!(rows, 1);
+        drop((copy, aside.directory));
+        assert!(!aside.path.exists(), "it goes with its directory");
+    }
+
+    #[test]
+    fn a_database_that_a_process_has_open_is_not_copied() {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("house.db");
+        std::fs::write(&path, "").unwrap();
+        assert!(copied(&path).is_ok(), "nobody has it open");
+        let _lock = lock::take(&path).unwrap();
+        assert!(matches!(copied(&path), Err(Error::InUse { .. })));
+    }
+}
