@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_llm::{Deltas, Error, Message, Model, Reply, Request, Script, ScriptedModel};
-use entourage_testkit::{Faults, HeldModel, World, within};
+use entourage_testkit::{Fault, Faults, HeldModel, World, within};
 use entourage_types::{Agent, AgentId, Status, StopReason, WaitingOn};
 use tokio::{
     sync::Semaphore,
@@ -92,6 +92,70 @@ async fn a_process_that_ends_in_order_is_not_counted() {
     model.let_go(1);
     within("it goes on", at_work(&world, agent.id)).await.unwrap();
     assert_eq!(now(&world, &agent).await.status, Status::Succeeded);
+}
+
+/// However few ends of a process a run may have.
+#[tokio::test]
+async fn a_process_that_ends_in_order_is_not_counted_where_one_kill_is_too_many() {
+    let model = HeldModel::new(ScriptedModel::deciding(|_| Some(Ok(Script::text("Done.")))));
+    let mut world = World::builder(model.clone()).give_up_after(1).workers(0).start().await;
+    let agent = world.ask("Take your time.").await;
+    for _ in 0..3 {
+        let work = at_work(&world, agent.id);
+        model.begun().await;
+        world.house().stopping().cancel();
+        within("the activation ends", work).await.unwrap();
+        world = later(world).await;
+    }
+    let work = at_work(&world, agent.id);
+    model.begun().await;
+    world = killed(world, [work]).await;
+    within("the run is ended", at_work(&world, agent.id)).await.unwrap();
+    let run = world.client().runs(agent.id, Default::default()).await.unwrap().remove(0);
+    assert_eq!(
+        run.error.unwrap(),
+        "the process ended while this was worked on, once, and nothing was done in between"
+    );
+}
+
+/// An end in order between two others neither counts nor begins the count anew.
+#[tokio::test]
+async fn kills_are_counted_across_an_end_in_order() {
+    let (model, mut world) = held().await;
+    let agent = world.ask("Take all memory.").await;
+    for life in 0..=GIVE_UP_AFTER {
+        let work = at_work(&world, agent.id);
+        model.begun().await;
+        if life == 2 {
+            world.house().stopping().cancel();
+            within("the activation ends", work).await.unwrap();
+            world = later(world).await;
+        } else {
+            world = killed(world, [work]).await;
+        }
+    }
+    within("the run is ended", at_work(&world, agent.id)).await.unwrap();
+    assert_eq!(now(&world, &agent).await.status, Status::Failed);
+}
+
+/// Where the process ends also while the run is ended for that, the run is left as it is.
+#[tokio::test]
+async fn a_run_that_cannot_even_be_ended_is_left() {
+    let (model, mut world) = held().await;
+    let agent = world.ask("Take all memory.").await;
+    for _ in 0..GIVE_UP_AFTER {
+        let work = at_work(&world, agent.id);
+        model.begun().await;
+        world = killed(world, [work]).await;
+    }
+    // That it is to be ended is on record, and the commit that ends it does not come about.
+    let faults = Faults::at(2, Fault::DieBefore);
+    world = world.reborn(faults.clone()).await;
+    let work = at_work(&world, agent.id);
+    within("it dies", faults.died()).await;
+    world = killed(world, [work]).await;
+    within("it is left", at_work(&world, agent.id)).await.unwrap();
+    assert_eq!(now(&world, &agent).await.status, Status::Running);
 }
 
 #[tokio::test]
@@ -244,7 +308,7 @@ async fn runs_that_were_often_cut_off_are_taken_up_one_at_a_time() {
     // The second waits for a moment, and leaves its place to others where that is not enough.
     let waits = tokio::select! {
         () = model.begun() => false,
-        _ = world.clock().advance_to_sleeper(Duration::from_secs(10)) => true,
+        _ = world.clock().advance_to_sleeper(Duration::from_secs(60)) => true,
     };
     assert!(waits, "both are at work");
     within("the second leaves", second).await.unwrap();

@@ -14,9 +14,9 @@ use entourage_llm::{Script, ScriptedModel};
 use entourage_testkit::{Effects, Fault, Faults, TestTool, World, within};
 use entourage_tests::{first_tools, one_kind, plain, well_formed};
 use entourage_tools::{
-    Caller, Context, Effect, Error, Files, FilesSettings, Outcome, Owners, ReadFile, Tool, Toolbox, Wait,
+    Caller, Context, Done, Effect, Error, Files, FilesSettings, Outcome, Owners, ReadFile, Tool, Toolbox, Wait,
 };
-use entourage_types::{Answer, Kind, Owner, Status, ToolSpec, WaitingOn};
+use entourage_types::{Action, Answer, Item, ItemBody, Kind, Output, Owner, Status, ToolSpec, WaitingOn};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
@@ -79,7 +79,11 @@ impl Tool for Verbose {
 
     async fn call(&self, _: &Context, arguments: Value) -> entourage_tools::Result<Outcome> {
         let text = "ä".repeat(arguments["times"].as_u64().unwrap_or_default() as usize);
-        if arguments["fails"] == true { Err(Error::Failed(text)) } else { Ok(Outcome::text(text)) }
+        let details = arguments["details"].as_u64().map(|size| json!("d".repeat(size as usize)));
+        match arguments["fails"] == true {
+            true => Err(Error::Failed(text)),
+            false => Ok(Outcome::Done(Done { text, details, ..Done::default() })),
+        }
     }
 }
 
@@ -128,6 +132,59 @@ async fn a_session_keeps_so_much_of_what_tools_return_and_then_what_a_model_is_s
     let shown = entourage_types::Limits::default().max_output_chars;
     assert!(outputs[8..].iter().all(|line| line.chars().count() < shown + 300), "as a model is shown them");
     assert!(outputs.iter().map(|line| line.len()).sum::<usize>() < 36 << 20);
+}
+
+fn outputs(items: &[Item]) -> Vec<&Output> {
+    items
+        .iter()
+        .filter_map(|item| match &item.body {
+            ItemBody::Output(output) => Some(output),
+            _ => None,
+        })
+        .collect()
+}
+
+/// What stands beside the text counts, and goes before any of the text does.
+#[tokio::test]
+async fn a_session_keeps_so_much_of_what_stands_beside_outputs() {
+    let call = |number: usize| json!({ "times": number, "details": 1 << 20 });
+    let calls = (2..41).fold(Script::call("say", call(1)), |script, number| script.and_call("say", call(number)));
+    let model = ScriptedModel::new([calls, Script::text("At last.")]).with_window(1 << 30);
+    let world = World::builder(model).tools(Toolbox::new().with(Verbose)).kinds(one_kind(|_| {})).start().await;
+    let root = world.ask("Go.").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let items = world.client().items(root.id, 0, 1_000).await.unwrap();
+    let outputs = outputs(&items);
+    assert_eq!(outputs.iter().filter(|output| output.details.is_some()).count(), 31, "32 MiB with the texts");
+    assert!(outputs.iter().all(|output| !output.text.contains("[cut")));
+}
+
+/// Also where the session is closed and the next one begins at once.
+#[tokio::test]
+async fn a_new_session_keeps_what_tools_return_as_before() {
+    let times = (4 << 20) / 2 - 100;
+    let calls = (1..10).fold(Script::call("say", json!({ "times": times })), |script, number| {
+        script.and_call("say", json!({ "times": times - number }))
+    });
+    let model = ScriptedModel::new([
+        calls,
+        Script::text("At last."),
+        Script::text("Much was said."),
+        Script::call("say", json!({ "times": 100_000 })),
+        Script::text("Again."),
+    ])
+    .with_window(1 << 30);
+    let tools = Toolbox::new().with(Verbose);
+    let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).workers(0).start().await;
+    let root = world.ask("Go.").await;
+    world.house().advance(root.id).await.unwrap();
+    world.client().intervene(root.id, Action::CloseSession, None).await.unwrap();
+    world.client().send(root.id, "Go again.", None).await.unwrap();
+    world.house().advance(root.id).await.unwrap();
+    let items = world.client().items(root.id, 0, 1_000).await.unwrap();
+    let outputs = outputs(&items);
+    assert!(outputs[9].text.contains("[cut: this session keeps"), "the old one was full");
+    assert_eq!(outputs[10].text.len(), 200_000, "the new one is not");
 }
 
 /// A tool whose calls end sixteen at a time, and that knows how many there were, and at most at once.

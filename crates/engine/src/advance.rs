@@ -49,7 +49,7 @@ impl House {
         let (alone, given_up) = match self.take_up(agent, entered).await {
             Ok(TakeUp::GoOn(alone)) => (alone, None),
             Ok(TakeUp::Later) | Err(Error::Store(StoreError::Fenced { .. })) => return Ok(()),
-            Ok(TakeUp::GiveUp(cause)) => (None, Some(cause)),
+            Ok(TakeUp::GiveUp(alone, cause)) => (alone, Some(cause)),
             Err(error) => return Err(error),
         };
         let Some(claim) = self.claim(agent).await? else { return Ok(()) };

@@ -119,7 +119,7 @@ fn of_body(body: &ItemBody) -> usize {
     }
 }
 
-fn of_value(value: &Value) -> usize {
+pub(crate) fn of_value(value: &Value) -> usize {
     VALUE
         + match value {
             Value::String(text) => text.len(),

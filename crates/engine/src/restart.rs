@@ -1,42 +1,53 @@
 //! Runs that are taken up after the process that worked on them ended. One that ends its process each time, by
 //! what it reads or by the memory it takes, must not do so for ever: nobody else's agents would get on either.
 //!
-//! How often in a row that happened is on record, since the process that counts in memory is gone: before the
-//! transcript is read, which may be what ends the process. It counts until anything else is written of the run,
-//! and an orderly end of the process takes it back.
+//! How often in a row that happened to a run under way is on record, since the process that counts in memory is
+//! gone: before its transcript is read, which may be what ends the process. It counts until anything else is written
+//! of the run; an end of the process in order is on record too, and does not count.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashSet,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use entourage_store::{AgentQuery, Claim, Commit, ItemQuery, Page, Store, Write};
-use entourage_types::{AgentId, Item, Run, Scope, ShownStatus, Status, Step, StepState, Time};
+use entourage_types::{
+    Action, AgentId, Item, PostBody, Run, Scope, ShownStatus, Status, Step, StepState, Time,
+};
 use serde_json::Value;
-use tokio::sync::{Mutex as AsyncMutex, OnceCell, OwnedMutexGuard};
+use tokio::sync::{Mutex as AsyncMutex, OnceCell, OwnedMutexGuard, Semaphore};
 
 use crate::{House, Result, live::Entered};
 
 /// The key of the step that counts.
 pub(crate) const KEY: &str = "restart";
+/// The key of the step that says that a process ended in order.
+const ENDED: &str = "process ended";
 
 /// From so many ends in a row on, runs are taken up one at a time, each until it has got somewhere: the one that is
 /// at fault is then alone among them when the process ends.
 const ALONE_FROM: u32 = 3;
-/// For how long a run waits for that. Then it leaves, and its wake-up brings it back with the next look at those
-/// that are due: a place of the dispatcher is for who works.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// So many wait for that at once, and for how long. Others leave, and their wake-ups bring them back with the next
+/// look at those that are due: a place of the dispatcher is for who works.
+const WAITING: usize = 4;
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How many agents are read at once.
 const AGENTS: u32 = 500;
 
 /// What an earlier process has left, and who takes it up.
-#[derive(Default)]
 pub(crate) struct Restarts {
     /// The agents that were at work when this process began and were not taken up yet.
     left: OnceCell<Mutex<HashSet<AgentId>>>,
     /// Held by a run that is taken up alone.
     alone: Arc<AsyncMutex<()>>,
+    waiting: Semaphore,
+}
+
+impl Default for Restarts {
+    fn default() -> Self {
+        Self { left: OnceCell::new(), alone: Arc::default(), waiting: Semaphore::new(WAITING) }
+    }
 }
 
 /// Held by a run that is taken up alone, until it has got somewhere.
@@ -49,7 +60,7 @@ pub(crate) enum TakeUp {
     /// Others go first.
     Later,
     /// It has ended its process too often.
-    GiveUp(String),
+    GiveUp(Alone, String),
 }
 
 impl Restarts {
@@ -104,69 +115,82 @@ impl House {
         let store = &self.inner.store;
         // Without the transcript.
         let Some(claim) = store.claim(id, u64::MAX).await? else { return Ok(TakeUp::GoOn(None)) };
-        let Claim { agent, run: Some(run), steps, .. } = claim else { return Ok(TakeUp::GoOn(None)) };
+        let Claim { agent, run: Some(run), steps, inbox, .. } = claim else { return Ok(TakeUp::GoOn(None)) };
         if run.status != Status::Running {
             return Ok(TakeUp::GoOn(None));
         }
         let last = ItemQuery::of(id, agent.items.saturating_sub(1), 1);
         let last = store.items(&Scope::House, last).await?;
         let done = done_last(&run, steps.iter(), &last);
-        let known = steps.into_iter().find(|step| step.key == KEY);
-        let ends = 1 + known.as_ref().filter(|known| known.updated > done).map_or(0, |known| known.attempt);
-        let most = self.inner.give_up_after;
-        if ends >= most {
-            let often = if ends == 1 { "once".to_owned() } else { format!("{ends} times in a row") };
-            let cause = "the process ended while this was worked on";
-            return Ok(TakeUp::GiveUp(format!("{cause}, {often}, and nothing was done in between")));
+        let of_key = |key| steps.iter().find(|step| step.key == key && step.updated > done);
+        let (counted, ended) = (of_key(KEY), of_key(ENDED));
+        let in_order = ended.is_some_and(|end| counted.is_none_or(|counted| counted.updated <= end.updated));
+        let ends = counted.map_or(0, |counted| counted.attempt) + u32::from(!in_order);
+        let most = self.inner.give_up_after.max(1);
+        if ends > most {
+            tracing::error!(agent = %id, "the process ended while this agent's run was ended for that; it is left as it is");
+            return Ok(TakeUp::Later);
         }
+        // One that somebody wants to stop need not wait for its turn.
+        let is_stopped = inbox.iter().any(|post| is_stop(&post.body));
         let mut alone = None;
-        if ends >= ALONE_FROM.min(most.saturating_sub(1)) {
-            alone = tokio::select! {
-                biased;
-                () = entered.cut().cancelled() => None,
-                place = Arc::clone(&self.inner.restarts.alone).lock_owned() => Some(place),
-                () = self.clock().sleep_until(self.now() + PATIENCE) => None,
-            };
+        if ends >= ALONE_FROM.min(most.saturating_sub(1)).max(1) && !is_stopped {
+            alone = self.wait_for_turn(entered).await;
             if alone.is_none() {
                 return Ok(TakeUp::Later);
             }
         }
         let at = self.now();
-        let step = step_of(&run, known.as_ref().map_or(at, |known| known.started), ends, at);
+        let step = step_of(&run, KEY, ends, at);
         store.commit(Commit::fenced(&agent, at).write(Write::Step(step))).await?;
-        Ok(TakeUp::GoOn(alone))
+        if ends < most {
+            return Ok(TakeUp::GoOn(alone));
+        }
+        let often = if ends == 1 { "once".to_owned() } else { format!("{ends} times in a row") };
+        let cause = "the process ended while this was worked on";
+        Ok(TakeUp::GiveUp(alone, format!("{cause}, {often}, and nothing was done in between")))
+    }
+
+    /// Waits until no other run is taken up alone. None where it has to come again.
+    async fn wait_for_turn(&self, entered: &Entered) -> Alone {
+        let Restarts { alone, waiting, .. } = &self.inner.restarts;
+        let _waiting = waiting.try_acquire().ok()?;
+        tokio::select! {
+            biased;
+            () = entered.cut().cancelled() => None,
+            place = Arc::clone(alone).lock_owned() => Some(place),
+            () = self.clock().sleep_until(self.now() + PATIENCE) => None,
+        }
     }
 }
 
-/// The step that counts.
-fn step_of(run: &Run, started: Time, attempt: u32, updated: Time) -> Step {
+/// Whether a post ends what its agent does, or has it pause.
+fn is_stop(post: &PostBody) -> bool {
+    let PostBody::Intervention { action, .. } = post else { return false };
+    matches!(action, Action::Stop | Action::Delete | Action::Pause)
+}
+
+fn step_of(run: &Run, key: &str, attempt: u32, at: Time) -> Step {
     Step {
         run: run.id,
-        key: KEY.to_owned(),
+        key: key.to_owned(),
         state: StepState::Done,
         value: Value::Null,
         attempt,
         used: None,
-        started,
-        updated,
+        started: at,
+        updated: at,
     }
 }
 
-/// When anything of a run was written last, but for what counts its restarts.
+/// When anything of a run was written last, but for what is said of its processes.
 fn done_last<'s>(run: &Run, steps: impl Iterator<Item = &'s Step>, items: &[Item]) -> Time {
     let items = items.iter().rev().find(|item| item.run == run.id).map(|item| item.at);
-    let steps = steps.filter(|step| step.key != KEY).map(|step| step.updated);
+    let steps = steps.filter(|step| step.key != KEY && step.key != ENDED).map(|step| step.updated);
     steps.chain(items).fold(run.started, Time::max)
 }
 
-/// What takes back what this process has counted, if nothing was written of the run since.
-pub(crate) fn taken_back(
-    run: &Run,
-    steps: &HashMap<String, Step>,
-    items: &[Item],
-    now: Time,
-) -> Option<Write> {
-    let done = done_last(run, steps.values(), items);
-    let counted = steps.get(KEY).filter(|counted| counted.updated > done)?;
-    Some(Write::Step(step_of(run, counted.started, counted.attempt.saturating_sub(1), now)))
+/// What says that the process that works on a run ends in order.
+pub(crate) fn ended_in_order(run: &Run, now: Time) -> Write {
+    Write::Step(step_of(run, ENDED, 1, now))
 }

@@ -558,6 +558,8 @@ async fn failures_of_one_owner_keep_no_other_away() {
 #[derive(Default)]
 struct Picky {
     refuses_all: std::sync::atomic::AtomicBool,
+    /// For how many seconds, where it says so.
+    pause: Option<u64>,
 }
 
 #[async_trait]
@@ -566,7 +568,7 @@ impl Model for Picky {
         tokio::time::sleep(Duration::from_millis(10)).await;
         let is_hurt = request.owner.is_some_and(|owner| owner.as_str() == "hurt");
         match is_hurt || self.refuses_all.load(Ordering::SeqCst) {
-            true => Err(slower(Some(300))),
+            true => Err(slower(self.pause)),
             false => Ok(Reply::default()),
         }
     }
@@ -580,7 +582,7 @@ impl Model for Picky {
 /// Where a second owner is refused as well, it holds for all.
 #[tokio::test(start_paused = true)]
 async fn a_pause_that_one_owner_alone_is_asked_for_keeps_no_other_away() {
-    let picky = Arc::new(Picky::default());
+    let picky = Arc::new(Picky { pause: Some(300), ..Picky::default() });
     let gated = Gated::new(Arc::clone(&picky), Connection::default());
     for second in 0..400 {
         let hurt = gated.call(of_owner("hurt"), &mut NoDeltas).await;
@@ -590,11 +592,46 @@ async fn a_pause_that_one_owner_alone_is_asked_for_keeps_no_other_away() {
         assert!(begun.elapsed() < SECOND, "{:?} at {second} s", begun.elapsed());
         advance(SECOND).await;
     }
-    busy(gated.call(of_owner("hurt"), &mut NoDeltas).await);
+    let hurt = busy(gated.call(of_owner("hurt"), &mut NoDeltas).await);
     picky.refuses_all.store(true, Ordering::SeqCst);
     assert_eq!(gated.call(of_owner("well"), &mut NoDeltas).await, Err(slower(Some(300))));
-    for owner in ["hurt", "well", "third"] {
-        assert_eq!(busy(gated.call(of_owner(owner), &mut NoDeltas).await), 300 * SECOND, "{owner}");
+    // Each has its own, and all others the shorter one.
+    assert_eq!(busy(gated.call(of_owner("well"), &mut NoDeltas).await), 300 * SECOND);
+    for owner in ["hurt", "third"] {
+        let left = busy(gated.call(of_owner(owner), &mut NoDeltas).await);
+        assert!(left < hurt && hurt < left + SECOND, "{owner}: {left:?}, {hurt:?}");
+    }
+}
+
+/// Also where the refused owner has several calls that come again, and the pauses are short.
+#[tokio::test(start_paused = true)]
+async fn short_pauses_of_one_owner_slow_no_other_down() {
+    /// Calls for ten seconds, one after the other: how many were answered, and the longest wait.
+    async fn call_on(gated: Arc<Gated<Arc<Picky>>>, owner: &str) -> (usize, Duration) {
+        let (began, mut answered, mut longest) = (tokio::time::Instant::now(), 0, Duration::ZERO);
+        while began.elapsed() < 10 * SECOND {
+            let asked = tokio::time::Instant::now();
+            match gated.call(of_owner(owner), &mut NoDeltas).await {
+                Ok(_) => answered += 1,
+                Err(error) => tokio::time::sleep(error.retry_after().unwrap_or(2 * SECOND)).await,
+            }
+            longest = longest.max(asked.elapsed());
+        }
+        (answered, longest)
+    }
+
+    for pause in [None, Some(1), Some(2)] {
+        let picky = Arc::new(Picky { pause, ..Picky::default() });
+        let gated = Arc::new(Gated::new(picky, Connection::default()));
+        let hurt = (0..4).map(|_| tokio::spawn(call_on(Arc::clone(&gated), "hurt"))).collect::<Vec<_>>();
+        let well = (0..2).map(|_| tokio::spawn(call_on(Arc::clone(&gated), "well"))).collect::<Vec<_>>();
+        for call in well {
+            let (answered, longest) = call.await.expect("no panic");
+            assert!(longest < SECOND / 10 && answered > 900, "{pause:?}: {answered} answered, {longest:?}");
+        }
+        for call in hurt {
+            assert_eq!(call.await.expect("no panic").0, 0, "{pause:?}");
+        }
     }
 }
 

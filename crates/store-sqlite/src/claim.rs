@@ -6,6 +6,9 @@ use rusqlite::Connection;
 
 use crate::{fault::Result, inbox, items, known::Known, readers::snapshot, runs};
 
+/// So many posts of a new agent are read at once.
+const FEW_POSTS: u32 = 4;
+
 /// An agent that was just claimed.
 #[derive(Debug)]
 pub(crate) enum Claimed {
@@ -18,12 +21,14 @@ pub(crate) enum Claimed {
 /// Claims an agent on the connection that writes.
 pub(crate) fn claim(connection: &Connection, known: &mut Known, id: AgentId) -> Result<Option<Claimed>> {
     let Some(agent) = known.claim(connection, id)? else { return Ok(None) };
-    Ok(Some(match agent.items {
-        // A transaction that is under way is a moment too.
-        0 if !connection.is_autocommit() => Claimed::New(Box::new(rows(connection, agent, 0)?)),
-        0 => Claimed::New(Box::new(read(connection, agent, 0)?)),
-        _ => Claimed::Known(agent),
-    }))
+    // Whoever commits waits for this.
+    if agent.items > 0 || inbox::has_more_than(connection, id, FEW_POSTS)? {
+        return Ok(Some(Claimed::Known(agent)));
+    }
+    // A transaction that is under way is a moment too.
+    let claim =
+        if connection.is_autocommit() { read(connection, agent, 0)? } else { rows(connection, agent, 0)? };
+    Ok(Some(Claimed::New(Box::new(claim))))
 }
 
 /// Reads what belongs to an agent that was just claimed, all of one moment. Should another claim

@@ -29,6 +29,13 @@ pub(crate) fn has_posts(connection: &Connection, agent: AgentId) -> Result<bool>
     Ok(connection.prepare_cached("SELECT 1 FROM inbox WHERE agent = ?1")?.exists([agent.to_string()])?)
 }
 
+/// Whether an agent's inbox has more posts than so many.
+pub(crate) fn has_more_than(connection: &Connection, agent: AgentId, few: u32) -> Result<bool> {
+    let mut statement =
+        connection.prepare_cached("SELECT 1 FROM inbox WHERE agent = ?1 LIMIT 1 OFFSET ?2")?;
+    Ok(statement.exists(params![agent.to_string(), few])?)
+}
+
 /// Puts a post into an inbox.
 pub(crate) fn put(connection: &Connection, post: &Post) -> Result<()> {
     let mut statement = connection.prepare_cached(

@@ -216,7 +216,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) fn snapshot<T>(connection: &Connection, read: impl FnOnce() -> Result<T>) -> Result<T> {
     connection.prepare_cached("BEGIN")?.execute([])?;
     let read = read();
-    connection.prepare_cached("COMMIT")?.execute([])?;
+    let ended = connection.prepare_cached("COMMIT")?.execute([]);
+    if !connection.is_autocommit() {
+        connection.prepare_cached("ROLLBACK")?.execute([])?;
+    }
+    ended?;
     read
 }
 

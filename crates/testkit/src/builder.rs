@@ -30,6 +30,7 @@ pub struct WorldBuilder {
     courier: Option<Arc<dyn Courier>>,
     keeper: Option<Arc<dyn ThreadKeeper>>,
     tool_servers: Vec<String>,
+    give_up_after: u32,
     witness: Witness,
     patience: Option<Duration>,
     over: Option<Over>,
@@ -55,10 +56,17 @@ impl WorldBuilder {
             courier: None,
             keeper: None,
             tool_servers: Vec::new(),
+            give_up_after: Settings::default().give_up_after,
             witness: Witness::default(),
             patience: None,
             over: None,
         }
+    }
+
+    /// After how many ends of its process in a row a run is given up.
+    pub fn give_up_after(mut self, ends: u32) -> Self {
+        self.give_up_after = ends;
+        self
     }
 
     /// The tools.
@@ -191,6 +199,7 @@ impl WorldBuilder {
             courier: self.courier,
             keeper: self.keeper,
             tool_servers: self.tool_servers,
+            give_up_after: self.give_up_after,
             directory,
         };
         live(store, self.clock, parts, faults, self.witness)

@@ -52,6 +52,7 @@ pub(crate) struct Parts {
     pub(crate) courier: Option<Arc<dyn Courier>>,
     pub(crate) keeper: Option<Arc<dyn ThreadKeeper>>,
     pub(crate) tool_servers: Vec<String>,
+    pub(crate) give_up_after: u32,
     pub(crate) directory: Option<tempfile::TempDir>,
 }
 
@@ -63,7 +64,8 @@ impl Parts {
     fn house(&self, store: &Arc<dyn Store>) -> Builder {
         let house = House::builder(Arc::clone(store), Arc::clone(&self.model))
             .outbox(self.outbox.clone())
-            .tool_servers(self.tool_servers.clone());
+            .tool_servers(self.tool_servers.clone())
+            .give_up_after(self.give_up_after);
         let house = self.checks.iter().fold(house, |house, (name, check)| house.check(name, check.clone()));
         let house = match &self.keeper {
             Some(keeper) => house.thread_keeper(Arc::clone(keeper)),

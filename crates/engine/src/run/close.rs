@@ -26,9 +26,7 @@ impl Run<'_> {
             }
             Err(Interrupt::Suspended(on)) => self.sleep(on).await,
             // The wake-ups stand: the next start goes on from here.
-            Err(Interrupt::Stopping) if self.house.stopping().is_cancelled() => {
-                self.take_back_restart().await
-            }
+            Err(Interrupt::Stopping) if self.house.stopping().is_cancelled() => self.end_in_order().await,
             Err(Interrupt::Stopping) => Ok(()),
             Err(Interrupt::Store(error)) => Err(error),
         }

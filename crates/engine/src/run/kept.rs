@@ -27,17 +27,21 @@ pub(super) fn output(call: &ToolCall, text: impl Into<String>, error: bool) -> O
 /// What a session keeps of outputs, those of a turn under way included.
 pub(super) fn kept(items: &[Item], steps: &[Step]) -> usize {
     let joined = items.iter().map(|item| match &item.body {
-        ItemBody::Output(output) => size(&output.text),
+        ItemBody::Output(output) => weight(output),
         _ => 0,
     });
     let apart = steps.iter().filter(|step| step.state == StepState::Done && !step.value.is_null());
-    let apart = apart.map(|step| Output::deserialize(&step.value).map_or(0, |output| size(&output.text)));
+    let apart = apart.map(|step| Output::deserialize(&step.value).map_or(0, |output| weight(&output)));
     joined.chain(apart).sum()
 }
 
 impl Run<'_> {
     /// Cuts what a call came to where the session keeps too much already, and counts it.
     pub(super) fn keep_within(&mut self, output: &mut Output) {
+        // What is beside the text is for programs, and goes first.
+        if self.kept + weight(output) > MOST_WHOLE {
+            output.details = None;
+        }
         let returned = size(&output.text);
         let shown = self.kind.limits.max_output_chars;
         let room = match self.kept {
@@ -52,10 +56,14 @@ impl Run<'_> {
                  close the session]",
                 self.kept >> 20
             ));
-            output.details = None;
         }
-        self.kept += size(&output.text);
+        self.kept += weight(output);
     }
+}
+
+/// What an output takes, in bytes.
+fn weight(output: &Output) -> usize {
+    size(&output.text) + output.details.as_ref().map_or(0, crate::recent::of_value)
 }
 
 /// The bytes of a text as JSON: control characters are written as six.

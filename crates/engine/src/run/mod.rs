@@ -64,7 +64,7 @@ use crate::{
     offer::{Offer, Position},
     programs,
     prompt::is_cut,
-    restart::{Alone, taken_back},
+    restart::{Alone, ended_in_order},
     versions::is_kind,
     watch::Pulse,
 };
@@ -191,12 +191,15 @@ impl<'h> Run<'h> {
         self
     }
 
-    /// Takes back that it was taken up after a restart: the process ends in order.
-    async fn take_back_restart(&self) -> Result<(), StoreError> {
+    /// Says of a run under way that its process ends in order.
+    async fn end_in_order(&self) -> Result<(), StoreError> {
+        if !self.opened {
+            return Ok(());
+        }
         let at = self.house.now();
-        let Some(step) = taken_back(&self.record, &self.steps, &self.items, at) else { return Ok(()) };
         // What rides along has not happened.
-        self.house.inner.store.commit(Commit::fenced(&self.agent, at).write(step)).await.map(drop)
+        let said = Commit::fenced(&self.agent, at).write(ended_in_order(&self.record, at));
+        self.house.inner.store.commit(said).await.map(drop)
     }
 
     /// Whether the run can be driven at all.

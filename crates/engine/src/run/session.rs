@@ -119,6 +119,7 @@ impl Run<'_> {
         self.answered.clear();
         self.finished.clear();
         self.steps.clear();
+        self.kept = 0;
         self.system = None;
         self.record = blank(&self.agent, &self.kind, at);
         self.position_changed();

@@ -1,13 +1,16 @@
 //! Ctrl-C and its like: the first asks us to end well, the second ends us.
 
+use std::io::{IsTerminal, stderr, stdin, stdout};
+
 use tokio_util::sync::CancellationToken;
 
 use super::failure::Exit;
 
-/// A token that is cancelled by the first Ctrl-C, by the request to terminate, and by the end of the terminal. The
-/// second ends the process at once: everything that counts is on disk.
+/// A token that is cancelled by the first Ctrl-C, by the request to terminate, and by the end of the terminal, unless
+/// that is ignored, as under `nohup`. A second Ctrl-C or request ends the process at once: everything that counts is on
+/// disk.
 pub(crate) fn token() -> CancellationToken {
-    token_of(true)
+    token_of(!is_hangup_ignored())
 }
 
 /// The same for a server, which reads its files anew when it is told of the end of a terminal.
@@ -15,13 +18,14 @@ pub(crate) fn token_of_server() -> CancellationToken {
     token_of(false)
 }
 
-fn token_of(has_terminal: bool) -> CancellationToken {
+fn token_of(hears_hangup: bool) -> CancellationToken {
     let token = CancellationToken::new();
     let first = token.clone();
     tokio::spawn(async move {
-        asked(has_terminal).await;
+        asked(hears_hangup).await;
         first.cancel();
-        asked(has_terminal).await;
+        // The end of a terminal may be told twice, by the shell and by the system.
+        asked(false).await;
         #[cfg(unix)]
         super::editor::restore();
         std::process::exit(Exit::Interrupted as i32);
@@ -30,9 +34,9 @@ fn token_of(has_terminal: bool) -> CancellationToken {
 }
 
 #[cfg(unix)]
-async fn asked(has_terminal: bool) {
+async fn asked(hears_hangup: bool) {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut terminate), Ok(mut hangup)) = (signal(SignalKind::terminate()), hangups(has_terminal)) else {
+    let (Ok(mut terminate), Ok(mut hangup)) = (signal(SignalKind::terminate()), hangups(hears_hangup)) else {
         let _ = tokio::signal::ctrl_c().await;
         return;
     };
@@ -50,9 +54,23 @@ async fn asked(has_terminal: bool) {
 }
 
 #[cfg(unix)]
-fn hangups(has_terminal: bool) -> std::io::Result<Option<tokio::signal::unix::Signal>> {
+fn hangups(hears_hangup: bool) -> std::io::Result<Option<tokio::signal::unix::Signal>> {
     use tokio::signal::unix::{SignalKind, signal};
-    has_terminal.then(|| signal(SignalKind::hangup())).transpose()
+    hears_hangup.then(|| signal(SignalKind::hangup())).transpose()
+}
+
+/// Whether whoever started this process has it go on after the end of the terminal.
+fn is_hangup_ignored() -> bool {
+    // The lowest bit stands for SIGHUP.
+    let ignored = |status: &str| {
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+        u64::from_str_radix(mask.trim(), 16).ok()
+    };
+    match std::fs::read_to_string("/proc/self/status").ok().and_then(|status| ignored(&status)) {
+        Some(mask) => mask & 1 == 1,
+        // Where that is not told, `nohup` leaves no terminal.
+        None => !(stdin().is_terminal() || stdout().is_terminal() || stderr().is_terminal()),
+    }
 }
 
 #[cfg(not(unix))]

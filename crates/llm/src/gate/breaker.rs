@@ -106,9 +106,10 @@ impl Breakers {
         }
     }
 
-    /// How many are open.
-    pub(super) fn open(&self, now: Instant) -> usize {
-        self.of.values().filter(|breaker| breaker.open.is_some_and(|(_, until)| until > now)).count()
+    /// Whose breakers are open.
+    pub(super) fn owners(&self, now: Instant) -> impl Iterator<Item = &Option<Owner>> {
+        let is_open = move |breaker: &Breaker| breaker.open.is_some_and(|(_, until)| until > now);
+        self.of.iter().filter(move |(_, breaker)| is_open(breaker)).map(|(owner, _)| owner)
     }
 
     /// For how long the gate is closed where nobody was answered since it was: then it seems to be so for all.

@@ -1,14 +1,16 @@
 //! One gate before each model of each account, shared by all agents: what the provider said to one
-//! of them holds for all, so that fifty do not have to be told the same.
+//! of an owner's holds for all of them, so that fifty do not have to be told the same.
 //!
 //! Who comes to a closed gate waits, or, where the wait is worth more than a moment, is sent home
 //! with [`Error::Busy`]: no request was made, and the caller can sleep elsewhere than in memory. A request
 //! that a person asks for passes a closed gate, one at a time: where the provider takes it, the gate opens.
 //!
-//! Failures close it for the owner alone whose calls failed: what somebody writes may be what a provider fails at.
+//! Refusals and failures close it for the owner alone whose calls they are: what somebody writes may be what a
+//! provider refuses or fails at. Where a second owner is refused meanwhile, nobody passes.
 
 mod breaker;
 mod gated;
+mod pauses;
 mod queue;
 mod state;
 
@@ -24,7 +26,7 @@ use tokio::{
 };
 
 pub use gated::{Gated, Gates};
-use queue::Queue;
+use queue::{Next, Queue};
 use state::{Sort, State, Way};
 
 use crate::{Connection, Error, Priority, Reply, Result};
@@ -43,7 +45,7 @@ pub struct GateState {
     pub in_flight: usize,
     /// How many callers wait before it.
     pub waiting: usize,
-    /// For how many owners it is closed, since their own calls failed too often in a row.
+    /// For how many owners it is closed, since their own calls were refused, or failed too often in a row.
     pub kept_away: usize,
 }
 
@@ -52,7 +54,7 @@ pub struct GateState {
 pub enum Door {
     /// It does.
     Open,
-    /// Not for this long: the provider asked for a pause, or the rate is used up.
+    /// Not for this long: the provider asked for a pause and has answered nobody since, or the rate is used up.
     Paused(Duration),
     /// Not for this long, for those whose calls failed too often in a row; nobody was answered since.
     Broken(Duration),
@@ -99,7 +101,7 @@ impl Gate {
         loop {
             let way = {
                 let mut inner = self.lock();
-                let first = inner.queue.first().is_some_and(|(ticket, _)| ticket == place.ticket);
+                let first = inner.first().is_some_and(|next| next.ticket == place.ticket);
                 inner.state.enter(Instant::now(), first, (priority, owner.as_ref()))
             };
             match way {
@@ -123,9 +125,20 @@ impl Gate {
 }
 
 impl Inner {
+    /// The call that goes next: those of owners that pause let others go first.
+    fn first(&self) -> Option<Next<'_>> {
+        let now = Instant::now();
+        self.queue.next().find(|next| !self.state.pauses(next.priority, next.owner, now))
+    }
+
+    /// Calls the first, and those it goes before, which may not know yet how long they pause.
     fn call_first(&self) {
-        if let Some((_, called)) = self.queue.first() {
-            called.notify_one();
+        let now = Instant::now();
+        for next in self.queue.next() {
+            next.called.notify_one();
+            if !self.state.pauses(next.priority, next.owner, now) {
+                break;
+            }
         }
     }
 }
@@ -171,8 +184,9 @@ impl Pass<'_> {
     fn accepted(&mut self) {
         if std::mem::take(&mut self.asking) {
             let mut inner = self.gate.lock();
-            let wanted = inner.queue.first().is_some();
-            inner.state.accepted(self.round, self.owner.as_ref(), self.began, wanted);
+            let wanted = inner.first().is_some();
+            let call = (self.round, self.owner.as_ref(), self.began);
+            inner.state.accepted(Instant::now(), call, wanted);
             inner.call_first();
         }
     }

@@ -26,6 +26,14 @@ struct Line {
     calls: BTreeMap<u64, Arc<Notify>>,
 }
 
+/// The call of an owner that goes before its others.
+pub(super) struct Next<'q> {
+    pub(super) priority: Priority,
+    pub(super) owner: Option<&'q Owner>,
+    pub(super) ticket: u64,
+    pub(super) called: &'q Notify,
+}
+
 impl Queue {
     /// Puts a call behind all others of its owner: its ticket, and what it is called by.
     pub(super) fn join(&mut self, priority: Priority, owner: Option<Owner>) -> (u64, Arc<Notify>) {
@@ -40,10 +48,14 @@ impl Queue {
         (self.tickets, called)
     }
 
-    /// The call that goes next.
-    pub(super) fn first(&self) -> Option<(u64, &Notify)> {
-        let line = self.lines.first_key_value()?.1.front()?;
-        line.calls.first_key_value().map(|(ticket, called)| (*ticket, &**called))
+    /// The next call of each owner and priority, in the order they go.
+    pub(super) fn next(&self) -> impl Iterator<Item = Next<'_>> {
+        let lines =
+            self.lines.iter().flat_map(|(priority, lines)| lines.iter().map(|line| (*priority, line)));
+        lines.filter_map(|(priority, Line { owner, calls })| {
+            let (ticket, called) = calls.first_key_value()?;
+            Some(Next { priority, owner: owner.as_ref(), ticket: *ticket, called })
+        })
     }
 
     /// Takes a call out. Where it has `passed`, all other owners have their turn before its owner's next.

@@ -8,14 +8,14 @@
 //! holds nobody up for long.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque, hash_map::Entry},
     time::Duration,
 };
 
 use entourage_types::Owner;
 use tokio::time::Instant;
 
-use super::{Door, breaker::Breakers};
+use super::{Door, breaker::Breakers, pauses::Pauses};
 use crate::Priority;
 
 /// So many may ask at once until it is known that the provider takes more.
@@ -24,13 +24,8 @@ const PROBE: usize = 1;
 const REFUSED_WITHIN: Duration = Duration::from_secs(3);
 /// A wait up to this is spent in memory.
 const MOMENT: Duration = Duration::from_secs(3);
-/// A provider that asks to slow down and does not say for how long gets this, doubled each time.
-const PAUSE: Duration = Duration::from_secs(2);
 /// The longest pause that is our own choice.
 const LONGEST: Duration = Duration::from_secs(60);
-/// The longest pause that a provider gets by asking for it: its clock may be wrong, and a quota may be
-/// raised meanwhile. Then one request finds out.
-const LONGEST_ASKED: Duration = Duration::from_secs(300);
 /// How far ahead a call is given its turn: nobody sleeps for longer, and what was given for longer would go by.
 const FARTHEST: Duration = Duration::from_secs(240);
 /// What a rate is counted over.
@@ -58,31 +53,12 @@ pub(super) enum Sort {
     Down,
 }
 
-/// Whom a gate is closed for.
-#[derive(Debug, PartialEq, Eq)]
-enum ClosedFor {
-    /// Everybody.
-    All,
-    /// The owner whose call was refused.
-    One(Option<Owner>),
-}
-
-impl ClosedFor {
-    fn includes(&self, owner: Option<&Owner>) -> bool {
-        *self == Self::All || self.is_only(owner)
-    }
-
-    fn is_only(&self, owner: Option<&Owner>) -> bool {
-        matches!(self, Self::One(only) if only.as_ref() == owner)
-    }
-}
-
 /// What a gate knows of its model.
 #[derive(Debug)]
 pub(super) struct State {
     /// Calls at once.
     places: usize,
-    in_flight: usize,
+    in_flight: HashMap<Option<Owner>, usize>,
     /// When those calls of this round began that are asking, and how many there may be.
     asking: Vec<Instant>,
     width: usize,
@@ -91,16 +67,13 @@ pub(super) struct State {
     made: VecDeque<Instant>,
     /// For when the last call was sent home that the rate had no room for, of each owner and of each sort.
     sent_home: HashMap<(Priority, Option<Owner>), Instant>,
-    /// Nobody whom it is closed for passes before this, but for one request at a time that a person asks for.
+    /// Nobody passes before this, but for one request at a time that a person asks for.
     closed: Option<Instant>,
-    /// Whom it is closed for.
-    closed_for: ClosedFor,
     /// When the last request began that passed while it was closed.
     ahead: Option<Instant>,
     /// Grows with each closing; those that began before say nothing of what is after it.
     round: u64,
-    /// How often in a row the provider asked to slow down.
-    slower: u32,
+    pauses: Pauses,
     breakers: Breakers,
 }
 
@@ -110,32 +83,36 @@ impl State {
         let places = places.max(1);
         Self {
             places,
-            in_flight: 0,
+            in_flight: HashMap::new(),
             asking: Vec::new(),
             width: if open { places } else { PROBE },
             rate: rate.map(|rate| usize::try_from(rate).unwrap_or(usize::MAX).max(1)),
             made: VecDeque::new(),
             sent_home: HashMap::new(),
             closed: None,
-            closed_for: ClosedFor::All,
             ahead: None,
             round: 0,
-            slower: 0,
+            pauses: Pauses::default(),
             breakers: Breakers::default(),
         }
     }
 
     pub(super) fn in_flight(&self) -> usize {
-        self.in_flight
+        self.in_flight.values().sum()
     }
 
-    /// For how many owners the door is closed by their own failures.
+    /// For how many owners the door is closed by what their own calls met.
     pub(super) fn kept_away(&self, now: Instant) -> usize {
-        self.breakers.open(now)
+        self.pauses.owners(now).chain(self.breakers.owners(now)).collect::<HashSet<_>>().len()
+    }
+
+    /// Whether an owner's calls let others go first: the provider wants fewer of them for now.
+    pub(super) fn pauses(&self, priority: Priority, owner: Option<&Owner>, now: Instant) -> bool {
+        self.pauses.until(owner, priority == Priority::Now, now).is_some()
     }
 
     pub(super) fn door(&mut self, now: Instant) -> Door {
-        match (self.opens(now), self.breakers.closed(now)) {
+        match (self.opens(now).max(self.pauses.unanswered(now)), self.breakers.closed(now)) {
             (Some(opens), _) => Door::Paused(opens - now),
             (None, Some(left)) => Door::Broken(left),
             (None, None) => Door::Open,
@@ -154,7 +131,11 @@ impl State {
         if let Some(away) = self.breakers.keep_away(owner, asked_by_person, now) {
             return Way::Home(away);
         }
-        let closed = self.closed.filter(|opens| *opens > now && self.closed_for.includes(owner));
+        if let Some(until) = self.pauses.until(owner, asked_by_person, now) {
+            let left = until - now;
+            return if left > MOMENT { Way::Home(left) } else { Way::Wait(Some(until)) };
+        }
+        let closed = self.closed.filter(|opens| *opens > now);
         let ahead = asked_by_person && closed.is_some() && self.asking(now) == 0;
         let opens = self.rate_allows(now);
         let opens = if ahead { opens } else { closed.max(opens) };
@@ -164,14 +145,15 @@ impl State {
                 Way::Home(self.turn_of((priority, owner.cloned()), now, opens) - now)
             }
             Some(opens) => Way::Wait(first.then_some(opens)),
-            None if !first || self.in_flight >= self.places => Way::Wait(None),
+            None if !first || self.in_flight() >= self.places => Way::Wait(None),
             None if self.asking(now) >= self.width => {
                 Way::Wait(self.asking.first().map(|began| *began + REFUSED_WITHIN))
             }
             None => {
-                self.in_flight += 1;
+                *self.in_flight.entry(owner.cloned()).or_default() += 1;
                 self.asking.push(now);
                 self.breakers.begun(owner, now);
+                self.pauses.begun(owner, now);
                 if ahead {
                     self.ahead = Some(now);
                 }
@@ -222,12 +204,17 @@ impl State {
         turn
     }
 
-    /// The provider has taken an owner's request that `began` then; `wanted` says whether others wait to ask.
-    pub(super) fn accepted(&mut self, round: u64, owner: Option<&Owner>, began: Instant, wanted: bool) {
+    /// The provider has taken an owner's request that began then; `wanted` says whether others wait to ask.
+    pub(super) fn accepted(
+        &mut self,
+        now: Instant,
+        (round, owner, began): (u64, Option<&Owner>, Instant),
+        wanted: bool,
+    ) {
         self.breakers.accepted(owner, began);
+        self.pauses.accepted(owner, began, now);
         if round == self.round {
             self.asks_no_more(began);
-            self.slower = 0;
             if self.ahead.take_if(|ahead| *ahead == began).is_some() {
                 self.closed = None;
             }
@@ -264,25 +251,32 @@ impl State {
                     self.begin_round();
                 }
             }
-            // Of those that were asking when the gate closed, the next ones are told the same.
-            Sort::Slower(after) if round != self.round => {
-                self.refused(now, owner);
-                let until = after.and_then(|after| now.checked_add(after.min(LONGEST_ASKED)));
-                self.closed = self.closed.max(until);
-            }
             Sort::Slower(after) => {
-                self.refused(now, owner);
-                let own = grown(PAUSE, self.slower);
-                self.slower += 1;
-                self.close(now, after.map_or(own, |asked| asked.min(LONGEST_ASKED)));
+                let until = self.pauses.refused(owner, began, now, after);
+                let of_another = self.pauses.of_another(owner, now);
+                if let Some(other) = of_another {
+                    // What is longer than the shorter one is that owner's.
+                    self.closed = self.closed.filter(|opens| *opens > now).max(Some(until.min(other)));
+                }
+                // Of those that were asking when the gate closed, the next ones are told the same.
+                if round == self.round && (of_another.is_some() || self.is_alone(owner)) {
+                    self.ahead = None;
+                    self.begin_round();
+                }
             }
         }
     }
 
     /// An owner's call that began then is over, however it ended; `asking` while its answer had not begun.
     pub(super) fn left(&mut self, round: u64, owner: Option<&Owner>, began: Instant, asking: bool) {
-        self.in_flight -= 1;
+        if let Entry::Occupied(mut in_flight) = self.in_flight.entry(owner.cloned()) {
+            *in_flight.get_mut() -= 1;
+            if *in_flight.get() == 0 {
+                in_flight.remove();
+            }
+        }
         self.breakers.left(owner, began);
+        self.pauses.left(owner, began);
         if asking && round == self.round {
             self.asks_no_more(began);
         }
@@ -294,20 +288,9 @@ impl State {
         }
     }
 
-    /// Whom a refusal closes the gate for: one whose calls alone are refused may be asking for what the provider
-    /// gives nobody, such as too much at once. Where a second one is refused meanwhile, it holds for all.
-    fn refused(&mut self, now: Instant, owner: Option<&Owner>) {
-        let is_closed = self.closed.is_some_and(|opens| opens > now);
-        self.closed_for = match is_closed && !self.closed_for.is_only(owner) {
-            true => ClosedFor::All,
-            false => ClosedFor::One(owner.cloned()),
-        };
-    }
-
-    fn close(&mut self, now: Instant, pause: Duration) {
-        self.closed = now.checked_add(pause);
-        self.ahead = None;
-        self.begin_round();
+    /// Whether no other owner's calls are under way.
+    fn is_alone(&self, owner: Option<&Owner>) -> bool {
+        self.in_flight.keys().all(|other| other.as_ref() == owner)
     }
 
     /// From here on, one asks first, and more with each that is taken.
@@ -326,7 +309,10 @@ pub(super) fn grown(first: Duration, times: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::breaker::{BREAKS_AFTER, BROKEN};
+    use crate::gate::{
+        breaker::{BREAKS_AFTER, BROKEN},
+        pauses::PAUSE,
+    };
 
     /// A call that begins and ends at once. False where nobody is let through.
     fn call(state: &mut State, now: Instant, sort: Sort) -> bool {
@@ -356,7 +342,7 @@ mod tests {
         let (mut state, mut now) = (State::new(4, None, false), Instant::now());
         let pause = |state: &mut State, now: Instant| {
             assert!(call(state, now, Sort::Slower(None)));
-            state.opens(now).map(|opens| opens - now)
+            state.pauses.until(None, false, now).map(|opens| opens - now)
         };
         for refused in 0..4 {
             let own = grown(PAUSE, refused);
@@ -366,7 +352,7 @@ mod tests {
         let Way::Through(round, began) = state.enter(now, true, (Priority::Person, None)) else {
             panic!("it is open")
         };
-        state.accepted(round, None, began, false);
+        state.accepted(now, (round, None, began), false);
         state.left(round, None, began, false);
         assert_eq!(pause(&mut state, now), Some(PAUSE));
     }

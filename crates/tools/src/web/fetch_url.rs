@@ -165,7 +165,7 @@ impl FetchUrl {
         let stopped =
             |error: &dyn std::fmt::Display| Error::Failed(format!("the page cannot be read: {error}"));
         let share = self.shares.of(owner);
-        let _fetched = share.fetched.acquire().await.map_err(|error| stopped(&error))?;
+        let fetched = Arc::clone(&share.fetched).acquire_owned().await.map_err(|error| stopped(&error))?;
         let limit = Duration::from_secs(self.settings.max_seconds);
         let too_slow = |url: &Url| Error::Failed(format!("`{url}` takes longer than {limit:?}"));
         let begun = Instant::now();
@@ -183,7 +183,7 @@ impl FetchUrl {
         // Away from the threads that serve everybody: a large page takes a while. One that nobody waits
         // for has its place until it ends.
         let reading = tokio::task::spawn_blocking(move || {
-            let _places = (own, place);
+            let _places = (fetched, own, place, share);
             readable::page(&text, &address, &abandoned)
         });
         let page = timeout(left, reading).await.map_err(|_| too_slow(&url))?;

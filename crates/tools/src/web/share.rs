@@ -1,5 +1,5 @@
 //! What one owner may have at once of what all pages need: the memory for bodies, and the cores that make them
-//! readable. Nobody waits for more than a page of another owner.
+//! readable. One owner leaves a place to another.
 
 use std::{
     collections::HashMap,
@@ -22,7 +22,7 @@ pub(super) fn cores() -> usize {
 /// What one owner may have at once.
 pub(super) struct Share {
     /// Of pages that are being fetched.
-    pub(super) fetched: Semaphore,
+    pub(super) fetched: Arc<Semaphore>,
     /// Of those that are being made readable: all places but one, where there are several.
     pub(super) read: Arc<Semaphore>,
 }
@@ -40,7 +40,7 @@ impl Shares {
         }
         shares.retain(|_, share| share.strong_count() > 0);
         let read = Arc::new(Semaphore::new((cores() - 1).max(1)));
-        let share = Arc::new(Share { fetched: Semaphore::new(FETCHED_AT_ONCE), read });
+        let share = Arc::new(Share { fetched: Arc::new(Semaphore::new(FETCHED_AT_ONCE)), read });
         shares.insert(owner.clone(), Arc::downgrade(&share));
         share
     }

@@ -94,12 +94,14 @@ impl Client {
                 collected.take(data, failure, deltas)?;
             }
         }
+        // Some servers end without a blank line, some without saying that they are done.
+        let rest = events.rest();
         // What is no stream of events is no answer that was cut off, and does not become one.
-        if !has_events && !content_type.is_empty() && !content_type.contains("event-stream") {
+        if !has_events && rest.is_none() && !content_type.is_empty() && !content_type.contains("event-stream")
+        {
             return Err(failure.no_stream(&content_type));
         }
-        // Some servers end without a blank line, some without saying that they are done.
-        if let Some(data) = events.rest().filter(|data| *data != b"[DONE]") {
+        if let Some(data) = rest.filter(|data| *data != b"[DONE]") {
             collected.take(data, failure, deltas)?;
         }
         Ok(collected.into_answer())
