@@ -291,7 +291,8 @@ async fn a_process_that_ends_while_a_model_is_asked_again_is_counted() {
     assert_eq!(now(&world, &agent).await.status, Status::Failed);
 }
 
-/// Both are under way whenever the process ends. From the fourth start on they are taken up one at a time.
+/// Both are under way whenever the process ends. From the fourth start on they are taken up one at a time, each for
+/// five seconds at most.
 #[tokio::test]
 async fn runs_that_were_often_cut_off_are_taken_up_one_at_a_time() {
     let (model, mut world) = held().await;
@@ -305,17 +306,16 @@ async fn runs_that_were_often_cut_off_are_taken_up_one_at_a_time() {
     let first = at_work(&world, one.id);
     model.begun().await;
     let second = at_work(&world, other.id);
-    // The second waits for a moment, and leaves its place to others where that is not enough.
-    let waits = tokio::select! {
-        () = model.begun() => false,
-        _ = world.clock().advance_to_sleeper(Duration::from_secs(60)) => true,
+    let turn = tokio::select! {
+        () = model.begun() => Duration::ZERO,
+        turn = world.clock().advance_to_sleeper(Duration::from_secs(10)) => turn,
     };
-    assert!(waits, "both are at work");
-    within("the second leaves", second).await.unwrap();
-    model.let_go(1);
+    assert_eq!(turn, Duration::from_secs(5), "both were at work at once");
+    // The first has got nowhere, and holds the second up no longer.
+    model.begun().await;
+    model.let_go(2);
     within("the first ends", first).await.unwrap();
-    model.let_go(1);
-    within("the second ends", at_work(&world, other.id)).await.unwrap();
+    within("the second ends", second).await.unwrap();
     for agent in [&one, &other] {
         assert_eq!(now(&world, agent).await.status, Status::Succeeded);
     }

@@ -14,7 +14,8 @@ use entourage_llm::{Script, ScriptedModel};
 use entourage_testkit::{Effects, Fault, Faults, TestTool, World, within};
 use entourage_tests::{first_tools, one_kind, plain, well_formed};
 use entourage_tools::{
-    Caller, Context, Done, Effect, Error, Files, FilesSettings, Outcome, Owners, ReadFile, Tool, Toolbox, Wait,
+    Caller, Context, Done, Effect, Error, Files, FilesSettings, Outcome, Owners, ReadFile, Tool, Toolbox,
+    Wait,
 };
 use entourage_types::{Action, Answer, Item, ItemBody, Kind, Output, Owner, Status, ToolSpec, WaitingOn};
 use serde_json::{Value, json};
@@ -148,9 +149,11 @@ fn outputs(items: &[Item]) -> Vec<&Output> {
 #[tokio::test]
 async fn a_session_keeps_so_much_of_what_stands_beside_outputs() {
     let call = |number: usize| json!({ "times": number, "details": 1 << 20 });
-    let calls = (2..41).fold(Script::call("say", call(1)), |script, number| script.and_call("say", call(number)));
+    let calls =
+        (2..41).fold(Script::call("say", call(1)), |script, number| script.and_call("say", call(number)));
     let model = ScriptedModel::new([calls, Script::text("At last.")]).with_window(1 << 30);
-    let world = World::builder(model).tools(Toolbox::new().with(Verbose)).kinds(one_kind(|_| {})).start().await;
+    let world =
+        World::builder(model).tools(Toolbox::new().with(Verbose)).kinds(one_kind(|_| {})).start().await;
     let root = world.ask("Go.").await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     let items = world.client().items(root.id, 0, 1_000).await.unwrap();

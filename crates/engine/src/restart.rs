@@ -16,7 +16,7 @@ use entourage_types::{
     Action, AgentId, Item, PostBody, Run, Scope, ShownStatus, Status, Step, StepState, Time,
 };
 use serde_json::Value;
-use tokio::sync::{Mutex as AsyncMutex, OnceCell, OwnedMutexGuard, Semaphore};
+use tokio::sync::{Notify, OnceCell, Semaphore};
 
 use crate::{House, Result, live::Entered};
 
@@ -25,12 +25,14 @@ pub(crate) const KEY: &str = "restart";
 /// The key of the step that says that a process ended in order.
 const ENDED: &str = "process ended";
 
-/// From so many ends in a row on, runs are taken up one at a time, each until it has got somewhere: the one that is
-/// at fault is then alone among them when the process ends.
+/// From so many ends in a row on, runs are taken up one at a time, each until it has got somewhere or its turn is over:
+/// the one that is at fault is then alone among them when the process ends, or one of few.
 const ALONE_FROM: u32 = 3;
-/// So many wait for that at once, and for how long. Others leave, and their wake-ups bring them back with the next
-/// look at those that are due: a place of the dispatcher is for who works.
-const WAITING: usize = 4;
+/// For how long a run has its turn alone at most. What takes longer, such as a slow model, must not hold up all others.
+const TURN: Duration = Duration::from_secs(5);
+/// So many wait for their turn at once, and for how long. Others leave, and their wake-ups bring them back with the
+/// next look at those that are due: a place of the dispatcher is for who works.
+const WAITING: usize = 12;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How many agents are read at once.
 const AGENTS: u32 = 500;
@@ -39,19 +41,52 @@ const AGENTS: u32 = 500;
 pub(crate) struct Restarts {
     /// The agents that were at work when this process began and were not taken up yet.
     left: OnceCell<Mutex<HashSet<AgentId>>>,
-    /// Held by a run that is taken up alone.
-    alone: Arc<AsyncMutex<()>>,
+    turns: Arc<Turns>,
     waiting: Semaphore,
 }
 
 impl Default for Restarts {
     fn default() -> Self {
-        Self { left: OnceCell::new(), alone: Arc::default(), waiting: Semaphore::new(WAITING) }
+        Self { left: OnceCell::new(), turns: Arc::default(), waiting: Semaphore::new(WAITING) }
+    }
+}
+
+/// The turns of runs that are taken up alone.
+#[derive(Default)]
+struct Turns {
+    /// Whose turn it is, and until when.
+    whose: Mutex<Option<(AgentId, Time)>>,
+    over: Notify,
+}
+
+impl Turns {
+    /// Takes the turn unless another has it; then that one's end.
+    fn take(&self, agent: AgentId, now: Time) -> Option<Time> {
+        let mut whose = self.whose.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = whose.map(|(_, until)| until).filter(|until| *until > now);
+        if until.is_none() {
+            *whose = Some((agent, now + TURN));
+        }
+        until
+    }
+}
+
+/// The turn of a run that is taken up alone. It is over when this is dropped, and after a while.
+pub(crate) struct Turn {
+    turns: Arc<Turns>,
+    agent: AgentId,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut whose = self.turns.whose.lock().unwrap_or_else(PoisonError::into_inner);
+        whose.take_if(|(agent, _)| *agent == self.agent);
+        self.turns.over.notify_waiters();
     }
 }
 
 /// Held by a run that is taken up alone, until it has got somewhere.
-pub(crate) type Alone = Option<OwnedMutexGuard<()>>;
+pub(crate) type Alone = Option<Turn>;
 
 /// Whether a run goes on.
 pub(crate) enum TakeUp {
@@ -122,8 +157,10 @@ impl House {
         let last = ItemQuery::of(id, agent.items.saturating_sub(1), 1);
         let last = store.items(&Scope::House, last).await?;
         let done = done_last(&run, steps.iter(), &last);
-        let of_key = |key| steps.iter().find(|step| step.key == key && step.updated > done);
-        let (counted, ended) = (of_key(KEY), of_key(ENDED));
+        let of_key = |key| steps.iter().find(|step| step.key == key);
+        let counted = of_key(KEY).filter(|counted| counted.updated > done);
+        // A process that has said so does nothing more.
+        let ended = of_key(ENDED).filter(|ended| ended.updated >= done);
         let in_order = ended.is_some_and(|end| counted.is_none_or(|counted| counted.updated <= end.updated));
         let ends = counted.map_or(0, |counted| counted.attempt) + u32::from(!in_order);
         let most = self.inner.give_up_after.max(1);
@@ -135,7 +172,7 @@ impl House {
         let is_stopped = inbox.iter().any(|post| is_stop(&post.body));
         let mut alone = None;
         if ends >= ALONE_FROM.min(most.saturating_sub(1)).max(1) && !is_stopped {
-            alone = self.wait_for_turn(entered).await;
+            alone = self.wait_for_turn(id, entered).await;
             if alone.is_none() {
                 return Ok(TakeUp::Later);
             }
@@ -152,14 +189,27 @@ impl House {
     }
 
     /// Waits until no other run is taken up alone. None where it has to come again.
-    async fn wait_for_turn(&self, entered: &Entered) -> Alone {
-        let Restarts { alone, waiting, .. } = &self.inner.restarts;
+    async fn wait_for_turn(&self, agent: AgentId, entered: &Entered) -> Alone {
+        let Restarts { turns, waiting, .. } = &self.inner.restarts;
         let _waiting = waiting.try_acquire().ok()?;
-        tokio::select! {
-            biased;
-            () = entered.cut().cancelled() => None,
-            place = Arc::clone(alone).lock_owned() => Some(place),
-            () = self.clock().sleep_until(self.now() + PATIENCE) => None,
+        let leaves = self.now() + PATIENCE;
+        loop {
+            let over = turns.over.notified();
+            tokio::pin!(over);
+            over.as_mut().enable();
+            let now = self.now();
+            let Some(until) = turns.take(agent, now) else {
+                return Some(Turn { turns: Arc::clone(turns), agent });
+            };
+            if now >= leaves {
+                return None;
+            }
+            tokio::select! {
+                biased;
+                () = entered.cut().cancelled() => return None,
+                () = over => {}
+                () = self.clock().sleep_until(until.min(leaves)) => {}
+            }
         }
     }
 }

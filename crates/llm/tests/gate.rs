@@ -635,6 +635,24 @@ async fn short_pauses_of_one_owner_slow_no_other_down() {
     }
 }
 
+/// Of those that tokens name, none has all places: another one need not wait for calls that hang.
+#[tokio::test(start_paused = true)]
+async fn an_owner_leaves_a_place_to_others() {
+    let (told, gated, mut begun) = held(4);
+    let ask = |owner: &str, priority| {
+        let request = Request { owner: Some(Owner::new(owner)), ..from(owner, priority) };
+        let gated = Arc::clone(&gated);
+        tokio::spawn(async move { gated.call(request, &mut NoDeltas).await })
+    };
+    let calls: Vec<_> = (0..6).map(|_| ask("eve", Priority::Person)).collect();
+    for _ in 0..3 {
+        assert_eq!(begun.recv().await.as_deref(), Some("eve"));
+    }
+    let other = ask("bob", Priority::Background);
+    assert_eq!(begun.recv().await.as_deref(), Some("bob"), "eve has three of four");
+    drop((told, calls, other));
+}
+
 /// While the breaker of one owner is open, a single failure is enough for another one.
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_is_down_is_asked_once_by_each_owner() {

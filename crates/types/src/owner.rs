@@ -22,6 +22,12 @@ impl Owner {
         Self::new("local")
     }
 
+    /// Whether it is one of those that tokens name: neither `local` nor the house.
+    #[must_use]
+    pub fn is_of_a_token(&self) -> bool {
+        !self.0.is_empty() && self.0 != "local"
+    }
+
     /// The house itself: its own records are nobody's. No token can name it.
     #[must_use]
     pub fn house() -> Self {

@@ -125,18 +125,18 @@ impl Gate {
 }
 
 impl Inner {
-    /// The call that goes next: those of owners that pause let others go first.
+    /// The call that goes next: those of owners that are held back let others go first.
     fn first(&self) -> Option<Next<'_>> {
         let now = Instant::now();
-        self.queue.next().find(|next| !self.state.pauses(next.priority, next.owner, now))
+        self.queue.next().find(|next| !self.state.holds_back(next.priority, next.owner, now))
     }
 
-    /// Calls the first, and those it goes before, which may not know yet how long they pause.
+    /// Calls the first, and those it goes before, which may not know yet how long they wait.
     fn call_first(&self) {
         let now = Instant::now();
         for next in self.queue.next() {
             next.called.notify_one();
-            if !self.state.pauses(next.priority, next.owner, now) {
+            if !self.state.holds_back(next.priority, next.owner, now) {
                 break;
             }
         }
@@ -184,7 +184,7 @@ impl Pass<'_> {
     fn accepted(&mut self) {
         if std::mem::take(&mut self.asking) {
             let mut inner = self.gate.lock();
-            let wanted = inner.first().is_some();
+            let wanted = inner.queue.next().next().is_some();
             let call = (self.round, self.owner.as_ref(), self.began);
             inner.state.accepted(Instant::now(), call, wanted);
             inner.call_first();

@@ -21,7 +21,7 @@ use crate::Priority;
 /// So many may ask at once until it is known that the provider takes more.
 const PROBE: usize = 1;
 /// A request that was not refused within this is not counted as asking any more.
-const REFUSED_WITHIN: Duration = Duration::from_secs(3);
+pub(super) const REFUSED_WITHIN: Duration = Duration::from_secs(3);
 /// A wait up to this is spent in memory.
 const MOMENT: Duration = Duration::from_secs(3);
 /// The longest pause that is our own choice.
@@ -106,9 +106,19 @@ impl State {
         self.pauses.owners(now).chain(self.breakers.owners(now)).collect::<HashSet<_>>().len()
     }
 
-    /// Whether an owner's calls let others go first: the provider wants fewer of them for now.
-    pub(super) fn pauses(&self, priority: Priority, owner: Option<&Owner>, now: Instant) -> bool {
+    /// Whether an owner's calls let those of others go first.
+    pub(super) fn holds_back(&self, priority: Priority, owner: Option<&Owner>, now: Instant) -> bool {
         self.pauses.until(owner, priority == Priority::Now, now).is_some()
+            || self.pauses.full(owner, now).is_some()
+            || self.has_its_places(owner)
+    }
+
+    /// Whether an owner has all places that it may have: where others come with names of their own, one is
+    /// left to them.
+    fn has_its_places(&self, owner: Option<&Owner>) -> bool {
+        let Some(named) = owner.filter(|owner| owner.is_of_a_token()) else { return false };
+        let in_flight = self.in_flight.get(&Some(named.clone())).copied().unwrap_or_default();
+        in_flight >= (self.places - 1).max(1)
     }
 
     pub(super) fn door(&mut self, now: Instant) -> Door {
@@ -134,6 +144,12 @@ impl State {
         if let Some(until) = self.pauses.until(owner, asked_by_person, now) {
             let left = until - now;
             return if left > MOMENT { Way::Home(left) } else { Way::Wait(Some(until)) };
+        }
+        if let Some(until) = self.pauses.full(owner, now) {
+            return Way::Wait(Some(until));
+        }
+        if self.has_its_places(owner) {
+            return Way::Wait(None);
         }
         let closed = self.closed.filter(|opens| *opens > now);
         let ahead = asked_by_person && closed.is_some() && self.asking(now) == 0;
@@ -212,7 +228,7 @@ impl State {
         wanted: bool,
     ) {
         self.breakers.accepted(owner, began);
-        self.pauses.accepted(owner, began, now);
+        self.pauses.accepted(owner, began, now, (wanted, self.places));
         if round == self.round {
             self.asks_no_more(began);
             if self.ahead.take_if(|ahead| *ahead == began).is_some() {
@@ -259,7 +275,7 @@ impl State {
                     self.closed = self.closed.filter(|opens| *opens > now).max(Some(until.min(other)));
                 }
                 // Of those that were asking when the gate closed, the next ones are told the same.
-                if round == self.round && (of_another.is_some() || self.is_alone(owner)) {
+                if round == self.round && of_another.is_some() {
                     self.ahead = None;
                     self.begin_round();
                 }
@@ -286,11 +302,6 @@ impl State {
         if let Some(at) = self.asking.iter().position(|asking| *asking == began) {
             self.asking.remove(at);
         }
-    }
-
-    /// Whether no other owner's calls are under way.
-    fn is_alone(&self, owner: Option<&Owner>) -> bool {
-        self.in_flight.keys().all(|other| other.as_ref() == owner)
     }
 
     /// From here on, one asks first, and more with each that is taken.
