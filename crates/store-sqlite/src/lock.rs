@@ -27,8 +27,8 @@ impl Drop for Lock {
 pub(crate) fn take(path: &Path) -> Result<Lock> {
     let beside = beside(path);
     let mut file = private(&beside).map_err(|error| {
-        let why = "Make the directory writable; commands that only read need not write there";
-        unusable(path, format!("{} cannot be written: {error}. {why}", beside.display()))
+        let next = "Make it and its directory writable, or name another directory with --data";
+        unusable(path, format!("{} cannot be written: {error}. {next}", beside.display()))
     })?;
     let locked = file.try_lock();
     free(path, &mut file, locked)?;

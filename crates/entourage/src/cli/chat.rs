@@ -70,7 +70,7 @@ impl Chat {
             ));
         }
         let mut settings = globals.settings()?;
-        let purpose = Purpose::to_work(&mut settings, self.files.as_ref());
+        let purpose = Purpose::to_work(&mut settings, self.files.as_ref(), false);
         let kind = agency::kind(&mut settings, self.agency.as_deref(), self.kind)?;
         let (kinds, _) = entourage::loaded_kinds(&settings)?;
         let interrupt = interrupt::token();

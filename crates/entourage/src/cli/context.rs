@@ -31,7 +31,7 @@ impl Context {
         // Only a house that could work knows its tools and its model's window and price.
         let settings = globals.settings()?;
         let is_begun = entourage::is_begun(&settings);
-        let purpose = if is_begun { Purpose::Work { files: false } } else { Purpose::Look };
+        let purpose = if is_begun { Purpose::Work { files: false, begins: false } } else { Purpose::Look };
         let backend = backend::connect(globals, &settings, purpose).await?;
         let agent = self.agent.find(&*backend).await?;
         let seen = backend.context(agent).await?;

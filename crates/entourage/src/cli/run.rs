@@ -9,7 +9,7 @@ use std::{
 
 use clap::Args;
 use entourage_engine::{Entry, Role};
-use entourage_types::{AgentId, Cost, Question, ShownStatus, Status, Usage};
+use entourage_types::{AgentId, Cost, ItemBody, Question, ShownStatus, Status, ToolCall, Usage};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -62,6 +62,10 @@ pub(crate) struct Run {
 /// How often what was followed in another process is looked at again once that has ended, and how soon.
 const FOLLOWED: u32 = 20;
 const AGAIN: Duration = Duration::from_millis(250);
+/// The tools that read the directory of `--files`.
+const READING: [&str; 2] = ["list_files", "read_file"];
+/// So many of an agent's last items tell whether it reads files.
+const LATELY: u64 = 200;
 
 /// The result, for programs.
 #[derive(Serialize)]
@@ -111,7 +115,7 @@ impl Run {
     ) -> Result<Exit> {
         let task = self.task.as_deref().map(text).transpose()?;
         let mut settings = globals.settings()?;
-        let purpose = Purpose::to_work(&mut settings, self.files.as_ref());
+        let purpose = Purpose::to_work(&mut settings, self.files.as_ref(), self.resume.is_none());
         let kind = agency::kind(&mut settings, self.agency.as_deref(), self.kind.clone())?;
         let backend: Arc<dyn Backend> = backend::connect(globals, &settings, purpose).await?.into();
         let root = match (&self.resume, *followed) {
@@ -130,6 +134,11 @@ impl Run {
         if task.is_none() && !session.resume().await? {
             let next = "Say what it shall do: `entourage run --resume` takes a task too";
             return Err(Failure::usage(format!("agent {root} was never given anything to do. {next}")));
+        }
+        let sees_files = settings.tools.files.is_some() || backend.is_at_work(Some(root));
+        if begun == Begun::Before && !sees_files && !globals.quiet && has_read_files(&*backend, root).await? {
+            let next = "no directory is named now; with --files DIR it reads one";
+            out::note(out::stderr().yellow(format!("note: agent {root} has read files before, and {next}")));
         }
         // Where this is refused, the agent must not have been told anything yet.
         backend.work(root).await?;
@@ -259,6 +268,14 @@ fn next_steps(globals: &Globals, root: AgentId, settings: &entourage::Settings) 
     out::note(format!("  entourage doctor{again}     how to have a real model do it"));
 }
 
+/// Whether an agent has called tools that read files lately.
+async fn has_read_files(backend: &dyn Backend, agent: AgentId) -> Result<bool> {
+    let items = backend.agent(agent).await?.items;
+    let lately = backend.items(agent, items.saturating_sub(LATELY)).await?;
+    let reads = |call: &ToolCall| READING.contains(&call.tool.as_str());
+    Ok(lately.iter().any(|item| matches!(&item.body, ItemBody::Turn(turn) if turn.calls.iter().any(reads))))
+}
+
 /// What another terminal can do meanwhile.
 pub(super) fn beside(root: AgentId) -> String {
     format!("{root}; from another terminal: entourage tree, tail --follow, steer @last \"…\", stop @last")
@@ -266,7 +283,9 @@ pub(super) fn beside(root: AgentId) -> String {
 
 async fn newest_unfinished(backend: &dyn Backend) -> Result<AgentId> {
     backend.unfinished().await?.into_iter().next().ok_or_else(|| {
-        Failure::usage("there is nothing to resume: every agent has finished. `entourage agents` lists them")
+        Failure::usage(
+            "there is nothing to resume: no agent is unfinished. `entourage agents` lists those there are",
+        )
     })
 }
 

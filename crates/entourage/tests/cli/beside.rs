@@ -33,6 +33,43 @@ fn ended(child: Child) -> (i32, String, String) {
     (output.status.code().expect("no signal ended it"), text(output.stdout), text(output.stderr))
 }
 
+/// Two runs at once: the second waits for the first, which takes no longer than a short command does.
+#[test]
+fn a_run_waits_for_another_one() {
+    let (place, model) = (Place::new(), Model::new());
+    let first = run(&place, &model, "Plan a trip");
+    let asked = model.next();
+    let second = run(&place, &model, "Plan a feast");
+    asked.text("By train.").end();
+    assert_eq!(ended(first).0, 0);
+    model.next().text("With cake.").end();
+    let (code, stdout, stderr) = ended(second);
+    assert_eq!((code, stdout.trim_end().ends_with("With cake.")), (0, true), "{stdout} {stderr}");
+}
+
+/// The directory is the command's and not the agent's: who goes on without it is told.
+#[test]
+fn an_agent_that_has_read_files_is_not_gone_on_with_without_them_and_without_a_word() {
+    let (place, model) = (Place::new(), Model::new());
+    let go = |arguments: &[&str]| {
+        let mut command = place.process(arguments);
+        model.ask(&mut command);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("it starts")
+    };
+    let said = |child: Child| {
+        model.next().text("Done.").end();
+        ended(child)
+            .2
+            .contains("has read files before, and no directory is named now; with --files DIR it reads one")
+    };
+    let first = go(&["run", "Look.", "--kind", "researcher", "--files", "."]);
+    model.next().call("list_files", &json!({})).end();
+    assert!(!said(first));
+    assert!(!said(go(&["run", "--resume", "@last", "Again.", "--files", "."])));
+    assert!(said(go(&["run", "--resume", "@last", "Again."])));
+}
+
 /// While a run works, every other command reaches it, and what is steered is read by its model.
 #[test]
 fn a_run_is_seen_and_steered_from_another_terminal() {

@@ -209,16 +209,18 @@ pub(crate) enum Purpose {
     Work {
         /// Whether a directory was named for them to read.
         files: bool,
+        /// Whether they begin something new, which only a server takes beside what it is at work on.
+        begins: bool,
     },
 }
 
 impl Purpose {
     /// To let agents work, and read this directory where one is named.
-    pub(crate) fn to_work(settings: &mut entourage::Settings, files: Option<&PathBuf>) -> Self {
+    pub(crate) fn to_work(settings: &mut entourage::Settings, files: Option<&PathBuf>, begins: bool) -> Self {
         if let Some(files) = files {
             settings.tools.files = Some(FilesSettings::new(files));
         }
-        Self::Work { files: files.is_some() }
+        Self::Work { files: files.is_some(), begins }
     }
 }
 
@@ -235,7 +237,11 @@ pub(crate) async fn connect(
     let mut patience = Patience::new(globals);
     loop {
         if let Some(running) = Running::find(&settings.data, globals.quiet).await {
-            if let Purpose::Work { files } = purpose {
+            if let Purpose::Work { files, begins } = purpose {
+                if begins && !running.is_server() {
+                    patience.wait_for(running.busy()).await?;
+                    continue;
+                }
                 // What the environment says holds for whoever needs it; what is typed must have an effect.
                 let model = globals.model.is_some() && globals.model != std::env::var(MODEL_VARIABLE).ok();
                 let typed = [("--model", model), ("--files", files), ("--agency", settings.agency.is_some())];

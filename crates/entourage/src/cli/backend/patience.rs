@@ -6,7 +6,7 @@ use entourage::Error;
 use entourage_store::Error as StoreError;
 use tokio::time::{Instant, sleep};
 
-use crate::cli::{globals::Globals, out};
+use crate::cli::{failure::Failure, globals::Globals, out};
 
 /// The longest wait.
 const LONGEST: Duration = Duration::from_secs(5);
@@ -38,11 +38,27 @@ impl Patience {
         if waited >= LONGEST {
             return Err(error);
         }
-        if waited >= TOLD && std::mem::take(&mut self.tells) {
+        self.pause(holder).await;
+        Ok(())
+    }
+
+    /// Pauses before it looks again whether the other process is still at work.
+    ///
+    /// # Errors
+    /// What is wrong, unless there is time left.
+    pub(crate) async fn wait_for(&mut self, busy: Failure) -> Result<(), Failure> {
+        if self.since.elapsed() >= LONGEST {
+            return Err(busy);
+        }
+        self.pause("").await;
+        Ok(())
+    }
+
+    async fn pause(&mut self, holder: &str) {
+        if self.since.elapsed() >= TOLD && std::mem::take(&mut self.tells) {
             out::note(format!("waiting for another entourage{holder}, which works on the database"));
         }
         sleep(PAUSE).await;
-        Ok(())
     }
 }
 
