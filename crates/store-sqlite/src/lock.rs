@@ -3,7 +3,7 @@
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
-    io::{Read, Write},
+    io::{ErrorKind, Read, Write},
     path::{Path, PathBuf},
 };
 
@@ -62,9 +62,15 @@ fn free(path: &Path, file: &mut File, locked: std::result::Result<(), TryLockErr
     }
 }
 
-/// Whether the lock of the database at `path` can be taken, as far as the disk is concerned.
+/// Whether the lock of the database at `path` can be taken, as far as the disk is concerned. Leaves nothing.
 pub(crate) fn can_be_written(path: &Path) -> std::io::Result<()> {
-    private(&beside(path)).map(drop)
+    match OpenOptions::new().write(true).open(beside(path)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            tempfile::tempfile_in(directory.unwrap_or(Path::new("."))).map(drop)
+        }
+        opened => opened.map(drop),
+    }
 }
 
 fn unusable(path: &Path, why: String) -> Error {
