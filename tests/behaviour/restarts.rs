@@ -158,6 +158,31 @@ async fn a_run_that_cannot_even_be_ended_is_left() {
     assert_eq!(now(&world, &agent).await.status, Status::Running);
 }
 
+/// One end of a process counts once, however often the next one tries.
+#[tokio::test]
+async fn a_run_that_is_to_be_ended_is_ended_at_the_second_attempt_too() {
+    let (model, mut world) = held().await;
+    let agent = world.ask("Take all memory.").await;
+    for _ in 0..GIVE_UP_AFTER {
+        let work = at_work(&world, agent.id);
+        model.begun().await;
+        world = killed(world, [work]).await;
+    }
+    let faults = Faults::at(2, Fault::Hang);
+    world = world.reborn(faults.clone()).await;
+    let work = at_work(&world, agent.id);
+    within("it hangs", async {
+        while faults.commits() < 2 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    work.abort();
+    drop(work.await);
+    within("the run is ended", at_work(&world, agent.id)).await.unwrap();
+    assert_eq!(now(&world, &agent).await.status, Status::Failed);
+}
+
 #[tokio::test]
 async fn a_run_that_gets_on_between_restarts_is_not_ended() {
     let steps = GIVE_UP_AFTER + 3;

@@ -18,7 +18,7 @@ use entourage_types::{
 use serde_json::Value;
 use tokio::sync::{Notify, OnceCell, Semaphore};
 
-use crate::{House, Result, live::Entered};
+use crate::{Error, House, Result, live::Entered};
 
 /// The key of the step that counts.
 pub(crate) const KEY: &str = "restart";
@@ -39,8 +39,7 @@ const AGENTS: u32 = 500;
 
 /// What an earlier process has left, and who takes it up.
 pub(crate) struct Restarts {
-    /// The agents that were at work when this process began and were not taken up yet.
-    left: OnceCell<Mutex<HashSet<AgentId>>>,
+    left: OnceCell<Left>,
     turns: Arc<Turns>,
     waiting: Semaphore,
 }
@@ -49,6 +48,13 @@ impl Default for Restarts {
     fn default() -> Self {
         Self { left: OnceCell::new(), turns: Arc::default(), waiting: Semaphore::new(WAITING) }
     }
+}
+
+/// What was at work when this process began.
+struct Left {
+    began: Time,
+    /// The agents that were not taken up yet.
+    agents: Mutex<HashSet<AgentId>>,
 }
 
 /// The turns of runs that are taken up alone.
@@ -99,21 +105,23 @@ pub(crate) enum TakeUp {
 }
 
 impl Restarts {
-    /// Whether an earlier process has left the agent at work. True once.
-    async fn take(&self, store: &dyn Store, agent: AgentId) -> Result<bool> {
-        let left = self.left.get_or_try_init(|| at_work(store)).await?;
-        Ok(left.lock().unwrap_or_else(PoisonError::into_inner).remove(&agent))
+    /// Whether an earlier process has left the agent at work, and when this one began. Once for each agent.
+    async fn take(&self, store: &dyn Store, agent: AgentId, now: Time) -> Result<Option<Time>> {
+        let init = async || Ok::<_, Error>(Left { began: now, agents: Mutex::new(at_work(store).await?) });
+        let left = self.left.get_or_try_init(init).await?;
+        let is_left = left.agents.lock().unwrap_or_else(PoisonError::into_inner).remove(&agent);
+        Ok(is_left.then_some(left.began))
     }
 
     fn put_back(&self, agent: AgentId) {
         if let Some(left) = self.left.get() {
-            left.lock().unwrap_or_else(PoisonError::into_inner).insert(agent);
+            left.agents.lock().unwrap_or_else(PoisonError::into_inner).insert(agent);
         }
     }
 }
 
 /// The agents that are on record as at work.
-async fn at_work(store: &dyn Store) -> Result<Mutex<HashSet<AgentId>>> {
+async fn at_work(store: &dyn Store) -> Result<HashSet<AgentId>> {
     let mut left = HashSet::new();
     let mut page = Page { limit: AGENTS, ..Page::default() };
     loop {
@@ -123,7 +131,7 @@ async fn at_work(store: &dyn Store) -> Result<Mutex<HashSet<AgentId>>> {
         left.extend(agents.iter().map(|agent| agent.id));
         match agents.last() {
             Some(last) if agents.len() == AGENTS as usize => page.after = Some(last.id.to_string()),
-            _ => return Ok(Mutex::new(left)),
+            _ => return Ok(left),
         }
     }
 }
@@ -135,10 +143,10 @@ impl House {
     /// When the store fails.
     pub(crate) async fn take_up(&self, id: AgentId, entered: &Entered) -> Result<TakeUp> {
         let restarts = &self.inner.restarts;
-        if !restarts.take(&*self.inner.store, id).await? {
+        let Some(began) = restarts.take(&*self.inner.store, id, self.now()).await? else {
             return Ok(TakeUp::GoOn(None));
-        }
-        let taken = self.count_restart(id, entered).await;
+        };
+        let taken = self.count_restart(id, began, entered).await;
         // Whatever else became of it, also a store that failed, it is looked at again.
         if !matches!(taken, Ok(TakeUp::GoOn(_))) {
             restarts.put_back(id);
@@ -146,7 +154,7 @@ impl House {
         taken
     }
 
-    async fn count_restart(&self, id: AgentId, entered: &Entered) -> Result<TakeUp> {
+    async fn count_restart(&self, id: AgentId, began: Time, entered: &Entered) -> Result<TakeUp> {
         let store = &self.inner.store;
         // Without the transcript.
         let Some(claim) = store.claim(id, u64::MAX).await? else { return Ok(TakeUp::GoOn(None)) };
@@ -162,7 +170,9 @@ impl House {
         // A process that has said so does nothing more.
         let ended = of_key(ENDED).filter(|ended| ended.updated >= done);
         let in_order = ended.is_some_and(|end| counted.is_none_or(|counted| counted.updated <= end.updated));
-        let ends = counted.map_or(0, |counted| counted.attempt) + u32::from(!in_order);
+        // What this process has counted it does not count again.
+        let is_counted = counted.is_some_and(|counted| counted.updated >= began);
+        let ends = counted.map_or(0, |counted| counted.attempt) + u32::from(!in_order && !is_counted);
         let most = self.inner.give_up_after.max(1);
         if ends > most {
             tracing::error!(agent = %id, "the process ended while this agent's run was ended for that; it is left as it is");

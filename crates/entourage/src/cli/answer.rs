@@ -31,11 +31,14 @@ Other words for such a call are what the agent reads instead of its result; word
 that may have taken effect are its result. `entourage tree` shows open questions. Each is answered
 once, by whoever is first.";
 
+const USAGE: &str = "\
+entourage answer [OPTIONS] <QUESTION> <TEXT|--decline|--approve|--always|--reject [<REASON>]|--retry|--give-up>";
+
 /// Answer a question that an agent asked
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(override_usage = USAGE, after_help = AFTER_HELP)]
 pub(crate) struct Answer {
-    /// The question
+    /// The question's id, the end of one, or `@last` for the only one that is open
     question: Which<QuestionId>,
     #[command(flatten)]
     given: Given,
