@@ -36,7 +36,7 @@ pub async fn a_commit_says_whether_posts_are_left(place: impl Place) -> Result<(
     }
     assert!(store.commit(fenced()).await?.inbox, "two unread");
     assert!(store.commit(fenced().write(Write::Read(first.id))).await?.inbox, "one unread");
-    assert_eq!(store.inbox(agent.id).await?, [second.clone()]);
+    assert_eq!(store.inbox(agent.id).await?, std::slice::from_ref(&second));
     assert!(!store.commit(fenced().write(Write::Read(second.id))).await?.inbox, "both read");
     assert_eq!(store.inbox(agent.id).await?, []);
     assert!(store.commit(fenced().write(Write::Post(third.clone()))).await?.inbox);
