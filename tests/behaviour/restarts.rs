@@ -43,6 +43,16 @@ async fn killed(world: World, under_way: impl IntoIterator<Item = JoinHandle<()>
     later(world).await
 }
 
+/// The process is killed as often as a run may have it, each time while its model is asked.
+async fn often_killed(mut world: World, model: &HeldModel, agent: &Agent) -> World {
+    for _ in 0..GIVE_UP_AFTER {
+        let work = at_work(&world, agent.id);
+        model.begun().await;
+        world = killed(world, [work]).await;
+    }
+    world
+}
+
 async fn later(world: World) -> World {
     world.clock().advance(Duration::from_secs(120));
     world.reborn(Faults::none()).await
@@ -56,11 +66,7 @@ async fn now(world: &World, agent: &Agent) -> Agent {
 async fn a_run_that_its_process_never_outlives_is_ended() {
     let (model, mut world) = held().await;
     let agent = world.ask("Take all memory.").await;
-    for _ in 0..GIVE_UP_AFTER {
-        let work = at_work(&world, agent.id);
-        model.begun().await;
-        world = killed(world, [work]).await;
-    }
+    world = often_killed(world, &model, &agent).await;
     within("the run is ended", at_work(&world, agent.id)).await.unwrap();
     let ended = now(&world, &agent).await;
     assert_eq!((ended.status, ended.stop_reason), (Status::Failed, Some(StopReason::Error)));
@@ -143,11 +149,7 @@ async fn kills_are_counted_across_an_end_in_order() {
 async fn a_run_that_cannot_even_be_ended_is_left() {
     let (model, mut world) = held().await;
     let agent = world.ask("Take all memory.").await;
-    for _ in 0..GIVE_UP_AFTER {
-        let work = at_work(&world, agent.id);
-        model.begun().await;
-        world = killed(world, [work]).await;
-    }
+    world = often_killed(world, &model, &agent).await;
     // That it is to be ended is on record, and the commit that ends it does not come about.
     let faults = Faults::at(2, Fault::DieBefore);
     world = world.reborn(faults.clone()).await;
@@ -156,6 +158,10 @@ async fn a_run_that_cannot_even_be_ended_is_left() {
     world = killed(world, [work]).await;
     within("it is left", at_work(&world, agent.id)).await.unwrap();
     assert_eq!(now(&world, &agent).await.status, Status::Running);
+    // A person may try.
+    world.client().intervene(agent.id, entourage_types::Action::Stop, None).await.unwrap();
+    within("it is ended", at_work(&world, agent.id)).await.unwrap();
+    assert_eq!(now(&world, &agent).await.status, Status::Failed);
 }
 
 /// One end of a process counts once, however often the next one tries.
@@ -163,11 +169,7 @@ async fn a_run_that_cannot_even_be_ended_is_left() {
 async fn a_run_that_is_to_be_ended_is_ended_at_the_second_attempt_too() {
     let (model, mut world) = held().await;
     let agent = world.ask("Take all memory.").await;
-    for _ in 0..GIVE_UP_AFTER {
-        let work = at_work(&world, agent.id);
-        model.begun().await;
-        world = killed(world, [work]).await;
-    }
+    world = often_killed(world, &model, &agent).await;
     let faults = Faults::at(2, Fault::Hang);
     world = world.reborn(faults.clone()).await;
     let work = at_work(&world, agent.id);

@@ -98,7 +98,7 @@ pub(crate) type Alone = Option<Turn>;
 pub(crate) enum TakeUp {
     /// It does.
     GoOn(Alone),
-    /// Others go first.
+    /// Not now: others go first, or it cannot even be ended.
     Later,
     /// It has ended its process too often.
     GiveUp(Alone, String),
@@ -174,12 +174,12 @@ impl House {
         let is_counted = counted.is_some_and(|counted| counted.updated >= began);
         let ends = counted.map_or(0, |counted| counted.attempt) + u32::from(!in_order && !is_counted);
         let most = self.inner.give_up_after.max(1);
-        if ends > most {
+        // Whoever stops one need not wait for its turn, and may also end one that was left.
+        let is_stopped = inbox.iter().any(|post| is_stop(&post.body));
+        if ends > most && !is_stopped {
             tracing::error!(agent = %id, "the process ended while this agent's run was ended for that; it is left as it is");
             return Ok(TakeUp::Later);
         }
-        // One that somebody wants to stop need not wait for its turn.
-        let is_stopped = inbox.iter().any(|post| is_stop(&post.body));
         let mut alone = None;
         if ends >= ALONE_FROM.min(most.saturating_sub(1)).max(1) && !is_stopped {
             alone = self.wait_for_turn(id, entered).await;
