@@ -47,7 +47,14 @@ pub struct Tried {
 /// passed over.
 pub async fn choose(settings: Settings, env: impl Fn(&str) -> Option<String>) -> Result<Choice> {
     let (settings, mut tried) = match named(settings, env) {
-        Named::Model { settings, model, why, tried } => return chosen(settings, model, why, tried),
+        Named::Model { settings, model, why, tried } => {
+            let answers = match usual_place(&settings, &model) {
+                Some(place) => place.first_model(&settings).await.is_ok(),
+                None => false,
+            };
+            let settings = if answers { at_usual_place(settings) } else { settings };
+            return chosen(settings, model, why, tried);
+        }
         Named::Nothing { settings, tried } => (settings, tried),
     };
     let (settings, local) = local(settings, &mut tried).await?;
@@ -65,7 +72,11 @@ pub async fn choose(settings: Settings, env: impl Fn(&str) -> Option<String>) ->
 /// As [`choose`], but for servers without a model.
 pub fn choose_offline(settings: Settings, env: impl Fn(&str) -> Option<String>) -> Result<Choice> {
     match named(settings, env) {
-        Named::Model { settings, model, why, tried } => chosen(settings, model, why, tried),
+        Named::Model { settings, model, why, tried } => {
+            let is_usual = usual_place(&settings, &model).is_some();
+            let settings = if is_usual { at_usual_place(settings) } else { settings };
+            chosen(settings, model, why, tried)
+        }
         Named::Nothing { settings, tried } => {
             let why = "stands here for the first model of a server that answers, or else for itself: no model is \
                        named, no key is set, and no server was asked";
@@ -106,6 +117,23 @@ fn named(settings: Settings, env: impl Fn(&str) -> Option<String>) -> Named {
         tried.push(Tried { what: variable.to_owned(), found: Err("not set".into()) });
     }
     Named::Nothing { settings, tried }
+}
+
+/// Where a model that is named may be, whose server has no address: on this machine, where it is found when no
+/// model is named.
+fn usual_place(settings: &Settings, model: &str) -> Option<Place> {
+    let (provider, _) = Provider::split(model).ok()?;
+    let connection = settings.providers.get(&provider);
+    let has_address = connection.is_some_and(|connection| connection.base_url.is_some());
+    let address = settings.local.compatible.clone();
+    (provider == Provider::Compatible && !has_address).then_some(Place { provider, address, is_set: false })
+}
+
+/// The settings with that place as the server's address.
+fn at_usual_place(mut settings: Settings) -> Settings {
+    let address = settings.local.compatible.clone();
+    settings.providers.entry(Provider::Compatible).or_default().base_url = Some(address);
+    settings
 }
 
 fn chosen(settings: Settings, default: String, why: String, tried: Vec<Tried>) -> Result<Choice> {

@@ -40,7 +40,7 @@ pub struct Connection {
     #[schemars(with = "Option<String>")]
     pub key: Option<SecretString>,
     /// At most this many calls to one of its models at once; 10 by default with Ollama, which is one
-    /// machine, and 1,000 with the others. An owner that a token names leaves one of them to others.
+    /// machine, and 1,000 with the others. An owner that a token names leaves one of them to others, where there are two or more.
     pub concurrency: Option<usize>,
     /// At most this many requests to one of its models in any minute; as many as it takes when not
     /// set.

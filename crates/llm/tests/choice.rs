@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use entourage_llm::{
     Choice, Connection, Door, Error, Local, Message, Model, NoDeltas, Provider, Request, Router, Settings,
-    choose,
+    choose, choose_offline,
 };
 
 use crate::{
@@ -165,6 +165,18 @@ async fn what_is_set_and_cannot_work_is_an_error() {
         let error = with(settings(), &[("ENTOURAGE_MODEL", model)]).await.unwrap_err();
         assert!(matches!(error, Error::Configuration(_)) && error.to_string().contains(part), "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_model_of_the_server_on_this_machine_is_found_by_its_name() {
+    let server = llama_cpp().await;
+    let settings = Settings { local: local(NOWHERE.into(), server.url.clone()), ..Settings::default() };
+    let named = "compatible::local-8b";
+    assert_eq!(with(settings.clone(), &[]).await.expect("a choice").default_model, named);
+    let choice = with(settings.clone(), &[("ENTOURAGE_MODEL", named)]).await.expect("a choice");
+    assert_eq!(choice.default_model, named);
+    let offline = Settings { default: Some(named.into()), ..settings };
+    assert_eq!(choose_offline(offline, |_| None).expect("a choice").default_model, named);
 }
 
 fn ask(model: Option<&str>) -> Request {

@@ -5,19 +5,31 @@ use std::{
     fs::OpenOptions,
     io::{self, ErrorKind},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use entourage_store::{Error, Result};
 use tempfile::TempDir;
 
-use crate::{lock, open};
+use crate::{
+    lock::{self, Lock},
+    open,
+};
 
 /// A copy of a database; it goes when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Aside {
     pub(crate) path: PathBuf,
+    /// Says that somebody needs the copy.
+    pub(crate) held: Lock,
     pub(crate) directory: TempDir,
 }
+
+/// For so long at least a copy is left alone whose lock nobody holds: it may be about to be taken.
+const FRESH: Duration = Duration::from_secs(60);
+
+/// The name of a copy in its directory.
+const COPY: &str = "entourage.db";
 
 /// Whether there is a database at `path` that, or the files beside which, cannot be written.
 pub(crate) fn is_needed(path: &Path) -> bool {
@@ -33,8 +45,10 @@ pub(crate) fn copied(path: &Path) -> Result<Aside> {
     // Nobody who can write there may be at it.
     let _lock = lock::share(path)?;
     let unusable = |at: &Path, why: String| Error::Unusable { path: at.display().to_string(), why };
+    sweep();
     let directory = open::temporary()?;
-    let copy = directory.path().join("entourage.db");
+    let copy = directory.path().join(COPY);
+    let held = lock::take(&copy)?;
     for (from, to) in [(path.to_owned(), copy.clone()), (open::log(path), open::log(&copy))] {
         match std::fs::File::open(&from) {
             Ok(mut file) => {
@@ -46,7 +60,23 @@ pub(crate) fn copied(path: &Path) -> Result<Aside> {
             Err(error) => return Err(unusable(&from, format!("it cannot be read: {error}"))),
         }
     }
-    Ok(Aside { path: copy, directory })
+    Ok(Aside { path: copy, held, directory })
+}
+
+/// Takes away what processes have left that were killed: the copies that nobody holds any more. What cannot be
+/// taken away, or belongs to somebody else, stays.
+fn sweep() {
+    let entries = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+    let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(open::TEMPORARY));
+    for directory in ours.map(|entry| entry.path()) {
+        let is_old = || {
+            let changed = directory.metadata().and_then(|directory| directory.modified()).ok()?;
+            Some(changed.elapsed().ok()? > FRESH)
+        };
+        if is_old() == Some(true) && lock::is_abandoned(&directory.join(COPY)) {
+            let _ = std::fs::remove_dir_all(&directory);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -69,6 +99,22 @@ mod tests {
         assert_eq!(rows, 1);
         drop((copy, aside.directory));
         assert!(!aside.path.exists(), "it goes with its directory");
+    }
+
+    #[test]
+    fn a_copy_whose_process_was_killed_is_taken_away_by_the_next() {
+        let left = open::temporary().unwrap().keep();
+        std::fs::write(left.join("entourage.db"), "part of a copy").unwrap();
+        let held = lock::take(&left.join("entourage.db")).unwrap();
+        let long_ago = std::time::SystemTime::now() - 2 * FRESH;
+        let age =
+            || std::fs::File::open(&left).and_then(|directory| directory.set_modified(long_ago)).unwrap();
+        age();
+        sweep();
+        assert!(left.exists(), "somebody needs it");
+        drop(held);
+        sweep();
+        assert!(!left.exists());
     }
 
     #[test]

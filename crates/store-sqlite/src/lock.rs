@@ -39,11 +39,26 @@ pub(crate) fn take(path: &Path) -> Result<Lock> {
 }
 
 /// Keeps others from taking the lock, where there is one, without writing anything.
+///
+/// # Errors
+/// [`Error::InUse`]; [`Error::Unusable`] where nobody can tell whether it is.
 pub(crate) fn share(path: &Path) -> Result<Option<Lock>> {
-    let Ok(mut file) = File::open(beside(path)) else { return Ok(None) };
+    let mut file = match File::open(beside(path)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            let why = "cannot be read, so whether another entourage works on the database is not known";
+            return Err(unusable(path, format!("{} {why}: {error}", beside(path).display())));
+        }
+    };
     let locked = file.try_lock_shared();
     free(path, &mut file, locked)?;
     Ok(Some(Lock { file }))
+}
+
+/// Whether the lock of the database at `path` was taken once, by a process that is gone.
+pub(crate) fn is_abandoned(path: &Path) -> bool {
+    File::open(beside(path)).is_ok_and(|file| file.try_lock().is_ok())
 }
 
 /// That nobody else has the lock of this file, by what came of locking it.
@@ -62,15 +77,18 @@ fn free(path: &Path, file: &mut File, locked: std::result::Result<(), TryLockErr
     }
 }
 
-/// Whether the lock of the database at `path` can be taken, as far as the disk is concerned. Leaves nothing.
+/// Whether the files beside the database at `path` can be written and made, as far as the disk is concerned.
+/// Leaves nothing.
 pub(crate) fn can_be_written(path: &Path) -> std::io::Result<()> {
-    match OpenOptions::new().write(true).open(beside(path)) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-            tempfile::tempfile_in(directory.unwrap_or(Path::new("."))).map(drop)
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    tempfile::tempfile_in(directory.unwrap_or(Path::new(".")))?;
+    for beside in [beside(path), crate::open::log(path), crate::open::shared(path)] {
+        match OpenOptions::new().write(true).open(beside) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
         }
-        opened => opened.map(drop),
     }
+    Ok(())
 }
 
 fn unusable(path: &Path, why: String) -> Error {

@@ -123,9 +123,19 @@ pub(crate) fn log(path: &Path) -> PathBuf {
     name.into()
 }
 
+/// The shared memory beside a database.
+pub(crate) fn shared(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-shm");
+    name.into()
+}
+
+/// What the name of such a directory begins with.
+pub(crate) const TEMPORARY: &str = "entourage-";
+
 /// A directory of the system for what goes with this process.
 pub(crate) fn temporary() -> Result<TempDir> {
-    TempDir::with_prefix("entourage-")
+    TempDir::with_prefix(TEMPORARY)
         .map_err(|error| unusable(&std::env::temp_dir(), format!("no directory can be made in it: {error}")))
 }
 

@@ -136,7 +136,11 @@ impl Run {
             return Err(Failure::usage(format!("agent {root} was never given anything to do. {next}")));
         }
         let sees_files = settings.tools.files.is_some() || backend.is_at_work(Some(root));
-        if begun == Begun::Before && !sees_files && !globals.quiet && has_read_files(&*backend, root).await? {
+        if begun == Begun::Before
+            && !sees_files
+            && !globals.quiet
+            && has_read_files(&*backend, root).await.unwrap_or(false)
+        {
             let next = "no directory is named now; with --files DIR it reads one";
             out::note(out::stderr().yellow(format!("note: agent {root} has read files before, and {next}")));
         }

@@ -101,8 +101,10 @@ impl Gate {
         loop {
             let way = {
                 let mut inner = self.lock();
-                let first = inner.first().is_some_and(|next| next.ticket == place.ticket);
-                inner.state.enter(Instant::now(), first, (priority, owner.as_ref()))
+                // By one moment: whoever was held back until between two would wait for nobody.
+                let now = Instant::now();
+                let first = inner.first(now).is_some_and(|next| next.ticket == place.ticket);
+                inner.state.enter(now, first, (priority, owner.as_ref()))
             };
             match way {
                 Way::Through(round, began) => {
@@ -126,8 +128,7 @@ impl Gate {
 
 impl Inner {
     /// The call that goes next: those of owners that are held back let others go first.
-    fn first(&self) -> Option<Next<'_>> {
-        let now = Instant::now();
+    fn first(&self, now: Instant) -> Option<Next<'_>> {
         self.queue.next().find(|next| !self.state.holds_back(next.priority, next.owner, now))
     }
 

@@ -234,7 +234,7 @@ impl State {
             if self.ahead.take_if(|ahead| *ahead == began).is_some() {
                 self.closed = None;
             }
-            // The first round ends with the first closing: until then nobody was refused.
+            // The first round ends with the first closing: until then all were never refused at once.
             let more = match (wanted, self.round) {
                 (false, _) => 0,
                 (true, 0) => 3,
@@ -244,7 +244,7 @@ impl State {
         }
     }
 
-    /// The provider says that it takes so many more requests now. Once it has refused one, what it says
+    /// The provider says that it takes so many more requests now. Once it has closed the door, what it says
     /// is not taken at its word.
     pub(super) fn allowed(&mut self, round: u64, requests: usize) {
         if round == 0 && self.round == 0 {

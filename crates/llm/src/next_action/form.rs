@@ -42,22 +42,22 @@ pub(super) fn usable<'t>(tools: &[&'t ToolSpec], has_address: bool) -> Vec<&'t T
 /// How to answer: an example for each tool. It depends on the tools alone, so it is as stable as they are.
 pub(super) fn instructions(tools: &[&ToolSpec]) -> String {
     let mut text = "Reply with one JSON object, your next action, in one of these forms:".to_owned();
+    // The answer first: a small model takes what stands first for what is meant, and where something is to be looked
+    // up, the words behind the answer keep it from that. Writing to a string cannot fail.
+    let answer = json!({"action": FINAL, "text": ANSWER});
+    let _ = write!(text, "\n{answer}  Only when a result says it.");
     for tool in tools {
         let example = json!({"action": tool.name, "arguments": example::arguments(tool)});
-        // Writing to a string cannot fail.
         let _ = write!(text, "\n{example}  {}", tool.description);
     }
-    let last = json!({"action": FINAL, "text": ANSWER});
-    let _ = write!(text, "\n{last}  Only when a result says it.");
     text
 }
 
 /// One of the tools with its arguments, or the final answer.
 pub(super) fn schema(tools: &[&ToolSpec]) -> Value {
-    let mut actions: Vec<Value> =
-        tools.iter().map(|tool| action(&tool.name, "arguments", tool.parameters.clone())).collect();
-    actions.push(action(FINAL, "text", json!({"type": "string"})));
-    json!({"anyOf": actions})
+    let answer = action(FINAL, "text", json!({"type": "string"}));
+    let calls = tools.iter().map(|tool| action(&tool.name, "arguments", tool.parameters.clone()));
+    json!({"anyOf": std::iter::once(answer).chain(calls).collect::<Vec<_>>()})
 }
 
 fn action(name: &str, field: &str, content: Value) -> Value {

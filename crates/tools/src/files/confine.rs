@@ -59,7 +59,15 @@ impl Files {
     /// [`Error::NotConfigured`] when it is not a directory that can be opened, or is one that is not
     /// to be read.
     pub fn check(&self) -> Result<()> {
-        self.bounds().map(drop)
+        let bounds = self.bounds()?;
+        bounds.root.read_dir().map(drop).map_err(|error| self.refuse(&format!("cannot be read: {error}")))
+    }
+
+    fn refuse(&self, why: &str) -> Error {
+        let root = self.root.display();
+        Error::NotConfigured(format!(
+            "the directory `{root}` of `--files` or the setting `tools.files` {why}"
+        ))
     }
 
     /// Whether this owner's agents may read it.
@@ -69,18 +77,14 @@ impl Files {
 
     /// Where it stands now, and what of it is not read.
     pub(super) fn bounds(&self) -> Result<Bounds> {
-        let refuse = |why: String| {
-            let root = self.root.display();
-            Error::NotConfigured(format!("the directory `{root}` of the setting `tools.files` {why}"))
-        };
-        let root = self.root.canonicalize().map_err(|error| refuse(format!("cannot be opened: {error}")))?;
+        let opened = self.root.canonicalize();
+        let root = opened.map_err(|error| self.refuse(&format!("cannot be opened: {error}")))?;
         if !root.is_dir() {
-            return Err(refuse("is a file; name a directory".to_owned()));
+            return Err(self.refuse("is a file; name a directory"));
         }
         let kept: Vec<PathBuf> = self.never.iter().filter_map(|path| path.canonicalize().ok()).collect();
         if kept.contains(&root) {
-            let why = "holds this program's own data; name a directory below or beside it";
-            return Err(refuse(why.to_owned()));
+            return Err(self.refuse("holds this program's own data; name a directory below or beside it"));
         }
         // What lies above the directory holds nothing back: the operator has named a part of it.
         let kept = kept.into_iter().filter(|kept| kept.starts_with(&root)).collect();

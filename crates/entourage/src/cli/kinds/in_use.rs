@@ -82,7 +82,7 @@ pub(super) async fn in_use(settings: &Settings, quiet: bool) -> Result<Vec<Used>
     if !settings.data.join(DATABASE).exists() {
         return of_files(Some(0));
     }
-    match entourage::look(settings) {
+    match entourage::read_only(settings) {
         Ok(house) => {
             let used = house.client(Owner::local()).kinds_in_use().await?;
             Ok(used.into_iter().map(Used::from).collect())
