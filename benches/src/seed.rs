@@ -5,8 +5,9 @@ use std::{path::Path, time::Duration};
 use anyhow::{Context as _, Result};
 use entourage_store::{Claim, Commit, Store, Write};
 use entourage_types::{
-    About, Agent, Author, CallId, Cost, Item, ItemBody, Message, Output, Owner, Question, QuestionId,
-    QuestionStatus, Run, RunId, Status, Step, StepState, Time, ToolCall, Turn, Usage, WaitingOn,
+    About, Agent, Author, CallId, Cost, Item, ItemBody, Message, OpenQuestion, Output, Owner, Question,
+    QuestionId, QuestionStatus, Run, RunId, Status, Step, StepKey, StepState, Time, ToolCall, Turn, Usage,
+    Wait, WaitingOn,
 };
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use rusqlite::Connection;
@@ -87,9 +88,15 @@ async fn waiting(store: &dyn Store) -> Result<()> {
     };
     let step = Step {
         run: run.id,
-        key: format!("tool/{}", call.id),
-        state: StepState::Open,
-        value: json!({ "question": question.id, "about": About::Information }),
+        key: StepKey::Tool(call.id),
+        state: StepState::Open(Wait::Question(OpenQuestion {
+            question: question.id,
+            about: About::Information,
+            holds_for: String::new(),
+            due: None,
+            otherwise: None,
+        })),
+        intent: None,
         attempt: 1,
         used: None,
         started: now,
@@ -196,7 +203,7 @@ fn begun(agent: &Agent, now: Time) -> Run {
 }
 
 fn next(agent: &mut Agent, run: RunId, at: Time, body: ItemBody) -> Write {
-    let item = Item { agent: agent.id, seq: agent.items, run, session: agent.session, at, body };
+    let item = Item { agent: agent.id, seq: agent.items, run, session: agent.session, at, step: None, body };
     agent.items += 1;
     Write::Item(item)
 }

@@ -11,7 +11,7 @@ use entourage_testkit::{Between, Effects, Fault, Faults, Faulty, TestTool, Throu
 use entourage_tests::{first_tools, plain, well_formed};
 use entourage_tools::{Effect, Toolbox};
 use entourage_types::{
-    About, Agent, Answer, EventBody, GrantStatus, Kind, Question, QuestionStatus, Status, StepState, Verdict,
+    About, Agent, Answer, EventBody, GrantStatus, Kind, Question, QuestionStatus, Status, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -107,7 +107,7 @@ async fn each_way_to_answer_is_what_the_model_reads() {
         assert_eq!((proposal.tool.as_str(), &proposal.arguments), ("pay", &json!({"n": 7})));
         let run = world.client().runs(root.id, Page::default()).await.unwrap()[0].id;
         let steps = world.client().steps(run).await.unwrap();
-        assert_eq!(steps.last().unwrap().state, StepState::Open, "no intent before the leave");
+        assert!(steps.last().unwrap().state.is_open(), "no intent before the leave");
         assert_eq!(happened.per_call(), [0_u32; 0]);
 
         answer(&world, &question, given).await;

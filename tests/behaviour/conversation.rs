@@ -6,7 +6,7 @@ use entourage_store::{Commit, Page, Write};
 use entourage_testkit::{Effects, TestTool, World};
 use entourage_tests::{first_tools, one_kind, plain, well_formed};
 use entourage_tools::{Effect, Outcome, Toolbox};
-use entourage_types::{EventBody, Status, StepState, StopReason, Usage, Wakeup, WakeupId};
+use entourage_types::{EventBody, Status, StepKey, StepStatus, StopReason, Usage, Wakeup, WakeupId};
 use serde_json::json;
 
 /// Shows: S4-R144.
@@ -29,8 +29,8 @@ async fn a_message_is_answered_and_everything_is_on_record() {
     assert_eq!((run.usage.input, run.usage.output, run.model_calls), (7, 2, 1));
     let steps = client.steps(run.id).await.unwrap();
     assert_eq!(
-        steps.iter().map(|step| (step.key.as_str(), step.state)).collect::<Vec<_>>(),
-        [("model/1", StepState::Done)]
+        steps.iter().map(|step| (step.key.clone(), step.status())).collect::<Vec<_>>(),
+        [(StepKey::Model(1), StepStatus::Done)]
     );
     assert_eq!(steps[0].used.as_ref().unwrap().usage, run.usage);
 

@@ -9,7 +9,7 @@ use entourage_tests::{first_tools, one_kind};
 use entourage_tools::{Effect, Outcome, Toolbox};
 use entourage_types::{
     About, Agent, Answer, ItemBody, Learning, LearningId, LearningStatus, Record, Scope, Sessions, Status,
-    StepState, Verdict,
+    Verdict,
 };
 use serde_json::{Value, json};
 
@@ -321,8 +321,7 @@ async fn kept_with_its_output(tool: &str, arguments: fn(&str, &str) -> Value) {
         for run in client.runs(root.id, Page::default()).await.unwrap() {
             // Those that are on record, without those that follow from items.
             let steps = world.store().steps(&Scope::House, run.id).await.unwrap();
-            finished +=
-                steps.iter().filter(|step| step.state == StepState::Done && !step.value.is_null()).count();
+            finished += steps.iter().filter(|step| step.output().is_some()).count();
         }
         let mut kept: Vec<String> = Vec::new();
         kept.extend(

@@ -20,7 +20,7 @@ use entourage_store::Page;
 use entourage_testkit::{FakeClock, World};
 use entourage_tests::{first_tools, one_kind};
 use entourage_types::{
-    Action, Agent, AgentId, EventBody, ItemBody, Kind, Limits, Status, StepState, WaitingOn,
+    Action, Agent, AgentId, EventBody, ItemBody, Kind, Limits, Status, StepStatus, WaitingOn,
 };
 use serde_json::json;
 use tokio::time::Instant;
@@ -171,7 +171,7 @@ async fn who_only_met_a_closed_gate_has_made_no_attempt() {
     assert_eq!(agent.waiting_on, Some(WaitingOn::Retry), "it sleeps on disk");
     let events = world.client().events(second.id, 0, 100).await.unwrap();
     let step = events.iter().find_map(|event| match &event.body {
-        EventBody::Step { state: StepState::Retry, due, attempt, error, .. } => {
+        EventBody::Step { state: StepStatus::Retry, due, attempt, error, .. } => {
             Some((due.unwrap().since(event.at), attempt.unwrap(), error.clone().unwrap()))
         }
         _ => None,
@@ -188,7 +188,7 @@ async fn who_only_met_a_closed_gate_has_made_no_attempt() {
         let runs = world.client().runs(root.id, Page::default()).await.unwrap();
         assert_eq!((runs[0].status, runs[0].model_calls), (Status::Succeeded, 1));
         let steps = world.client().steps(runs[0].id).await.unwrap();
-        assert_eq!(steps[0].state, StepState::Done);
+        assert_eq!(steps[0].status(), StepStatus::Done);
         assert_eq!(steps[0].attempt, if root.id == first.id { 2 } else { 1 });
     }
 }

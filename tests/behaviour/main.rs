@@ -15,6 +15,7 @@ mod dispatch;
 mod effects;
 mod feed;
 mod gate;
+mod in_flight;
 mod injection;
 mod interventions;
 mod keepers;

@@ -9,9 +9,11 @@ use std::{
 };
 
 use async_trait::async_trait;
+use entourage_engine::Clock;
 use entourage_llm::{Deltas, Error, Message, Model, Reply, Request, Script, ScriptedModel};
+use entourage_store::Page;
 use entourage_testkit::{Fault, Faults, HeldModel, World, within};
-use entourage_types::{Agent, AgentId, Status, StopReason, WaitingOn};
+use entourage_types::{Agent, AgentId, Scope, Status, StepKey, StopReason, WaitingOn};
 use tokio::{
     sync::Semaphore,
     task::{JoinHandle, JoinSet},
@@ -346,4 +348,36 @@ async fn runs_that_were_often_cut_off_are_taken_up_one_at_a_time() {
     for agent in [&one, &other] {
         assert_eq!(now(&world, agent).await.status, Status::Succeeded);
     }
+}
+
+/// More of them than may wait at once, and all are silent: each has its five seconds alone, is counted, and none
+/// waits for more than the others.
+#[tokio::test]
+async fn however_many_wait_for_their_turn_each_has_it_and_is_counted() {
+    const AGENTS: usize = 16;
+    let model = HeldModel::new(ScriptedModel::deciding(|_| Some(Ok(Script::text("Done.")))));
+    let mut world = World::builder(model.clone()).start().await;
+    let mut agents = Vec::new();
+    for _ in 0..AGENTS {
+        agents.push(world.ask("Go.").await.id);
+    }
+    for _ in 0..3 {
+        for _ in 0..AGENTS {
+            model.begun().await;
+        }
+        world = later(world).await;
+    }
+    let started = Clock::now(world.clock());
+    model.begun().await;
+    for _ in 1..AGENTS {
+        world.clock().advance(Duration::from_secs(5));
+        model.begun().await;
+    }
+    for agent in agents {
+        let run = world.client().runs(agent, Page::default()).await.unwrap()[0].id;
+        let steps = world.store().steps(&Scope::House, run).await.unwrap();
+        let counted = steps.iter().find(|step| step.key == StepKey::Restart).unwrap();
+        assert_eq!((counted.attempt, counted.updated >= started), (3, true), "{agent}");
+    }
+    model.let_go(AGENTS);
 }

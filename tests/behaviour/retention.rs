@@ -182,7 +182,8 @@ async fn a_large_tree_that_was_forgotten_in_part_can_be_read() {
     // The last event of the tree is about an item of the first agent that goes.
     let mut agent = store.claim(children[0].id, 0).await.unwrap().unwrap().agent;
     let body = ItemBody::Message(Message::new(Author::User, "hello", None));
-    let item = Item { agent: agent.id, seq: 0, run: RunId::new(), session: agent.session, at, body };
+    let item =
+        Item { agent: agent.id, seq: 0, run: RunId::new(), session: agent.session, at, step: None, body };
     (agent.items, agent.status) = (1, Status::Succeeded);
     store
         .commit(Commit::fenced(&agent, at).write(Write::Agent(agent.clone())).write(Write::Item(item)))

@@ -8,7 +8,7 @@ use entourage_llm::{Error, Script, ScriptedModel};
 use entourage_store::Page;
 use entourage_testkit::{Faults, World};
 use entourage_tests::{first_tools, one_kind, plain};
-use entourage_types::{AgentId, Event, EventBody, Status, StepState, StopReason, Time, WaitingOn};
+use entourage_types::{AgentId, Event, EventBody, Status, StepStatus, StopReason, Time, WaitingOn};
 
 fn broken() -> Error {
     Error::BadAnswer { model: "m".into(), what: "cut off".into() }
@@ -121,7 +121,7 @@ async fn attempts_are_bounded() {
     world.asleep(&root).await;
     let runs = world.client().runs(root.id, Page::default()).await.unwrap();
     let steps = world.client().steps(runs[0].id).await.unwrap();
-    assert_eq!((steps[0].state, steps[0].attempt), (StepState::Retry, 3));
+    assert_eq!((steps[0].status(), steps[0].attempt), (StepStatus::Retry, 3));
     assert_eq!(told(&world, root.id).await.2, 3);
     world.clock().advance(Duration::from_secs(12));
     world.until(root.id, |event| matches!(event.body, EventBody::Step { attempt: Some(4), .. })).await;

@@ -208,7 +208,7 @@ async fn a_turn_and_its_pending_calls_are_one_commit_and_come_before_every_outpu
                             _ => None,
                         },
                         Write::Step(step)
-                            if step.key.starts_with("tool/") && step.state == StepState::Started =>
+                            if step.key.call().is_some() && step.state == StepState::Started =>
                         {
                             Some("intent".to_owned())
                         }

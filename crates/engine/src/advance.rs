@@ -48,7 +48,10 @@ impl House {
         self.inner.store.ready().await?;
         let (alone, given_up) = match self.take_up(agent, entered).await {
             Ok(TakeUp::GoOn(alone)) => (alone, None),
-            Ok(TakeUp::Later) | Err(Error::Store(StoreError::Fenced { .. })) => return Ok(()),
+            // Who has something new to read comes again at once.
+            Ok(TakeUp::Later(_)) if entered.cut().is_cancelled() => return Ok(()),
+            Ok(TakeUp::Later(after)) => return Err(Error::NotYet { agent, after }),
+            Ok(TakeUp::Left) | Err(Error::Store(StoreError::Fenced { .. })) => return Ok(()),
             Ok(TakeUp::GiveUp(alone, cause)) => (alone, Some(cause)),
             Err(error) => return Err(error),
         };

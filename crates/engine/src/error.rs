@@ -1,5 +1,7 @@
 //! What can go wrong at the house's door and inside it.
 
+use std::time::Duration;
+
 use entourage_types::{AgentId, Question, QuestionId, QuestionStatus, ThreadKey};
 
 /// What can go wrong. Variants say what the caller can do about it.
@@ -125,6 +127,14 @@ pub enum Error {
         agent: AgentId,
         /// For how long.
         seconds: u64,
+    },
+    /// Others go first. A dispatcher comes again; it is no failure.
+    #[error("agent {agent} is taken up later: others go first")]
+    NotYet {
+        /// Which agent.
+        agent: AgentId,
+        /// After how long.
+        after: Duration,
     },
     /// A kind's files are at fault.
     #[error("the kinds cannot be loaded:\n{0}")]

@@ -147,7 +147,9 @@ mod tests {
         let (run, at, agent) = (RunId::new(), Time::from_micros(0), agent.id);
         let text = "x".repeat(100);
         let body = ItemBody::Message(Message::new(Author::User, text, None));
-        (from..from + count).map(|seq| Item { agent, seq, run, session, at, body: body.clone() }).collect()
+        (from..from + count)
+            .map(|seq| Item { agent, seq, run, session, at, step: None, body: body.clone() })
+            .collect()
     }
 
     #[test]

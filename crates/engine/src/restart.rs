@@ -7,33 +7,27 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use entourage_store::{AgentQuery, Claim, Commit, ItemQuery, Page, Store, Write};
 use entourage_types::{
-    Action, AgentId, Item, PostBody, Run, Scope, ShownStatus, Status, Step, StepState, Time,
+    Action, AgentId, Item, PostBody, Run, Scope, ShownStatus, Status, Step, StepKey, StepState, Time,
 };
-use serde_json::Value;
 use tokio::sync::{Notify, OnceCell, Semaphore};
 
 use crate::{Error, House, Result, live::Entered};
-
-/// The key of the step that counts.
-pub(crate) const KEY: &str = "restart";
-/// The key of the step that says that a process ended in order.
-const ENDED: &str = "process ended";
 
 /// From so many ends in a row on, runs are taken up one at a time, each until it has got somewhere or its turn is over:
 /// the one that is at fault is then alone among them when the process ends, or one of few.
 const ALONE_FROM: u32 = 3;
 /// For how long a run has its turn alone at most. What takes longer, such as a slow model, must not hold up all others.
 const TURN: Duration = Duration::from_secs(5);
-/// So many wait for their turn at once, and for how long. Others leave, and their wake-ups bring them back with the
-/// next look at those that are due: a place of the dispatcher is for who works.
+/// So many wait for their turn at once. Others come again: a place of the dispatcher is for who works.
 const WAITING: usize = 12;
-const PATIENCE: Duration = Duration::from_secs(60);
+/// After so long.
+const COMES_AGAIN: Duration = Duration::from_secs(1);
 /// How many agents are read at once.
 const AGENTS: u32 = 500;
 
@@ -55,6 +49,29 @@ struct Left {
     began: Time,
     /// The agents that were not taken up yet.
     agents: Mutex<HashSet<AgentId>>,
+    /// Those of them that are known to wait for a turn.
+    in_line: Mutex<HashSet<AgentId>>,
+    /// Those that were said to be left as they are.
+    said: Mutex<HashSet<AgentId>>,
+}
+
+/// An agent that is being taken up; it is looked at again unless it has been.
+struct Taken<'r> {
+    left: &'r Left,
+    agent: AgentId,
+    is_done: bool,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            locked(&self.left.agents).insert(self.agent);
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The turns of runs that are taken up alone.
@@ -98,25 +115,24 @@ pub(crate) type Alone = Option<Turn>;
 pub(crate) enum TakeUp {
     /// It does.
     GoOn(Alone),
-    /// Not now: others go first, or it cannot even be ended.
-    Later,
+    /// Not now: others go first, and it comes again after so long.
+    Later(Duration),
+    /// It cannot even be ended, and waits for a person.
+    Left,
     /// It has ended its process too often.
     GiveUp(Alone, String),
 }
 
 impl Restarts {
-    /// Whether an earlier process has left the agent at work, and when this one began. Once for each agent.
-    async fn take(&self, store: &dyn Store, agent: AgentId, now: Time) -> Result<Option<Time>> {
-        let init = async || Ok::<_, Error>(Left { began: now, agents: Mutex::new(at_work(store).await?) });
+    /// An agent that an earlier process has left at work, if it has left this one so. Once for each agent.
+    async fn take(&self, store: &dyn Store, agent: AgentId, now: Time) -> Result<Option<Taken<'_>>> {
+        let init = async || {
+            let agents = Mutex::new(at_work(store).await?);
+            Ok::<_, Error>(Left { began: now, agents, in_line: Mutex::default(), said: Mutex::default() })
+        };
         let left = self.left.get_or_try_init(init).await?;
-        let is_left = left.agents.lock().unwrap_or_else(PoisonError::into_inner).remove(&agent);
-        Ok(is_left.then_some(left.began))
-    }
-
-    fn put_back(&self, agent: AgentId) {
-        if let Some(left) = self.left.get() {
-            left.agents.lock().unwrap_or_else(PoisonError::into_inner).insert(agent);
-        }
+        let is_left = locked(&left.agents).remove(&agent);
+        Ok(is_left.then(|| Taken { left, agent, is_done: false }))
     }
 }
 
@@ -143,18 +159,22 @@ impl House {
     /// When the store fails.
     pub(crate) async fn take_up(&self, id: AgentId, entered: &Entered) -> Result<TakeUp> {
         let restarts = &self.inner.restarts;
-        let Some(began) = restarts.take(&*self.inner.store, id, self.now()).await? else {
+        let Some(mut taken) = restarts.take(&*self.inner.store, id, self.now()).await? else {
             return Ok(TakeUp::GoOn(None));
         };
-        let taken = self.count_restart(id, began, entered).await;
-        // Whatever else became of it, also a store that failed, it is looked at again.
-        if !matches!(taken, Ok(TakeUp::GoOn(_))) {
-            restarts.put_back(id);
-        }
-        taken
+        let came = self.count_restart(&taken, entered).await;
+        // Whatever else becomes of it, also a store that fails, or an end in the middle, it is looked at again.
+        taken.is_done = matches!(came, Ok(TakeUp::GoOn(_)));
+        came
     }
 
-    async fn count_restart(&self, id: AgentId, began: Time, entered: &Entered) -> Result<TakeUp> {
+    async fn count_restart(&self, taken: &Taken<'_>, entered: &Entered) -> Result<TakeUp> {
+        let (id, left) = (taken.agent, taken.left);
+        // Who waits for a turn need not be read again before there is a place to wait in.
+        let is_in_line = locked(&left.in_line).contains(&id) && !entered.cut().is_cancelled();
+        if is_in_line && self.inner.restarts.waiting.available_permits() == 0 {
+            return Ok(TakeUp::Later(COMES_AGAIN));
+        }
         let store = &self.inner.store;
         // Without the transcript.
         let Some(claim) = store.claim(id, u64::MAX).await? else { return Ok(TakeUp::GoOn(None)) };
@@ -166,29 +186,38 @@ impl House {
         let last = store.items(&Scope::House, last).await?;
         let done = done_last(&run, steps.iter(), &last);
         let of_key = |key| steps.iter().find(|step| step.key == key);
-        let counted = of_key(KEY).filter(|counted| counted.updated > done);
+        let counted = of_key(StepKey::Restart).filter(|counted| counted.updated > done);
         // A process that has said so does nothing more.
-        let ended = of_key(ENDED).filter(|ended| ended.updated >= done);
+        let ended = of_key(StepKey::ProcessEnded).filter(|ended| ended.updated >= done);
         let in_order = ended.is_some_and(|end| counted.is_none_or(|counted| counted.updated <= end.updated));
         // What this process has counted it does not count again.
-        let is_counted = counted.is_some_and(|counted| counted.updated >= began);
+        let is_counted = counted.is_some_and(|counted| counted.updated >= left.began);
         let ends = counted.map_or(0, |counted| counted.attempt) + u32::from(!in_order && !is_counted);
         let most = self.inner.give_up_after.max(1);
-        // Whoever stops one need not wait for its turn, and may also end one that was left.
-        let is_stopped = inbox.iter().any(|post| is_stop(&post.body));
-        if ends > most && !is_stopped {
-            tracing::error!(agent = %id, "the process ended while this agent's run was ended for that; it is left as it is");
-            return Ok(TakeUp::Later);
+        // Whoever ends one, or pauses it, need not wait for its turn, and may also end one that was left.
+        let wanted = |fits: fn(Action) -> bool| inbox.iter().filter_map(|post| action(&post.body)).any(fits);
+        let is_ended = wanted(|action| matches!(action, Action::Stop | Action::Delete));
+        if ends > most && !is_ended {
+            if locked(&left.said).insert(id) {
+                tracing::error!(
+                    agent = %id,
+                    "the process ended while this agent's run was ended for that; it is left as it is. \
+                     `entourage stop {id}` ends it"
+                );
+            }
+            return Ok(TakeUp::Left);
         }
+        let is_held = is_ended || wanted(|action| action == Action::Pause);
         let mut alone = None;
-        if ends >= ALONE_FROM.min(most.saturating_sub(1)).max(1) && !is_stopped {
-            alone = self.wait_for_turn(id, entered).await;
+        if ends >= ALONE_FROM.min(most.saturating_sub(1)).max(1) && !is_held {
+            locked(&left.in_line).insert(id);
+            alone = entered.pulse().beating(&**self.clock(), self.wait_for_turn(id, entered)).await;
             if alone.is_none() {
-                return Ok(TakeUp::Later);
+                return Ok(TakeUp::Later(COMES_AGAIN));
             }
         }
         let at = self.now();
-        let step = step_of(&run, KEY, ends, at);
+        let step = step_of(&run, StepKey::Restart, ends, at);
         store.commit(Commit::fenced(&agent, at).write(Write::Step(step))).await?;
         if ends < most {
             return Ok(TakeUp::GoOn(alone));
@@ -202,40 +231,37 @@ impl House {
     async fn wait_for_turn(&self, agent: AgentId, entered: &Entered) -> Alone {
         let Restarts { turns, waiting, .. } = &self.inner.restarts;
         let _waiting = waiting.try_acquire().ok()?;
-        let leaves = self.now() + PATIENCE;
         loop {
             let over = turns.over.notified();
             tokio::pin!(over);
             over.as_mut().enable();
-            let now = self.now();
-            let Some(until) = turns.take(agent, now) else {
+            let Some(until) = turns.take(agent, self.now()) else {
                 return Some(Turn { turns: Arc::clone(turns), agent });
             };
-            if now >= leaves {
-                return None;
-            }
             tokio::select! {
                 biased;
                 () = entered.cut().cancelled() => return None,
                 () = over => {}
-                () = self.clock().sleep_until(until.min(leaves)) => {}
+                () = self.clock().sleep_until(until) => {}
             }
         }
     }
 }
 
-/// Whether a post ends what its agent does, or has it pause.
-fn is_stop(post: &PostBody) -> bool {
-    let PostBody::Intervention { action, .. } = post else { return false };
-    matches!(action, Action::Stop | Action::Delete | Action::Pause)
+/// What a person wants done with the post's agent, if that is what it says.
+fn action(post: &PostBody) -> Option<Action> {
+    match post {
+        PostBody::Intervention { action, .. } => Some(*action),
+        _ => None,
+    }
 }
 
-fn step_of(run: &Run, key: &str, attempt: u32, at: Time) -> Step {
+fn step_of(run: &Run, key: StepKey, attempt: u32, at: Time) -> Step {
     Step {
         run: run.id,
-        key: key.to_owned(),
-        state: StepState::Done,
-        value: Value::Null,
+        key,
+        state: StepState::Done(None),
+        intent: None,
         attempt,
         used: None,
         started: at,
@@ -246,11 +272,11 @@ fn step_of(run: &Run, key: &str, attempt: u32, at: Time) -> Step {
 /// When anything of a run was written last, but for what is said of its processes.
 fn done_last<'s>(run: &Run, steps: impl Iterator<Item = &'s Step>, items: &[Item]) -> Time {
     let items = items.iter().rev().find(|item| item.run == run.id).map(|item| item.at);
-    let steps = steps.filter(|step| step.key != KEY && step.key != ENDED).map(|step| step.updated);
+    let steps = steps.filter(|step| step.key.is_work()).map(|step| step.updated);
     steps.chain(items).fold(run.started, Time::max)
 }
 
 /// What says that the process that works on a run ends in order.
 pub(crate) fn ended_in_order(run: &Run, now: Time) -> Write {
-    Write::Step(step_of(run, ENDED, 1, now))
+    Write::Step(step_of(run, StepKey::ProcessEnded, 1, now))
 }

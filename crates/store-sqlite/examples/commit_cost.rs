@@ -16,10 +16,9 @@ use std::{
 use entourage_store::{Commit, Error, Result, Store, Write};
 use entourage_store_sqlite::{Durability, Settings, SqliteStore};
 use entourage_types::{
-    Agent, Author, Cost, Item, ItemBody, Message, Owner, Post, PostBody, PostId, Run, RunId, Status, Step,
-    StepState, Time, Usage, WakeupId,
+    Agent, Author, Checkpoint, Cost, Item, ItemBody, Message, Owner, Post, PostBody, PostId, Run, RunId,
+    Status, Step, StepKey, StepState, Time, Usage, WakeupId,
 };
-use serde_json::json;
 use tempfile::TempDir;
 
 /// CPU seconds of the threads of this process so far.
@@ -70,8 +69,15 @@ impl Activation {
     fn item(&mut self, at: Time) -> Item {
         let text = "word ".repeat(60);
         let body = ItemBody::Message(Message::new(Author::User, text, None));
-        let item =
-            Item { agent: self.agent.id, seq: self.agent.items, run: self.run.id, session: 1, at, body };
+        let item = Item {
+            agent: self.agent.id,
+            seq: self.agent.items,
+            run: self.run.id,
+            session: 1,
+            at,
+            step: None,
+            body,
+        };
         self.agent.items += 1;
         item
     }
@@ -84,9 +90,9 @@ impl Activation {
         let item = self.item(at);
         let step = Step {
             run: self.run.id,
-            key: format!("model/{}", item.seq),
-            state: StepState::Done,
-            value: json!({ "item": item.seq }),
+            key: StepKey::Named(format!("step {}", item.seq)),
+            state: StepState::Done(Some(Checkpoint::Item(item.seq))),
+            intent: None,
             attempt: 1,
             used: None,
             started: at,

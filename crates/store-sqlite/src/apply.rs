@@ -1,27 +1,25 @@
 //! The writes of one commit, inside the transaction of its group.
 
-use entourage_store::{Changed, Commit, Committed, Write};
+use entourage_store::{Changed, Commit, Committed, Write, judge::Judged};
 use entourage_types::Agent;
 use rusqlite::Connection;
 
 use crate::{
-    agents, check::Unnumbered, entities, events, fault::Result, group::Done, inbox, items, known::Known,
-    prune, runs, usage,
+    agents, entities, events, fault::Result, group::Done, inbox, items, known::Known, prune, runs, usage,
 };
 
-/// Writes a checked commit. `writer` is the fenced agent as it stood before, `told` what the commit tells.
+/// Writes a commit that may happen.
 pub(crate) fn commit(
     connection: &Connection,
     known: &mut Known,
     commit: &Commit,
-    writer: Option<&Agent>,
-    told: Vec<Unnumbered>,
+    Judged { writer, events: told }: Judged,
 ) -> Result<Done> {
-    let mut after = writer.cloned();
+    let mut after = writer.clone();
     let mut epoch_written = false;
     let mut wakeups = Vec::new();
     for write in &commit.writes {
-        match (write, writer) {
+        match (write, &writer) {
             (Write::NewAgent(agent), _) => {
                 let row = agents::insert(connection, agent)?;
                 known.agent_is_new(agent, row);
@@ -41,10 +39,10 @@ pub(crate) fn commit(
                 });
             }
             (Write::Run(run), Some(agent)) => {
-                let before = known.run(connection, run.id)?;
-                runs::write(connection, run, before.as_ref().map(|before| before.status))?;
-                let spent = before.map(|before| before.spent).unwrap_or_default();
-                usage::keep(connection, &run.owner, &agent.kind, &spent, &run.spent)?;
+                let before = known.run(run.id);
+                runs::write(connection, run, before.map(|before| before.status))?;
+                let spent = before.map_or(&[][..], |before| &before.spent);
+                usage::keep(connection, &run.owner, &agent.kind, spent, &run.spent)?;
                 known.run_stands(run);
             }
             (Write::Step(step), _) => runs::upsert_step(connection, step)?,
@@ -59,7 +57,7 @@ pub(crate) fn commit(
             }
             (Write::Woken(wakeup), Some(agent)) => inbox::woken(connection, agent.id, *wakeup)?,
             (Write::Forget(wakeup), _) => inbox::woken(connection, wakeup.agent, wakeup.id)?,
-            // An outsider's are refused by the check.
+            // An outsider's are refused.
             (Write::Agent(_) | Write::Run(_) | Write::Read(_) | Write::Woken(_), None) => {}
             (Write::PruneEvents(root, below), _) => prune::events(connection, *root, *below)?,
             (Write::PruneAgent(agent), _) => {

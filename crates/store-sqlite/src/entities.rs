@@ -1,6 +1,6 @@
 //! Entities and the words they are found by.
 
-use entourage_store::{EntityQuery, Error, sought_words};
+use entourage_store::{EntityQuery, judge::Standing, words::sought_words};
 use entourage_types::{Entity, EntityKind, Owner, Scope};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -122,22 +122,24 @@ fn words(text: &str) -> Option<String> {
     (words.len() > 1).then_some(words)
 }
 
-/// The status of an entity, whoever's it is.
-pub(crate) fn status(connection: &Connection, kind: EntityKind, id: &str) -> Result<Option<String>> {
+/// How an entity stands, whoever's it is.
+pub(crate) fn standing(connection: &Connection, kind: EntityKind, id: &str) -> Result<Option<Standing>> {
     let mut statement =
-        connection.prepare_cached("SELECT status FROM entities WHERE kind = ?1 AND id = ?2")?;
-    Ok(statement.query_row([kind.as_str(), id], |row| row.get(0)).optional()?)
+        connection.prepare_cached("SELECT status, owner FROM entities WHERE kind = ?1 AND id = ?2")?;
+    let read =
+        |row: &Row<'_>| Ok(Standing { status: row.get(0)?, owner: Owner::new(row.get::<_, String>(1)?) });
+    Ok(statement.query_row([kind.as_str(), id], read).optional()?)
 }
 
-/// Writes an entity, new or changed. It never passes to another owner.
+/// Writes an entity, new or changed.
 pub(crate) fn upsert(connection: &Connection, entity: &Entity) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO entities (kind, id, owner, root, parent, status, created, updated, text, body) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
          ON CONFLICT (kind, id) DO UPDATE SET root = ?4, parent = ?5, status = ?6, created = ?7, \
-         updated = ?8, text = ?9, body = ?10 WHERE owner = ?3",
+         updated = ?8, text = ?9, body = ?10",
     )?;
-    let written = statement.execute(params![
+    statement.execute(params![
         entity.kind.as_str(),
         entity.id,
         entity.owner.as_str(),
@@ -149,8 +151,5 @@ pub(crate) fn upsert(connection: &Connection, entity: &Entity) -> Result<()> {
         entity.text,
         entity.body,
     ])?;
-    if written == 0 {
-        return Err(Error::Exists { kind: entity.kind, id: entity.id.clone() }.into());
-    }
     Ok(())
 }

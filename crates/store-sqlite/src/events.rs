@@ -8,7 +8,6 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
     agents,
-    check::Unnumbered,
     fault::Result,
     items,
     known::Known,
@@ -58,7 +57,7 @@ pub(crate) fn list(
     snapshot(connection, || {
         let Some(tree) = Tree::of(connection, root)? else { return Ok(Vec::new()) };
         Select::new(
-            "SELECT e.n, e.agent, e.at, e.item_seq, e.body, i.run, i.session, i.at, i.type, i.body \
+            "SELECT e.n, e.agent, e.at, e.item_seq, e.body, i.run, i.session, i.at, i.type, i.body, i.step \
          FROM events e LEFT JOIN items i ON i.agent = e.agent AND i.seq = e.item_seq \
          WHERE e.n > ? AND e.n <= ?",
         )
@@ -102,7 +101,7 @@ pub(crate) fn append(
     connection: &Connection,
     known: &mut Known,
     at: Time,
-    told: Vec<Unnumbered>,
+    told: Vec<(AgentId, AgentId, EventBody)>,
 ) -> Result<Vec<Event>> {
     let mut events: Vec<Event> = Vec::with_capacity(told.len());
     for (root, agent, body) in told {

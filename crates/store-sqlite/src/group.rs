@@ -9,16 +9,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use entourage_store::{Changed, Commit, Committed, Error, Fence, Write};
+use entourage_store::{Changed, Commit, Committed, Error, Fence, Write, judge::Facts};
 use entourage_types::{AgentId, Wakeup};
 use rusqlite::Connection;
 use tokio::sync::{broadcast, oneshot};
 
 use crate::{
-    apply, check,
+    apply,
     claim::{self, Claimed},
-    fault::{Fault, Result},
+    fault::Result,
     known::{EmptyInboxes, Known},
+    look_up::Rows,
     place::Place,
 };
 
@@ -61,6 +62,8 @@ pub(crate) type Told<T> = std::result::Result<T, Error>;
 /// Something to write, and whom to tell once it is durable.
 pub(crate) struct Job {
     pub(crate) work: Work,
+    /// Where the handle's own subscribers are told.
+    pub(crate) hints: Hints,
     pub(crate) author: oneshot::Sender<Told<Done>>,
 }
 
@@ -155,14 +158,14 @@ impl Desk {
     /// Settles a group in one transaction. Should that fail, each job gets one of its own: the
     /// failure of one is not the others'. Where nothing can be written at all, none is tried again.
     /// Returns the jobs that are not settled, which it has with [`Busy::Return`] alone.
-    pub(crate) fn settle(&mut self, group: Vec<Job>, busy: Busy, hints: &Hints) -> Vec<Job> {
+    pub(crate) fn settle(&mut self, group: Vec<Job>, busy: Busy) -> Vec<Job> {
         self.course.set_since(Some(Instant::now()));
         let written = self.together(&group, busy);
         self.course.set_since(None);
         match written {
             Ok(outcomes) => {
                 for (job, outcome) in group.into_iter().zip(outcomes) {
-                    answer(job, outcome, hints);
+                    answer(job, outcome);
                 }
                 Vec::new()
             }
@@ -172,10 +175,10 @@ impl Desk {
                 // Before anybody hears of it.
                 self.course.failing.fetch_or(error.is_outage(), Ordering::Relaxed);
                 if group.len() == 1 || matches!(error, Error::Unavailable { .. }) {
-                    group.into_iter().for_each(|job| answer(job, Err(error.clone()), hints));
+                    group.into_iter().for_each(|job| answer(job, Err(error.clone())));
                     Vec::new()
                 } else {
-                    group.into_iter().flat_map(|job| self.settle(vec![job], busy, hints)).collect()
+                    group.into_iter().flat_map(|job| self.settle(vec![job], busy)).collect()
                 }
             }
         }
@@ -235,13 +238,13 @@ impl Desk {
                     .execute([connection.last_insert_rowid()])?;
                 Ok(Ok(Done::default()))
             }
-            Work::Commit(commit) => match check::commit(connection, known, commit) {
-                Ok((writer, told)) => {
-                    Ok(Ok(apply::commit(connection, known, commit, writer.as_ref(), told)?))
+            Work::Commit(commit) => {
+                let facts = Facts::of(commit, &mut Rows { connection, known })?;
+                match commit.judge(&facts) {
+                    Ok(judged) => Ok(Ok(apply::commit(connection, known, commit, judged)?)),
+                    Err(refusal) => Ok(Err(refusal)),
                 }
-                Err(Fault::Told(refusal)) => Ok(Err(refusal)),
-                Err(fault) => Err(fault),
-            },
+            }
         }
     }
 
@@ -295,9 +298,9 @@ impl Desk {
 }
 
 /// Tells the subscribers, then the author, who may have stopped listening.
-fn answer(job: Job, outcome: Told<Done>, hints: &Hints) {
+fn answer(job: Job, outcome: Told<Done>) {
     let outcome = outcome.map(|mut done| {
-        hints.tell(&mut done);
+        job.hints.tell(&mut done);
         done
     });
     let _ = job.author.send(outcome);
@@ -331,9 +334,9 @@ mod tests {
         let group = commits.map(|commit| {
             let (author, answer) = oneshot::channel();
             answers.push(answer);
-            Job { work: Work::Commit(commit), author }
+            Job { work: Work::Commit(commit), hints: Hints::new(1), author }
         });
-        assert!(desk.settle(group.into(), Busy::Return, &Hints::new(1)).is_empty());
+        assert!(desk.settle(group.into(), Busy::Return).is_empty());
         let mut answers = answers.into_iter();
         std::array::from_fn(|_| answers.next().unwrap().blocking_recv().unwrap())
     }

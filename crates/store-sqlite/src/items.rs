@@ -1,7 +1,7 @@
 //! Items.
 
 use entourage_store::ItemQuery;
-use entourage_types::{AgentId, Item, ItemBody, RunId, Scope};
+use entourage_types::{AgentId, Item, ItemBody, RunId, Scope, StepKey};
 use rusqlite::{Connection, Row, params};
 
 use crate::{
@@ -10,12 +10,12 @@ use crate::{
     select::Select,
 };
 
-/// Reads an item whose columns are agent, seq, run, session, at, type, body.
+/// Reads an item whose columns are agent, seq, run, session, at, type, body, step.
 fn read(row: &Row<'_>) -> rusqlite::Result<Item> {
     read_of(word(row, 0)?, count(row, 1)?, word(row, 2)?, row, 3)
 }
 
-/// Reads an item of which the rest is known; its columns session, at, type, body begin at `first`.
+/// Reads an item of which the rest is known; its columns session, at, type, body, step begin at `first`.
 pub(crate) fn read_of(
     agent: AgentId,
     seq: u64,
@@ -25,12 +25,14 @@ pub(crate) fn read_of(
 ) -> rusqlite::Result<Item> {
     let type_name = row.get_ref(first + 2)?.as_str()?;
     let json = row.get_ref(first + 3)?.as_str()?;
+    let step = row.get_ref(first + 4)?.as_str_or_null()?;
     Ok(Item {
         agent,
         seq,
         run,
         session: row.get(first)?,
         at: time(row, first + 1)?,
+        step: step.map(StepKey::from),
         body: ItemBody::from_json(type_name, json).map_err(|cause| unreadable(first + 3, cause))?,
     })
 }
@@ -38,7 +40,7 @@ pub(crate) fn read_of(
 /// Items of one transcript, in order.
 pub(crate) fn list(connection: &Connection, scope: &Scope, query: &ItemQuery) -> Result<Vec<Item>> {
     let select = Select::new(
-        "SELECT agent, seq, run, session, at, type, body FROM items WHERE agent = ? AND seq >= ?",
+        "SELECT agent, seq, run, session, at, type, body, step FROM items WHERE agent = ? AND seq >= ?",
     )
     .bind(query.agent.to_string())
     .bind(int(query.from));
@@ -67,7 +69,7 @@ pub(crate) fn of_session(
     from: u64,
 ) -> Result<Vec<Item>> {
     let mut statement = connection.prepare_cached(
-        "SELECT agent, seq, run, session, at, type, body FROM items \
+        "SELECT agent, seq, run, session, at, type, body, step FROM items \
          WHERE agent = ?1 AND seq >= ?2 ORDER BY seq DESC",
     )?;
     let mut rows = statement.query(params![agent.to_string(), int(from)])?;
@@ -95,7 +97,7 @@ pub(crate) fn of_session(
 /// Writes a new item.
 pub(crate) fn insert(connection: &Connection, item: &Item) -> Result<()> {
     let mut statement = connection.prepare_cached(
-        "INSERT INTO items (agent, seq, run, session, at, type, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT INTO items (agent, seq, run, session, at, type, body, step) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
     statement.execute(params![
         item.agent.to_string(),
@@ -105,6 +107,7 @@ pub(crate) fn insert(connection: &Connection, item: &Item) -> Result<()> {
         item.at.micros(),
         item.body.type_name(),
         item.body.to_json()?,
+        item.step.as_ref().map(StepKey::to_string),
     ])?;
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! What the writer knows without asking the database, being the only one that writes.
 
 use std::{
-    borrow::Cow,
     collections::HashMap,
     hash::Hash,
     num::NonZeroUsize,
@@ -36,8 +35,8 @@ pub(crate) struct Known {
     agents: LruCache<AgentId, Agent>,
     /// Where the events of each tree stand, and the number of the last.
     told: LruCache<AgentId, (Tree, u64)>,
-    /// Whose a run is that was written lately, and how it stood by then.
-    runs: LruCache<RunId, (AgentId, Before<'static>)>,
+    /// Runs that were looked up or written lately: whose, and how each stood by then; none where there is none.
+    runs: LruCache<RunId, Option<(AgentId, Before)>>,
     empty_inboxes: EmptyInboxes,
     /// Those of them that the transaction under way found.
     emptied: Vec<AgentId>,
@@ -136,9 +135,9 @@ impl Known {
         self.raised.remove(&id);
     }
 
-    /// Whether there is a tree of this root.
-    pub(crate) fn has_tree(&mut self, connection: &Connection, root: AgentId) -> Result<bool> {
-        Ok(self.told.contains(&root) || agents::exists(connection, root)?)
+    /// Whether there is such an agent.
+    pub(crate) fn has_agent(&self, connection: &Connection, id: AgentId) -> Result<bool> {
+        Ok(self.agents.contains(&id) || self.told.contains(&id) || agents::exists(connection, id)?)
     }
 
     /// The tree of this root, and the number of its next event, which it now has.
@@ -160,32 +159,30 @@ impl Known {
         Ok((tree, last + 1))
     }
 
-    /// How a run stands in its row; none where there is no such run.
-    pub(crate) fn run(&mut self, connection: &Connection, run: RunId) -> Result<Option<Before<'_>>> {
-        match self.runs.get(&run) {
-            Some((_, Before { status, spent })) => {
-                Ok(Some(Before { status: *status, spent: Cow::Borrowed(spent) }))
-            }
-            None => runs::before(connection, run),
+    /// The agent whose run it is; none where there is no such run.
+    pub(crate) fn agent_of_run(&mut self, connection: &Connection, run: RunId) -> Result<Option<AgentId>> {
+        if let Some(known) = self.runs.get(&run) {
+            return Ok(known.as_ref().map(|(agent, _)| *agent));
         }
+        let found = runs::before(connection, run)?;
+        let agent = found.as_ref().map(|(agent, _)| *agent);
+        self.runs.put(run, found);
+        Ok(agent)
+    }
+
+    /// How a run that was looked up stands in its row; none where there is no such run.
+    pub(crate) fn run(&mut self, run: RunId) -> Option<&Before> {
+        self.runs.get(&run)?.as_ref().map(|(_, before)| before)
     }
 
     /// A run's row as it was just written.
     pub(crate) fn run_stands(&mut self, run: &Run) {
         match self.runs.get_mut(&run.id) {
-            Some((_, before)) if *before.spent == run.spent => before.status = run.status,
+            Some(Some((_, before))) if before.spent == run.spent => before.status = run.status,
             _ => {
-                let stands = Before { status: run.status, spent: Cow::Owned(run.spent.clone()) };
-                self.runs.put(run.id, (run.agent, stands));
+                let stands = Before { status: run.status, spent: run.spent.clone() };
+                self.runs.put(run.id, Some((run.agent, stands)));
             }
-        }
-    }
-
-    /// Whether there is such a run of this agent.
-    pub(crate) fn is_run_of(&mut self, connection: &Connection, run: RunId, agent: AgentId) -> Result<bool> {
-        match self.runs.get(&run) {
-            Some((known, _)) => Ok(*known == agent),
-            None => runs::is_of(connection, run, agent),
         }
     }
 

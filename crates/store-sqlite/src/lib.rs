@@ -9,7 +9,6 @@
 mod agents;
 mod apply;
 mod aside;
-mod check;
 mod claim;
 mod copy;
 mod entities;
@@ -21,6 +20,7 @@ mod inbox;
 mod items;
 mod known;
 mod lock;
+mod look_up;
 mod migrate;
 mod open;
 mod place;
@@ -137,14 +137,20 @@ impl Default for Settings {
     }
 }
 
-/// The embedded store. Dropping it finishes what was asked for, merges the log into the database
-/// file and lets go of it; that may take a moment and blocks the thread.
+/// The embedded store: a handle on an open database, with hints of the commits that are made through it. Dropping
+/// the last one finishes what was asked for, merges the log into the database file and lets go of it; that may
+/// take a moment and blocks the thread.
+pub struct SqliteStore {
+    database: Arc<Database>,
+    hints: Hints,
+}
+
+/// An open database.
 // The fields are dropped in this order: the readers let go of the log before the writer merges it,
 // and nobody else may come in before both are done.
-pub struct SqliteStore {
+struct Database {
     readers: Readers,
     writer: Writer,
-    hints: Hints,
     /// How the file was found to be damaged.
     damaged: OnceLock<String>,
     _lock: Lock,
@@ -170,7 +176,8 @@ impl SqliteStore {
         if !aside::is_needed(path.as_ref()) {
             return Self::open(path, settings);
         }
-        let Aside { path, directory } = aside::copied(path.as_ref())?;
+        let Aside { path, held, directory } = aside::copied(path.as_ref())?;
+        drop(held);
         Self::start(&path, None, &settings, Some(directory))
     }
 
@@ -225,17 +232,22 @@ impl SqliteStore {
                 .chain(&mut far)
                 .try_for_each(|on| open::hear_statements(on, statements))?;
         }
-        let hints = Hints::new(HINTS);
         let no_thread = |error| unusable(error, "a thread cannot be started");
-        Ok(Self {
+        let database = Database {
             readers: Readers::start(near, far).map_err(no_thread)?,
-            writer: Writer::start(Desk::new(writer, settings.patience, place), durability, hints.clone())
+            writer: Writer::start(Desk::new(writer, settings.patience, place), durability)
                 .map_err(no_thread)?,
-            hints,
             damaged: OnceLock::new(),
             _lock: lock,
             _temporary: temporary,
-        })
+        };
+        Ok(Self { database: Arc::new(database), hints: Hints::new(HINTS) })
+    }
+
+    /// Another handle on the same database, with hints of its own commits, as another process would have.
+    #[must_use]
+    pub fn handle(&self) -> Self {
+        Self { database: Arc::clone(&self.database), hints: Hints::new(HINTS) }
     }
 
     /// Reads what may be long.
@@ -244,7 +256,7 @@ impl SqliteStore {
         scope: &Scope,
         read: impl FnOnce(&Connection) -> fault::Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.noted(measured(self.readers.read(scope, read)).await)
+        self.noted(measured(self.database.readers.read(scope, read)).await)
     }
 
     /// Reads what is short: one row, or a few by their index.
@@ -253,13 +265,13 @@ impl SqliteStore {
         scope: &Scope,
         read: impl FnOnce(&Connection) -> fault::Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.noted(measured(self.readers.read_short(scope, read)).await)
+        self.noted(measured(self.database.readers.read_short(scope, read)).await)
     }
 
     /// Keeps in mind that the file is damaged, once something has met it.
     fn noted<T>(&self, outcome: Result<T>) -> Result<T> {
         if let Err(Error::Damaged(why)) = &outcome {
-            let _ = self.damaged.set(why.clone());
+            let _ = self.database.damaged.set(why.clone());
         }
         outcome
     }
@@ -340,14 +352,14 @@ impl Store for SqliteStore {
     }
 
     async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>> {
-        if self.writer.knows_empty_inbox(agent) {
+        if self.database.writer.knows_empty_inbox(agent) {
             return Ok(Vec::new());
         }
         self.read_short(&Scope::House, move |on| inbox::posts(on, agent)).await
     }
 
     async fn claim(&self, agent: AgentId, from: u64) -> Result<Option<Claim>> {
-        let agent = match self.noted(self.writer.claim(agent).await)? {
+        let agent = match self.noted(self.database.writer.claim(agent, &self.hints).await)? {
             None => return Ok(None),
             Some(Claimed::New(claim)) => return Ok(Some(*claim)),
             Some(Claimed::Known(agent)) => agent,
@@ -361,17 +373,17 @@ impl Store for SqliteStore {
 
     async fn commit(&self, commit: Commit) -> Result<Committed> {
         let began = Instant::now();
-        let committed = self.writer.commit(commit).await;
+        let committed = self.database.writer.commit(commit, &self.hints).await;
         histogram!(measure::COMMIT).record(began.elapsed());
         self.noted(committed)
     }
 
     async fn ready(&self) -> Result<()> {
-        self.noted(self.writer.ready().await)
+        self.noted(self.database.writer.ready(&self.hints).await)
     }
 
     fn damage(&self) -> Option<String> {
-        self.damaged.get().cloned()
+        self.database.damaged.get().cloned()
     }
 
     fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {

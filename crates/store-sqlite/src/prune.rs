@@ -1,38 +1,27 @@
 //! Forgetting: events from the beginning of a tree on, and agents with all that is theirs.
 
-use entourage_store::Error;
 use entourage_types::{AgentId, EntityKind, Time};
 use rusqlite::{Connection, params};
 
 use crate::{events::Tree, fault::Result, rows::word};
 
-/// Refuses unless everybody in the tree is at rest and has been since that moment.
-pub(crate) fn expect_rest(connection: &Connection, root: AgentId, since: Time) -> Result<()> {
+/// Whether anybody in a tree is at work, waits, has something to read or to wake for, or has changed since.
+pub(crate) fn stirs(connection: &Connection, root: AgentId, since: Time) -> Result<bool> {
     let mut statement = connection.prepare_cached(
         "SELECT 1 FROM agents WHERE root = ?1 AND (status IN ('queued', 'running', 'waiting') \
          OR updated > ?2 OR EXISTS (SELECT 1 FROM inbox WHERE inbox.agent = agents.id) \
          OR EXISTS (SELECT 1 FROM wakeups WHERE wakeups.agent = agents.id))",
     )?;
-    let stirs = statement.exists(params![root.to_string(), since.micros()])?;
-    if stirs { Err(Error::NotAtRest { root }.into()) } else { Ok(()) }
+    Ok(statement.exists(params![root.to_string(), since.micros()])?)
 }
 
-/// Refuses when the agent is not there, or others depend on it who are not forgotten before it: its
-/// children, or those of its tree.
-pub(crate) fn childless(connection: &Connection, agent: AgentId, pruned: &[AgentId]) -> Result<()> {
-    if !crate::agents::exists(connection, agent)? {
-        return Err(Error::NoAgent { agent }.into());
-    }
+/// The agents that cannot be without this one: its children, and those of its tree.
+pub(crate) fn dependents(connection: &Connection, agent: AgentId) -> Result<Vec<AgentId>> {
     let mut statement = connection.prepare_cached(
         "SELECT id FROM agents WHERE parent = ?1 UNION SELECT id FROM agents WHERE root = ?1 AND id <> ?1",
     )?;
-    let children = statement.query_map([agent.to_string()], |row| word(row, 0))?;
-    for child in children.collect::<rusqlite::Result<Vec<AgentId>>>()? {
-        if !pruned.contains(&child) {
-            return Err(Error::Corrupt(format!("agent {child} would lose its parent")).into());
-        }
-    }
-    Ok(())
+    let dependents = statement.query_map([agent.to_string()], |row| word(row, 0))?;
+    Ok(dependents.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Forgets the events of a tree below a number, all but the last.

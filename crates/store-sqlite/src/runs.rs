@@ -1,14 +1,12 @@
 //! Runs and their steps.
 
-use std::borrow::Cow;
-
 use entourage_store::{Error, RunCount, RunQuery};
-use entourage_types::{AgentId, Cost, Owner, Run, RunId, Scope, Spent, Status, Step, Usage};
+use entourage_types::{AgentId, Cost, Owner, Run, RunId, Scope, Spent, Status, Step, StepState, Usage};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use crate::{
     fault::Result,
-    rows::{count, int, json, json_if_any, time, time_if_any, word, word_if_any},
+    rows::{count, int, json, json_if_any, time, time_if_any, unreadable, word, word_if_any},
     select::{Partial, Select},
 };
 
@@ -94,24 +92,18 @@ pub(crate) fn open(connection: &Connection, agent: AgentId) -> Result<Option<Run
     Ok(last.filter(|run| !run.status.is_terminal()))
 }
 
-/// Whether there is such a run of this agent.
-pub(crate) fn is_of(connection: &Connection, run: RunId, agent: AgentId) -> Result<bool> {
-    let mut statement = connection.prepare_cached("SELECT 1 FROM runs WHERE id = ?1 AND agent = ?2")?;
-    Ok(statement.exists([run.to_string(), agent.to_string()])?)
-}
-
 /// What decides how a change of a run is written.
-pub(crate) struct Before<'a> {
+pub(crate) struct Before {
     /// Its status so far.
     pub(crate) status: Status,
     /// What it used so far.
-    pub(crate) spent: Cow<'a, [Spent]>,
+    pub(crate) spent: Vec<Spent>,
 }
 
-/// How a run stands; none where there is no such run.
-pub(crate) fn before(connection: &Connection, run: RunId) -> Result<Option<Before<'static>>> {
-    let mut statement = connection.prepare_cached("SELECT status, spent FROM runs WHERE id = ?1")?;
-    let read = |row: &Row<'_>| Ok(Before { status: word(row, 0)?, spent: Cow::Owned(json(row, 1)?) });
+/// Whose run it is, and how it stands; none where there is no such run.
+pub(crate) fn before(connection: &Connection, run: RunId) -> Result<Option<(AgentId, Before)>> {
+    let mut statement = connection.prepare_cached("SELECT agent, status, spent FROM runs WHERE id = ?1")?;
+    let read = |row: &Row<'_>| Ok((word(row, 0)?, Before { status: word(row, 1)?, spent: json(row, 2)? }));
     Ok(statement.query_row([run.to_string()], read).optional()?)
 }
 
@@ -174,41 +166,45 @@ pub(crate) fn write(connection: &Connection, run: &Run, before: Option<Status>) 
 
 /// The steps of a run, in the order they were begun, if the scope sees the run.
 pub(crate) fn steps(connection: &Connection, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
-    Select::new("SELECT run, key, state, value, attempt, used, started, updated FROM steps WHERE run = ?")
-        .bind(run.to_string())
-        .of(scope, "runs", run)
-        .end("ORDER BY n")
-        .rows(connection, |row| {
-            Ok(Step {
-                run: word(row, 0)?,
-                key: row.get(1)?,
-                state: word(row, 2)?,
-                value: json(row, 3)?,
-                attempt: row.get(4)?,
-                used: json_if_any(row, 5)?,
-                started: time(row, 6)?,
-                updated: time(row, 7)?,
-            })
+    Select::new(
+        "SELECT run, key, state, value, attempt, used, started, updated, intent FROM steps WHERE run = ?",
+    )
+    .bind(run.to_string())
+    .of(scope, "runs", run)
+    .end("ORDER BY n")
+    .rows(connection, |row| {
+        Ok(Step {
+            run: word(row, 0)?,
+            key: row.get_ref(1)?.as_str()?.into(),
+            state: StepState::read(word(row, 2)?, row.get_ref(3)?.as_str()?)
+                .map_err(|error| unreadable(3, error))?,
+            intent: json_if_any(row, 8)?,
+            attempt: row.get(4)?,
+            used: json_if_any(row, 5)?,
+            started: time(row, 6)?,
+            updated: time(row, 7)?,
         })
+    })
 }
 
 /// Writes a step, new or changed.
 pub(crate) fn upsert_step(connection: &Connection, step: &Step) -> Result<()> {
     let mut statement = connection.prepare_cached(
-        "INSERT INTO steps (run, key, state, value, attempt, used, started, updated) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) \
+        "INSERT INTO steps (run, key, state, value, attempt, used, started, updated, intent) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
          ON CONFLICT (run, key) DO UPDATE SET state = ?3, value = ?4, attempt = ?5, used = ?6, \
-         started = ?7, updated = ?8",
+         started = ?7, updated = ?8, intent = ?9",
     )?;
     statement.execute(params![
         step.run.to_string(),
-        step.key,
-        step.state.as_str(),
-        serde_json::to_string(&step.value)?,
+        step.key.to_string(),
+        step.status().as_str(),
+        step.state.value()?,
         step.attempt,
         step.used.as_ref().map(serde_json::to_string).transpose()?,
         step.started.micros(),
         step.updated.micros(),
+        step.intent.as_ref().map(serde_json::to_string).transpose()?,
     ])?;
     Ok(())
 }

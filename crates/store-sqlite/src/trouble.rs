@@ -67,7 +67,7 @@ async fn goes_through(
 
 /// Leaves room for so many pages more; for all where none are given.
 fn room(store: &SqliteStore, pages: Option<u32>) {
-    store.writer.on_connection(|connection| {
+    store.database.writer.on_connection(|connection| {
         let now: u32 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
         let most = pages.map_or(u32::MAX - 2, |pages| now + pages);
         connection.pragma_update_and_check(None, "max_page_count", most, |_| Ok(())).unwrap();
@@ -146,12 +146,12 @@ async fn a_commit_waits_for_a_program_that_holds_the_file_for_half_a_second() {
             assert!(written.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
         }
         let begun = Instant::now();
-        while store.writer.under_way().is_none() {
+        while store.database.writer.under_way().is_none() {
             assert!(begun.elapsed() < Duration::from_secs(30), "no commit is under way");
             thread::yield_now();
         }
         thread::sleep(HALF_A_SECOND);
-        let waited = store.writer.under_way();
+        let waited = store.database.writer.under_way();
         assert!(waited.is_some_and(|waited| waited >= HALF_A_SECOND), "{durability:?}: {waited:?}");
         other.execute_batch("COMMIT").unwrap();
         written.await.unwrap();
@@ -163,7 +163,7 @@ async fn a_commit_waits_for_a_program_that_holds_the_file_for_half_a_second() {
 fn what_returned_is_synced_as_the_durability_says() {
     for (durability, synchronous) in [(Durability::Full, 2), (Durability::Normal, 1)] {
         let (_directory, store) = open(durability);
-        store.writer.on_connection(|connection| {
+        store.database.writer.on_connection(|connection| {
             let found: u32 = connection.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap();
             assert_eq!(found, synchronous, "{durability:?}");
             let journal: String =
@@ -198,6 +198,7 @@ async fn a_read_only_file_is_written_once_it_is_writable_again() {
             |error: &Error| matches!(error, Error::Unavailable { cause, .. } if cause.contains("read-only"));
         let set = |only: bool| {
             store
+                .database
                 .writer
                 .on_connection(|connection| connection.pragma_update(None, "query_only", only).unwrap());
         };
@@ -218,7 +219,7 @@ async fn a_file_that_was_removed_or_replaced_takes_nothing_until_it_is_back() {
         if replaced {
             std::fs::copy(&aside, &path).unwrap();
         }
-        store.writer.doubt_place();
+        store.database.writer.doubt_place();
         let is_told = |error: &Error| matches!(error, Error::Unavailable { cause, .. } if cause.contains("removed, moved or replaced"));
         for _ in 0..2 {
             let (refused, not_ready) =

@@ -42,7 +42,6 @@ pub(crate) struct Writer {
 struct Shared {
     waiting: Mutex<Vec<Job>>,
     desk: Mutex<Option<Desk>>,
-    hints: Hints,
     /// How the groups fare.
     course: Arc<Course>,
     place: Place,
@@ -54,13 +53,12 @@ struct Shared {
 
 impl Writer {
     /// Starts with its desk. Without a durability nothing is ever synced.
-    pub(crate) fn start(desk: Desk, durability: Option<Durability>, hints: Hints) -> std::io::Result<Self> {
+    pub(crate) fn start(desk: Desk, durability: Option<Durability>) -> std::io::Result<Self> {
         let at_once = durability != Some(Durability::Full);
         let (course, place, empty_inboxes) = (desk.course(), desk.place().clone(), desk.empty_inboxes());
         let shared = Arc::new(Shared {
             waiting: Mutex::default(),
             desk: Mutex::new(Some(desk)),
-            hints,
             course,
             place,
             empty_inboxes,
@@ -72,14 +70,14 @@ impl Writer {
         Ok(Self { shared, thread: Some(thread), at_once })
     }
 
-    /// Commits, and returns once it is durable.
-    pub(crate) async fn commit(&self, commit: Commit) -> Told<Committed> {
-        Ok(self.ask(Work::Commit(commit)).await?.committed)
+    /// Commits, and returns once it is durable and the handle's subscribers are told.
+    pub(crate) async fn commit(&self, commit: Commit, hints: &Hints) -> Told<Committed> {
+        Ok(self.ask(Work::Commit(commit), hints).await?.committed)
     }
 
     /// The agent with its epoch raised, and what belongs to it if it is new.
-    pub(crate) async fn claim(&self, agent: AgentId) -> Told<Option<Claimed>> {
-        Ok(self.ask(Work::Claim(agent)).await?.claimed)
+    pub(crate) async fn claim(&self, agent: AgentId, hints: &Hints) -> Told<Option<Claimed>> {
+        Ok(self.ask(Work::Claim(agent), hints).await?.claimed)
     }
 
     /// Whether this agent's inbox is known to be empty.
@@ -89,11 +87,11 @@ impl Writer {
 
     /// Whether a commit could be written: where the last one failed for the database's own sake, the
     /// disk is tried.
-    pub(crate) async fn ready(&self) -> Told<()> {
+    pub(crate) async fn ready(&self, hints: &Hints) -> Told<()> {
         self.shared.place.check()?;
         self.is_not_held(SLOW)?;
         if self.shared.course.failing.load(Ordering::Relaxed) {
-            self.ask(Work::Probe).await?;
+            self.ask(Work::Probe, hints).await?;
         }
         Ok(())
     }
@@ -132,9 +130,9 @@ impl Writer {
         }
     }
 
-    async fn ask(&self, work: Work) -> Told<Done> {
+    async fn ask(&self, work: Work, hints: &Hints) -> Told<Done> {
         let (author, answer) = oneshot::channel();
-        locked(&self.shared.waiting).push(Job { work, author });
+        locked(&self.shared.waiting).push(Job { work, hints: hints.clone(), author });
         let mut is_for_thread = !self.at_once;
         if self.at_once {
             // Whoever else is about to commit comes first, and joins the group. An author who gives up
@@ -235,7 +233,7 @@ impl Shared {
             if group.is_empty() {
                 return true;
             }
-            let left = desk.settle(group, busy, &self.hints);
+            let left = desk.settle(group, busy);
             if desk.is_log_long() {
                 self.long.store(true, Ordering::Relaxed);
             }
@@ -299,22 +297,22 @@ mod tests {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("house.db");
         let store = SqliteStore::open(&path, Settings::default()).unwrap();
-        store.writer.is_not_held(Duration::ZERO).unwrap();
+        store.database.writer.is_not_held(Duration::ZERO).unwrap();
         let other = Connection::open(&path).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         let agent = Agent::root(Owner::local(), "helper", "", Time::from_micros(0));
         let mut commit = store.commit(Commit::new(agent.created).write(Write::NewAgent(agent)));
         assert!(commit.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
         let begun = Instant::now();
-        while store.writer.under_way().is_none() {
+        while store.database.writer.under_way().is_none() {
             assert!(begun.elapsed() < Duration::from_secs(30), "no commit is under way");
             thread::yield_now();
         }
-        let refused = store.writer.is_not_held(Duration::ZERO).unwrap_err();
+        let refused = store.database.writer.is_not_held(Duration::ZERO).unwrap_err();
         assert!(matches!(&refused, Error::Unavailable { cause, .. } if cause.contains("another program")));
-        store.writer.is_not_held(Duration::MAX).unwrap();
+        store.database.writer.is_not_held(Duration::MAX).unwrap();
         other.execute_batch("ROLLBACK").unwrap();
         commit.await.unwrap();
-        store.writer.is_not_held(Duration::ZERO).unwrap();
+        store.database.writer.is_not_held(Duration::ZERO).unwrap();
     }
 }

@@ -1,8 +1,8 @@
 //! Everything that changes at once: a fence, expectations, writes.
 
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Grant, Intervention, Item, Post, PostId, Question, Record, Run,
-    Session, Step, Task, Time, Wakeup, WakeupId,
+    Agent, AgentId, Entity, EntityKind, Grant, Intervention, Item, Owner, Post, PostId, Question, Record,
+    Run, Session, Step, Task, Time, Wakeup, WakeupId,
 };
 
 /// Everything that changes at once.
@@ -134,7 +134,7 @@ impl Commit {
     }
 
     /// Posts to an agent and wakes it.
-    pub fn post(&mut self, post: Post, owner: &entourage_types::Owner) {
+    pub fn post(&mut self, post: Post, owner: &Owner) {
         self.writes.push(Write::Wake(Wakeup {
             id: post.wakeup,
             agent: post.agent,
@@ -145,7 +145,42 @@ impl Commit {
     }
 }
 
+/// What a record is known by, and whose it is.
+pub(crate) struct RecordKey<'w> {
+    pub(crate) kind: EntityKind,
+    pub(crate) id: String,
+    pub(crate) owner: &'w Owner,
+}
+
 impl Write {
+    /// The record that this keeps, if it keeps one.
+    pub(crate) fn record(&self) -> Option<RecordKey<'_>> {
+        let (kind, id, owner) = match self {
+            Self::Task(task) => (EntityKind::Task, task.id.to_string(), &task.owner),
+            Self::Question(question) => (EntityKind::Question, question.id.to_string(), &question.owner),
+            Self::Grant(grant) => (EntityKind::Grant, grant.id.to_string(), &grant.owner),
+            Self::Intervention(done) => (EntityKind::Intervention, done.id.to_string(), &done.owner),
+            Self::Session(session, _) => (EntityKind::Session, session.id.to_string(), &session.owner),
+            Self::Entity(entity) => (entity.kind, entity.id.clone(), &entity.owner),
+            _ => return None,
+        };
+        Some(RecordKey { kind, id, owner })
+    }
+
+    /// The root of the tree in which this is told, where it says so itself; otherwise it is told, if at all, in
+    /// the tree of the fenced agent.
+    pub(crate) const fn told_in(&self) -> Option<AgentId> {
+        match self {
+            Self::NewAgent(agent) => Some(agent.root),
+            Self::Task(task) => Some(task.root),
+            Self::Question(question) => Some(question.root),
+            Self::Grant(grant) => Some(grant.root),
+            Self::Intervention(done) => Some(done.root),
+            Self::Session(session, _) => Some(session.root),
+            _ => None,
+        }
+    }
+
     /// The entity this write keeps, if it keeps one.
     ///
     /// # Errors

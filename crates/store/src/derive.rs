@@ -1,7 +1,7 @@
 //! Events are derived from commits, here and nowhere else, so that no change is told without
 //! having happened and none happens untold.
 
-use entourage_types::{Agent, AgentId, EventBody, Item, Status, Step, StepState, Time};
+use entourage_types::{Agent, AgentId, EventBody, Item, Status, Step, StepState};
 
 use crate::{Commit, Write};
 
@@ -10,7 +10,7 @@ use crate::{Commit, Write};
 /// `writer` is the fenced agent as stored before the commit; its tree is where items, runs and
 /// steps belong. Numbers are the store's to give, inside the transaction.
 #[must_use]
-pub fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, AgentId, EventBody)> {
+pub(crate) fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, AgentId, EventBody)> {
     let mut events = Vec::with_capacity(commit.writes.len());
     for write in &commit.writes {
         match write {
@@ -61,7 +61,7 @@ pub fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, AgentId,
                 }
             }
             // A finished step shows as the item it wrote; only the others need telling.
-            Write::Step(step) if step.state != StepState::Done => {
+            Write::Step(step) if !step.state.is_done() => {
                 if let Some(writer) = writer {
                     events.push((writer.root, writer.id, of_step(step)));
                 }
@@ -111,14 +111,16 @@ fn author<'a>(commit: &'a Commit, writer: Option<&'a Agent>, item: &Item) -> Opt
 
 /// What is told of a step: of one to be tried again, also when and why.
 fn of_step(step: &Step) -> EventBody {
-    let again = step.state == StepState::Retry;
-    let value = |name: &str| step.value.get(name).filter(|_| again);
+    let retry = match &step.state {
+        StepState::Retry(retry) => Some(retry),
+        _ => None,
+    };
     EventBody::Step {
         run: step.run,
         key: step.key.clone(),
-        state: step.state,
-        due: value("due").and_then(|due| due.as_i64()).map(Time::from_micros),
-        attempt: again.then_some(step.attempt),
-        error: value("error").and_then(|error| error.as_str()).map(str::to_owned),
+        state: step.status(),
+        due: retry.map(|retry| retry.due),
+        attempt: retry.map(|_| step.attempt),
+        error: retry.map(|retry| retry.error.clone()),
     }
 }

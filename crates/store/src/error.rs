@@ -1,6 +1,6 @@
 //! What can go wrong in a store, by what the caller can do about it.
 
-use entourage_types::{AgentId, EntityKind, RunId, Wakeup};
+use entourage_types::{AgentId, EntityKind, RunId, Step, Wakeup};
 
 /// What can go wrong in a store.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -130,14 +130,17 @@ impl Error {
     }
 
     /// A step of a run that is not the writer's own.
-    #[must_use]
-    pub fn foreign_step(writer: AgentId, run: RunId) -> Self {
-        Self::Corrupt(format!("a commit of agent {writer} writes a step of run {run}, which is not its own"))
+    pub(crate) fn foreign_step(step: &Step) -> Self {
+        Self::Corrupt(format!("step {} is of run {}, which is not one of its writer", step.key, step.run))
+    }
+
+    /// A run that is another agent's.
+    pub(crate) fn foreign_run(agent: AgentId, run: RunId) -> Self {
+        Self::Corrupt(format!("run {run} is not one of agent {agent}"))
     }
 
     /// A wake-up that is only its agent's to serve.
-    #[must_use]
-    pub fn has_its_agent(wakeup: &Wakeup) -> Self {
+    pub(crate) fn has_its_agent(wakeup: &Wakeup) -> Self {
         Self::Corrupt(format!("wake-up {} has an agent, {}, to serve it", wakeup.id, wakeup.agent))
     }
 }

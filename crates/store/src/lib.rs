@@ -6,13 +6,14 @@ mod between;
 mod changed;
 mod commit;
 pub mod conformance;
-mod contract;
 mod derive;
 mod error;
+pub mod judge;
 pub mod measure;
 mod memory;
 mod query;
 mod usage;
+pub mod words;
 
 use std::sync::Arc;
 
@@ -26,10 +27,9 @@ use tokio::sync::broadcast;
 pub use between::{Between, Through};
 pub use changed::Changed;
 pub use commit::{Commit, Committed, Expect, Fence, Write};
-pub use derive::events;
 pub use error::Error;
 pub use memory::MemoryStore;
-pub use query::{AgentQuery, EntityQuery, ItemQuery, Page, RunCount, RunQuery, sought_words};
+pub use query::{AgentQuery, EntityQuery, ItemQuery, Page, RunCount, RunQuery};
 pub use usage::{Spender, Sums, UsageQuery};
 
 /// What every method returns.

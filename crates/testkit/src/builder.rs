@@ -1,6 +1,10 @@
 //! What a world is put together from.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use entourage_engine::{Check, Courier, Kinds, Outbox, Receiver, ThreadKeeper, Tracer, dispatch::Settings};
 use entourage_llm::Model;
@@ -34,7 +38,11 @@ pub struct WorldBuilder {
     witness: Witness,
     patience: Option<Duration>,
     over: Option<Over>,
+    left_behind: Option<LeftBehind>,
 }
+
+/// What makes a database before the world opens it.
+type LeftBehind = Box<dyn FnOnce(&Path) + Send>;
 
 /// What makes another store of a store.
 type Over = Box<dyn FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send>;
@@ -60,6 +68,7 @@ impl WorldBuilder {
             witness: Witness::default(),
             patience: None,
             over: None,
+            left_behind: None,
         }
     }
 
@@ -148,6 +157,12 @@ impl WorldBuilder {
         self
     }
 
+    /// Makes the database file that the first life finds.
+    pub fn left_behind(mut self, database: impl FnOnce(&Path) + Send + 'static) -> Self {
+        self.left_behind = Some(Box::new(database));
+        self
+    }
+
     /// How long a commit waits for another program that holds the database file; as long as usual
     /// unless given.
     pub fn patience(mut self, patience: Duration) -> Self {
@@ -179,6 +194,9 @@ impl WorldBuilder {
             let patience = self.patience.unwrap_or(usual.patience);
             let settings = StoreSettings { durability: Durability::Normal, patience, ..usual };
             let path = directory.path().join(DATABASE);
+            if let Some(make) = self.left_behind {
+                make(&path);
+            }
             (Arc::new(must(SqliteStore::open(&path, settings), "a database")), Some(directory))
         };
         let store: Arc<dyn Store> = Arc::new(Through::new(store, self.witness.clone()));

@@ -95,7 +95,7 @@ impl Planted {
             (Bug::AnswerLost, Write::Post(post)) => matches!(post.body, PostBody::Answer { .. }),
             (Bug::ResultLost, Write::Post(post)) => matches!(post.body, PostBody::Done { .. }),
             (Bug::IntentLost, Write::Step(step)) => step.state == StepState::Started,
-            (Bug::WaitLost, Write::Step(step)) => step.state == StepState::Open,
+            (Bug::WaitLost, Write::Step(step)) => step.state.is_open(),
             (Bug::RunLeftOpen, Write::Run(run)) => run.status.is_terminal() && self.shows(),
             _ => return Some(self.change(write)),
         };

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Cost, Grant, Intervention, Item, Question, RunId, Session, Status, StepState, StopReason, Task,
-    Time, Usage, WaitingOn, shown,
+    AgentId, Cost, Grant, Intervention, Item, Question, RunId, Session, Status, StepKey, StepStatus,
+    StopReason, Task, Time, Usage, WaitingOn, shown,
 };
 
 /// One numbered fact. Numbers are gap-free per root agent; the number is the SSE id.
@@ -74,9 +74,9 @@ pub enum EventBody {
         /// Whose step.
         run: RunId,
         /// Its key.
-        key: String,
+        key: StepKey,
         /// How far it got.
-        state: StepState,
+        state: StepStatus,
         /// When it is tried again, if it is to be.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         due: Option<Time>,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AgentId, CallId, ModelUse, PostId, QuestionId, RunId, StopReason, TaskId, Terms, Time};
+use crate::{AgentId, CallId, ModelUse, PostId, QuestionId, RunId, StepKey, StopReason, TaskId, Terms, Time};
 
 /// One entry of an agent's transcript.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,6 +18,9 @@ pub struct Item {
     pub session: u32,
     /// When it was committed.
     pub at: Time,
+    /// The step of the run whose checkpoint it is; none of what is no step's result.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub step: Option<StepKey>,
     /// What it says.
     #[serde(flatten)]
     pub body: ItemBody,
@@ -265,6 +268,18 @@ pub enum Level {
     Warning,
     /// Something failed.
     Error,
+}
+
+impl From<Turn> for ItemBody {
+    fn from(turn: Turn) -> Self {
+        Self::Turn(turn)
+    }
+}
+
+impl From<Output> for ItemBody {
+    fn from(output: Output) -> Self {
+        Self::Output(output)
+    }
 }
 
 impl ItemBody {

@@ -1,7 +1,6 @@
-//! A run (one activation's worth of work, from something to read to a stop) and its steps.
+//! A run: one activation's worth of work, from something to read to a stop.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::{
     AgentId, Cost, ModelUse, Owner, RunId, Spent, Status, Tally, TaskId, Time, Usage, WaitingOn, shown,
@@ -117,42 +116,5 @@ impl StopReason {
             self,
             Self::MaxSteps | Self::SameTool | Self::Stalled | Self::MaxTime | Self::MaxTokens | Self::MaxCost
         )
-    }
-}
-
-/// One durable unit of a run. Its key is stable, so that after a crash it is answered from here.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Step {
-    /// Whose step.
-    pub run: RunId,
-    /// Its key in the run: `receive/3`, `model/2`, `tool/<call id>`.
-    pub key: String,
-    /// How far it got.
-    pub state: StepState,
-    /// The checkpoint: what the step returned, or what an open one waits for; of one to be tried
-    /// again, when (`due`, in microseconds) and why (`error`).
-    pub value: Value,
-    /// How many times it was tried.
-    pub attempt: u32,
-    /// What the model call used, when the step is one.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub used: Option<ModelUse>,
-    /// When it was first begun.
-    pub started: Time,
-    /// When it got into its state.
-    pub updated: Time,
-}
-
-words! {
-    /// How far a step got.
-    StepState, "step state" {
-        /// The intent is on record, the effect may have happened.
-        Started => "started",
-        /// It waits for a post: an answer, a result, a moment.
-        Open => "open",
-        /// It failed and is tried again later.
-        Retry => "retry",
-        /// It is done, once and for ever.
-        Done => "done",
     }
 }

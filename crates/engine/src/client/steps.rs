@@ -4,15 +4,10 @@
 use std::collections::HashMap;
 
 use entourage_store::{Error as StoreError, ItemQuery, Page};
-use entourage_types::{CallId, Item, ItemBody, RunId, Step, StepState, Time};
-use serde_json::{Value, json};
+use entourage_types::{CallId, Checkpoint, Item, ItemBody, RunId, Step, StepKey, StepState, Time};
 
 use super::Client;
-use crate::{
-    Result,
-    restart::KEY as RESTART,
-    run::{call_key, model_key},
-};
+use crate::Result;
 
 /// How much of a transcript is held at once while its steps are found.
 const ITEMS: u32 = 500;
@@ -47,7 +42,7 @@ impl Client {
             steps.reverse();
         }
         if let Some(after) = &page.after {
-            let Some(at) = steps.iter().position(|step| step.key == *after) else {
+            let Some(at) = steps.iter().position(|step| step.key.to_string() == *after) else {
                 return Err(StoreError::NoRow { after: after.clone() }.into());
             };
             steps.drain(..=at);
@@ -55,7 +50,7 @@ impl Client {
         steps.truncate(page.limit as usize);
         let mut bytes = 0;
         let is_full = steps.iter().position(|step| {
-            bytes += step.value.to_string().len();
+            bytes += step.state.value().map_or(0, |value| value.len());
             bytes >= page.bytes
         });
         steps.truncate(is_full.map_or(steps.len(), |last| last + 1));
@@ -67,54 +62,46 @@ impl Client {
 struct Merging {
     run: RunId,
     /// Those with a record of their own whose item was not met.
-    recorded: HashMap<String, Step>,
+    recorded: HashMap<StepKey, Step>,
     /// When each call was asked for.
     asked: HashMap<CallId, Time>,
-    turns: usize,
     steps: Vec<Step>,
 }
 
 impl Merging {
     fn new(run: RunId, recorded: Vec<Step>) -> Self {
-        // What counts restarts is no work of the run.
-        let recorded = recorded.into_iter().filter(|step| step.key != RESTART);
+        let recorded = recorded.into_iter().filter(|step| step.key.is_work());
         let recorded = recorded.map(|step| (step.key.clone(), step)).collect();
-        Self { run, recorded, asked: HashMap::new(), turns: 0, steps: Vec::new() }
+        Self { run, recorded, asked: HashMap::new(), steps: Vec::new() }
     }
 
     fn read(&mut self, item: &Item) {
-        match &item.body {
-            ItemBody::Turn(turn) => {
-                self.asked.extend(turn.calls.iter().map(|call| (call.id, item.at)));
-                if turn.used.is_some() {
-                    self.turns += 1;
-                    let step = self.done(model_key(self.turns), item, item.at);
-                    self.steps.push(Step { used: turn.used.clone(), ..step });
-                }
-            }
-            ItemBody::Output(output) => {
-                let begun = self.asked.get(&output.call).copied().unwrap_or(item.at);
-                let step = self.done(call_key(output.call), item, begun);
-                self.steps.push(step);
-            }
-            ItemBody::Message(_) | ItemBody::Decision(_) | ItemBody::Notice(_) | ItemBody::Digest(_) => {}
+        let mut used = None;
+        if let ItemBody::Turn(turn) = &item.body {
+            self.asked.extend(turn.calls.iter().map(|call| (call.id, item.at)));
+            used.clone_from(&turn.used);
+        }
+        if let Some(key) = &item.step {
+            let step = self.done(key, item);
+            self.steps.push(Step { used, ..step });
         }
     }
 
     /// The step whose checkpoint is this item.
-    fn done(&mut self, key: String, item: &Item, begun: Time) -> Step {
-        let unrecorded = |key| Step {
+    fn done(&mut self, key: &StepKey, item: &Item) -> Step {
+        let begun = key.call().and_then(|call| self.asked.get(&call).copied()).unwrap_or(item.at);
+        let unrecorded = || Step {
             run: self.run,
-            key,
-            state: StepState::Done,
-            value: Value::Null,
+            key: key.clone(),
+            state: StepState::Started,
+            intent: None,
             attempt: 1,
             used: None,
             started: begun,
             updated: item.at,
         };
-        let step = self.recorded.remove(&key).unwrap_or_else(|| unrecorded(key));
-        Step { value: json!({ "item": item.seq }), ..step }
+        let step = self.recorded.remove(key).unwrap_or_else(unrecorded);
+        Step { state: StepState::Done(Some(Checkpoint::Item(item.seq))), ..step }
     }
 
     fn steps(self) -> Vec<Step> {

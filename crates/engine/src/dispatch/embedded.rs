@@ -139,6 +139,8 @@ enum Failure {
     Own(String),
     /// What the agent needs of the store is damaged: no other attempt reads it, either.
     Damaged(String),
+    /// Others go first.
+    NotYet(Duration),
     /// The store cannot be used, which is no fault of any run: it waits as long as that takes.
     Store(String),
 }
@@ -148,6 +150,7 @@ impl From<Error> for Failure {
         match error {
             Error::Store(error) if error.is_outage() => Self::Store(error.to_string()),
             Error::Store(error @ StoreError::Damaged(_)) => Self::Damaged(error.to_string()),
+            Error::NotYet { after, .. } => Self::NotYet(after),
             error => Self::Own(error.to_string()),
         }
     }
@@ -305,6 +308,7 @@ impl State {
                 failures.outages += 1;
                 return self.put_off(agent, owner, now + delay);
             }
+            Some(Failure::NotYet(after)) => return self.put_off(agent, owner, now + after),
             Some(Failure::Damaged(cause)) => return self.met_damage(agent, &owner, cause),
             Some(Failure::Own(cause)) => cause,
         };

@@ -72,7 +72,8 @@ impl House {
     fn begin_with(&self, agent: &mut Agent, bodies: Vec<ItemBody>) -> Vec<Write> {
         let (run, at) = (RunId::new(), self.now());
         let from = std::mem::replace(&mut agent.items, bodies.len() as u64);
-        let item = |(seq, body)| Item { agent: agent.id, seq, run, session: agent.session, at, body };
+        let item =
+            |(seq, body)| Item { agent: agent.id, seq, run, session: agent.session, at, step: None, body };
         (from..).zip(bodies).map(item).map(Write::Item).collect()
     }
 }

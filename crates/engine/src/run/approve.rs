@@ -7,15 +7,12 @@ use std::{collections::HashSet, fmt, sync::Arc};
 use entourage_store::{EntityQuery, Error as StoreError, Page, Write};
 use entourage_tools::Address;
 use entourage_types::{
-    About, Answer, ApprovalRule, EntityKind, Grant, GrantStatus, Post, PostBody, Proposal, Record, Scope,
-    ToolCall, Verdict,
+    About, Answer, ApprovalRule, EntityKind, Grant, GrantStatus, OpenQuestion, Post, PostBody, Proposal,
+    Record, Scope, ToolCall, Verdict,
 };
 use serde_json::Value;
 
-use super::{
-    Result, Run,
-    ask::{Asked, Wanted},
-};
+use super::{Result, Run, ask::Wanted};
 use crate::{digest::digest, offer::Offered};
 
 /// What holds a call back.
@@ -131,11 +128,11 @@ impl Run<'_> {
     pub(super) async fn must_ask_again(
         &self,
         call: &ToolCall,
-        asked: Option<&Asked>,
+        asked: Option<&OpenQuestion>,
         answer: &Post,
     ) -> Result<Option<Hold>> {
         let by_grant = matches!(&answer.body, PostBody::Answer { answer: Answer::Granted, .. });
-        let holds = |asked: &Asked| asked.holds_for == self.binding(call) && !by_grant;
+        let holds = |asked: &OpenQuestion| asked.holds_for == self.binding(call) && !by_grant;
         if asked.is_none_or(|asked| asked.about != About::Approval || holds(asked)) {
             return Ok(None);
         }
@@ -156,9 +153,6 @@ impl Run<'_> {
 
     /// The arguments that a person gave a call.
     pub(super) fn edited(&self, call: &ToolCall) -> Option<&Value> {
-        self.steps.get(&super::call_tools::key(call))?.value.get(EDITED)
+        self.steps.of_call(call)?.intent.as_ref()?.edited.as_ref()
     }
 }
-
-/// Where the step of a call keeps the arguments that a person gave it.
-pub(super) const EDITED: &str = "edited";

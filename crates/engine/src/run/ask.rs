@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use entourage_store::Write;
 use entourage_types::{
-    About, Output, Proposal, Question, QuestionId, QuestionStatus, Step, StepState, Time, ToolCall, Verdict,
-    Wakeup, WakeupId,
+    About, OpenQuestion, Output, Proposal, Question, QuestionId, QuestionStatus, StepKey, StepState,
+    ToolCall, Verdict, Wait, Wakeup, WakeupId,
 };
-use serde::{Deserialize, Serialize};
 
-use super::{Result, Run, call_tools::key};
+use super::{Result, Run};
 use crate::digest::digest;
 
 /// What the model reads of an answer that was given in the turn that asks the user.
@@ -28,28 +27,6 @@ pub(super) struct Wanted {
     pub(super) otherwise: Option<Verdict>,
 }
 
-/// What the step of a call keeps while a person is asked.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Asked {
-    pub(super) question: QuestionId,
-    pub(super) about: About,
-    /// What an answer holds for.
-    #[serde(default)]
-    pub(super) holds_for: String,
-    /// When it expires, and the wake-up that comes then.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub(super) due: Option<(Time, WakeupId)>,
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub(super) otherwise: Option<Verdict>,
-}
-
-impl Asked {
-    /// What a step keeps, if a person is asked about its call.
-    pub(super) fn of(step: &Step) -> Option<Self> {
-        serde_json::from_value(step.value.clone()).ok().filter(|_| step.state == StepState::Open)
-    }
-}
-
 impl Wanted {
     /// A question of the agent's own.
     pub(super) fn information(text: String, options: Vec<String>) -> Self {
@@ -62,10 +39,9 @@ impl Run<'_> {
     /// Whether another call of the turn asks the user something: what they say is read before any answer.
     pub(super) fn asks_beside(&self, calls: &[ToolCall], index: usize) -> bool {
         let others = calls.iter().enumerate().filter(|(other, _)| *other != index);
-        others.filter_map(|(_, call)| self.steps.get(&key(call))).any(|step| match step.state {
-            StepState::Open => Asked::of(step).is_some_and(|asked| asked.about == About::Information),
-            StepState::Done => Output::deserialize(&step.value).is_ok_and(|output| output.has_asked()),
-            StepState::Started | StepState::Retry => false,
+        others.filter_map(|(_, call)| self.steps.of_call(call)).any(|step| {
+            step.question().is_some_and(|asked| asked.about == About::Information)
+                || step.output().is_some_and(Output::has_asked)
         })
     }
 
@@ -101,8 +77,10 @@ impl Run<'_> {
             updated: at,
         };
         let (about, otherwise) = (question.about, question.otherwise);
-        let asked = Asked { question: question.id, about, holds_for: self.binding(call), due, otherwise };
-        writes.push(Write::Step(self.call_step(call, StepState::Open, serde_json::to_value(asked)?, at)));
+        let asked =
+            OpenQuestion { question: question.id, about, holds_for: self.binding(call), due, otherwise };
+        let state = StepState::Open(Wait::Question(asked));
+        writes.push(Write::Step(self.steps.row(StepKey::Tool(call.id), state, at)));
         writes.push(Write::Question(question));
         if let Some((due, id)) = due {
             let (agent, owner) = (self.agent.id, self.agent.owner.clone());

@@ -6,10 +6,10 @@ use std::time::Duration;
 use entourage_llm::{Delta, Deltas, Error as ModelError, Priority, Reply, Request, ToolChoice};
 use entourage_store::Write;
 use entourage_types::{
-    ItemBody, ModelUse, Program, Status, Step, StepState, Time, Turn, WaitingOn, Wakeup, WakeupId,
+    ModelUse, Program, Retry, Status, Step, StepKey, StepState, Time, Turn, WaitingOn, Wakeup, WakeupId,
 };
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+
+use futures::FutureExt;
 
 use super::{Interrupt, Result, Run, Stop, check::Beside};
 use crate::{
@@ -20,31 +20,26 @@ use crate::{
     watch::Pulse,
 };
 
-/// How far a call that failed has come; the step's value while it sleeps.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+/// How far a call that failed has come.
 struct Tries {
-    /// When it is tried again, in microseconds, and why.
-    due: i64,
-    error: String,
-    /// How many of the declared models have failed for good, and what they said.
-    given_up: usize,
-    said: Vec<String>,
-    /// How many requests there were, and how many of them to those models.
-    #[serde(skip)]
+    /// What its step keeps while it sleeps.
+    kept: Retry,
+    /// How many requests there were.
     made: u32,
-    spent: u32,
 }
 
 impl Tries {
-    fn of(step: &Step) -> Result<Self> {
-        Ok(Self { made: step.attempt, ..serde_json::from_value(step.value.clone())? })
+    /// Before the first attempt.
+    fn none() -> Self {
+        let due = Time::from_micros(0);
+        let kept = Retry { due, error: String::new(), models_failed: 0, said: Vec::new(), spent: 0 };
+        Self { kept, made: 0 }
     }
 
     /// The last word on a call that failed for good: everything that was said.
     fn last_word(mut self, error: &ModelError) -> Interrupt {
-        self.said.push(error.to_string());
-        Interrupt::Stopped(Stop::of_model(error, self.said.join("; ")))
+        self.kept.said.push(error.to_string());
+        Interrupt::Stopped(Stop::of_model(error, self.kept.said.join("; ")))
     }
 }
 
@@ -54,17 +49,20 @@ impl Run<'_> {
     /// # Errors
     /// An [`Interrupt`] when the call is to be tried again later or failed for good.
     pub async fn call_model(&mut self) -> Result<Turn> {
-        let before = self.finished.get(self.turns).map(|&at| &self.items[at].body);
         self.turns += 1;
-        if let Some(ItemBody::Turn(turn)) = before {
-            return Ok(turn.clone());
-        }
-        let key = model_key(self.turns);
+        let (key, own) = (StepKey::Model(self.turns), StepKey::Model(self.turns));
+        self.step(key, |run| run.ask_model(own).boxed()).await
+    }
+
+    /// Asks until there is an answer, or none is to be had now. Returns the turn and how many attempts it took.
+    async fn ask_model(&mut self, key: StepKey) -> Result<(Turn, u32)> {
         let mut tries = match self.steps.get(&key) {
-            Some(step) if step.state == StepState::Retry => Tries::of(step)?,
-            _ => Tries::default(),
+            Some(Step { state: StepState::Retry(kept), attempt, .. }) => {
+                Tries { kept: kept.clone(), made: *attempt }
+            }
+            _ => Tries::none(),
         };
-        if self.house.now().micros() < tries.due && !self.hurried {
+        if self.house.now() < tries.kept.due && !self.hurried {
             return Err(Interrupt::Suspended(WaitingOn::Retry));
         }
         // That it is at work is on record before it asks again: should that end the process, it counts.
@@ -78,30 +76,30 @@ impl Run<'_> {
         let pieces = self.house.inner.feed.pieces(self.agent.root, self.agent.epoch);
         let max_attempts = self.kind().limits.max_attempts;
         let models = self.house.models_of(self.kind());
-        let mut at = tries.given_up;
+        let mut at = tries.kept.models_failed as usize;
         // The shortest pause of those models that were passed by.
         let mut soonest = None;
         loop {
             let began = self.house.now();
             let model = models.get(at).cloned().flatten();
             let (answer, wasted) = self.attempt(model.clone(), &pieces, &mut beside).await?;
-            self.trace_request((&key, model), (tries.made + 1, began), &answer, &wasted);
+            self.trace_request((&key.to_string(), model), (tries.made + 1, began), &answer, &wasted);
             self.charge_wasted(&wasted).await?;
             let error = match answer {
                 Ok(reply) => {
                     self.let_pass(&mut beside, &reply).await?;
-                    return Ok(self.keep(&key, tries.made + 1, reply));
+                    return Ok((self.turn_of(reply), tries.made + 1));
                 }
                 Err(error) => error,
             };
             if matches!(error, ModelError::BeyondWindow { .. }) && self.shorten().await? {
                 // Another request goes: it is a first attempt again.
-                (tries.made, tries.spent) = (tries.made + 1, tries.spent + 1);
+                (tries.made, tries.kept.spent) = (tries.made + 1, tries.kept.spent + 1);
                 continue;
             }
             // One that only met a closed gate is no attempt.
             tries.made += u32::from(!matches!(error, ModelError::Busy { .. }));
-            let attempt = tries.made - tries.spent;
+            let attempt = tries.made - tries.kept.spent;
             // What is wrong with the request is wrong with it elsewhere.
             let others = at + 1 < models.len() && !matches!(error, ModelError::Refused { .. });
             tracing::warn!(attempt, %error, "a model call failed");
@@ -112,9 +110,10 @@ impl Run<'_> {
                     continue;
                 }
                 Next::Over if others => {
-                    if at == tries.given_up {
-                        (tries.given_up, tries.spent) = (at + 1, tries.made);
-                        tries.said.push(error.to_string());
+                    if at == tries.kept.models_failed as usize {
+                        (tries.kept.models_failed, tries.kept.spent) =
+                            (tries.kept.models_failed + 1, tries.made);
+                        tries.kept.said.push(error.to_string());
                     }
                     at += 1;
                     continue;
@@ -127,8 +126,8 @@ impl Run<'_> {
             };
             let due = self.house.now() + delay;
             if !retry::in_memory(delay) {
-                (tries.due, tries.error) = (due.micros(), error.to_string());
-                return self.try_again(&key, &tries, due).await;
+                (tries.kept.due, tries.kept.error) = (due, error.to_string());
+                return Err(self.try_again(&key, tries).await);
             }
             tokio::select! {
                 biased;
@@ -209,20 +208,13 @@ impl Run<'_> {
         Ok((said_something(answer, &mut wasted), wasted))
     }
 
-    /// Keeps a turn and what it used. It rides with the commit that follows at once: of its calls'
-    /// intents, of what they came to where they are done at once, or of the end.
-    fn keep(&mut self, key: &str, attempt: u32, reply: Reply) -> Turn {
+    /// The turn that an answer is, with what it used. It rides with the commit that follows at once: of its
+    /// calls' intents, of what they came to where they are done at once, or of the end.
+    fn turn_of(&mut self, reply: Reply) -> Turn {
         let at = self.house.now();
         let used = reply.used();
         self.count(&used, at);
         let turn = Turn { text: reply.text, calls: reply.calls, used: Some(used) };
-        let item = self.item(ItemBody::Turn(turn.clone()), at);
-        self.riding.push(item);
-        if attempt > 1 || self.steps.contains_key(key) {
-            let mut step = self.step(key, StepState::Done, Value::Null, at);
-            step.attempt = attempt;
-            self.riding.push(Write::Step(step));
-        }
         if !turn.calls.is_empty() {
             let run = self.run_row(Status::Running, None);
             let awake = self.awake(at);
@@ -232,14 +224,16 @@ impl Run<'_> {
     }
 
     /// Sleeps on disk until the next attempt.
-    async fn try_again(&mut self, key: &str, tries: &Tries, due: Time) -> Result<Turn> {
-        let at = self.house.now();
-        let mut step = self.step(key, StepState::Retry, serde_json::to_value(tries)?, at);
-        step.attempt = tries.made;
+    async fn try_again(&mut self, key: &StepKey, Tries { kept, made }: Tries) -> Interrupt {
+        let due = kept.due;
+        let step = self.steps.row(key.clone(), StepState::Retry(kept), self.house.now());
+        let step = Step { attempt: made, ..step };
         let wakeup =
             Wakeup { id: WakeupId::new(), agent: self.agent.id, owner: self.agent.owner.clone(), due };
-        self.commit(vec![Write::Step(step), Write::Wake(wakeup)]).await?;
-        Err(Interrupt::Suspended(WaitingOn::Retry))
+        match self.commit(vec![Write::Step(step), Write::Wake(wakeup)]).await {
+            Ok(()) => Interrupt::Suspended(WaitingOn::Retry),
+            Err(interrupt) => interrupt,
+        }
     }
 }
 
@@ -255,11 +249,6 @@ fn said_something(
         }
         answer => answer,
     }
-}
-
-/// The key of a model call, numbered from 1.
-pub(crate) fn model_key(number: usize) -> String {
-    format!("model/{number}")
 }
 
 /// Hands the pieces of one attempt on, with their places.

@@ -6,24 +6,22 @@ use std::sync::Arc;
 use entourage_store::Write;
 use entourage_tools::{Context, Effect, Error as ToolError, Outcome, Source};
 use entourage_types::{
-    CallId, Output, OutputEffect, Post, Record, Status, Step, StepState, TaskId, Time, ToolCall, WaitingOn,
-    Wakeup, WakeupId,
+    CallId, Output, OutputEffect, Post, Record, Status, Step, StepKey, StepState, StepStatus, TaskId, Time,
+    ToolCall, Wait, WaitingOn, Wakeup, WakeupId,
 };
 use futures::{
     FutureExt, StreamExt,
     stream::{self, BoxStream},
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     Interrupt, Result, Run,
-    approve::EDITED,
-    ask::{ASKED_BESIDE, Asked, Wanted},
-    doubt::BEGUN_AS,
+    ask::{ASKED_BESIDE, Wanted},
     kept::output,
     make::{Ran, beside_others, run_tool},
     order::{Came, Order},
-    reply::Reply,
+    reply::{Reply, reply_of},
     speak::{Told, effect_of},
 };
 
@@ -105,32 +103,30 @@ impl Run<'_> {
         self.let_go_what_is_granted(calls).await?;
         let mut begun = Vec::new();
         for (index, call) in calls.iter().enumerate() {
-            let Some(step) = self.steps.get(&key(call)).filter(|step| step.state == StepState::Open) else {
-                continue;
-            };
-            let step = step.clone();
-            let task = step.value["task"].as_str().and_then(|task| task.parse().ok());
-            if let (Some(worker), Some(task)) = (step.value["handed_to"].as_str(), task) {
-                let output = handed_over(call, task, worker);
-                self.finish(calls, index, output, vec![]).await?;
-                continue;
-            }
-            if let Some(until) = step.value["until"].as_i64() {
-                if self.house.now() >= Time::from_micros(until) {
-                    self.finish(calls, index, output(call, "The time has passed.", false), vec![]).await?;
+            let Some(wait) = self.steps.of_call(call).and_then(Step::wait).cloned() else { continue };
+            let asked = match wait {
+                Wait::HandedOver { task, worker } => {
+                    let output = handed_over(call, task, &worker);
+                    self.finish(calls, index, output, vec![]).await?;
+                    continue;
                 }
-                continue;
-            }
+                Wait::Until { until } if self.house.now() >= until => {
+                    self.finish(calls, index, output(call, "The time has passed.", false), vec![]).await?;
+                    continue;
+                }
+                Wait::Until { .. } => continue,
+                Wait::Question(asked) => Some(asked),
+                Wait::Task { .. } => None,
+            };
             let Some(at) = self.inbox.iter().position(|post| post.body.call() == Some(call.id)) else {
                 continue;
             };
             let post: Post = self.inbox.remove(at);
             let mut writes = vec![self.read(&post)];
             // The wake-up for when nobody answers is of no use any more.
-            let asked = Asked::of(&step);
             let limit = asked.as_ref().and_then(|asked| asked.due);
             writes.extend(limit.map(|(_, wakeup)| Write::Woken(wakeup)));
-            match self.reply_of(call, &step, &post) {
+            match reply_of(call, asked.as_ref(), &post) {
                 Reply::Output(output) => self.finish(calls, index, output, writes).await?,
                 Reply::Begin(arguments) => {
                     // A tool may have changed since it was asked about.
@@ -154,11 +150,7 @@ impl Run<'_> {
     /// A call that waited is under way: the intent, and that the agent is at work again.
     async fn begin(&mut self, call: &ToolCall, edited: Option<Value>, mut writes: Vec<Write>) -> Result<()> {
         let at = self.house.now();
-        let mut value = self.intent(call);
-        if let Some(arguments) = edited {
-            value[EDITED] = arguments;
-        }
-        writes.push(Write::Step(self.call_step(call, StepState::Started, value, at)));
+        writes.push(Write::Step(self.started(call, edited, at)));
         if self.record.status != Status::Running {
             writes.push(self.run_row(Status::Running, None));
         }
@@ -171,13 +163,13 @@ impl Run<'_> {
     async fn dispatch(&mut self, calls: &[ToolCall], begun: &[CallId]) -> Result<(Running, Order)> {
         let offer = Arc::clone(&self.offer);
         let at = self.house.now();
-        let new = calls.iter().filter(|call| !self.steps.contains_key(&key(call)));
+        let new = calls.iter().filter(|call| self.steps.of_call(call).is_none());
         let addresses = new.filter_map(|call| offer.named(&call.tool).ok()?.tool.address(&call.arguments));
         let invented = self.invented(addresses.collect()).await?;
         let (mut ready, mut intents, mut order) = (Vec::new(), Vec::new(), Order::default());
         for (index, call) in calls.iter().enumerate() {
-            let before = self.steps.get(&key(call)).map(|step| step.state);
-            if matches!(before, Some(StepState::Done | StepState::Open)) {
+            let before = self.steps.of_call(call).map(Step::status);
+            if matches!(before, Some(StepStatus::Done | StepStatus::Open)) {
                 continue;
             }
             let arguments = self.arguments(call);
@@ -202,7 +194,7 @@ impl Run<'_> {
                 continue;
             }
             if effect != Effect::Pure && before.is_none() {
-                intents.push(Write::Step(self.call_step(call, StepState::Started, self.intent(call), at)));
+                intents.push(Write::Step(self.started(call, None, at)));
             }
             // One that waits for its place counts as under way: what is behind it keeps its order.
             order.begun(index, offered.tool.source() == Source::Person);
@@ -253,7 +245,8 @@ impl Run<'_> {
             Ok(Outcome::Await(time)) => {
                 let at = self.house.now();
                 let due = at + time;
-                let step = self.call_step(call, StepState::Open, json!({ "until": due.micros() }), at);
+                let step =
+                    self.steps.row(StepKey::Tool(call.id), StepState::Open(Wait::Until { until: due }), at);
                 let (agent, owner) = (self.agent.id, self.agent.owner.clone());
                 let wake = Write::Wake(Wakeup { id: WakeupId::new(), agent, owner, due });
                 self.commit(vec![Write::Step(step), wake]).await
@@ -266,16 +259,10 @@ impl Run<'_> {
         }
     }
 
-    /// The step of a call under way, in a new state. The arguments that a person gave stay with it, and what it
-    /// was when it began.
-    pub(super) fn call_step(&self, call: &ToolCall, state: StepState, mut value: Value, at: Time) -> Step {
-        let known = self.steps.get(&key(call)).map(|step| &step.value);
-        for (name, kept) in [EDITED, BEGUN_AS].iter().filter_map(|name| Some((name, known?.get(name)?))) {
-            if value.get(name).is_none() {
-                value[name] = kept.clone();
-            }
-        }
-        self.step(&key(call), state, value, at)
+    /// The step of a call that begins, with its intent.
+    fn started(&self, call: &ToolCall, edited: Option<Value>, at: Time) -> Step {
+        let intent = Some(self.intent(call, edited));
+        Step { intent, ..self.steps.row(StepKey::Tool(call.id), StepState::Started, at) }
     }
 
     /// The arguments that a call is made with: the agent's own, unless a person gave others.
@@ -300,19 +287,20 @@ impl Run<'_> {
     }
 
     fn all_answered(&self, calls: &[ToolCall]) -> bool {
-        calls.iter().all(|call| self.answered.contains(&call.id))
+        calls.iter().all(|call| self.steps.is_answered(call.id))
     }
 
     /// What open calls wait on: a person first, since only a person can be asked to hurry.
     pub(super) fn waits_on(&self, calls: &[ToolCall]) -> WaitingOn {
-        let open = |field: &str| {
-            let steps = calls.iter().filter_map(|call| self.steps.get(&key(call)));
-            steps.filter(|step| step.state == StepState::Open).any(|step| !step.value[field].is_null())
-        };
-        match (open("question"), open("task")) {
-            (true, _) => WaitingOn::User,
-            (false, true) => WaitingOn::Agent,
-            (false, false) => WaitingOn::Timer,
+        let waits = || calls.iter().filter_map(|call| self.steps.of_call(call)?.wait());
+        let is_for_person = |wait: &Wait| matches!(wait, Wait::Question(_));
+        let is_for_agent = |wait: &Wait| matches!(wait, Wait::Task { .. } | Wait::HandedOver { .. });
+        if waits().any(is_for_person) {
+            WaitingOn::User
+        } else if waits().any(is_for_agent) {
+            WaitingOn::Agent
+        } else {
+            WaitingOn::Timer
         }
     }
 }
@@ -328,19 +316,4 @@ fn too_many(calls: usize) -> String {
 pub(super) fn handed_over(call: &ToolCall, task: TaskId, worker: &str) -> Output {
     let text = format!("Task {task} was given to {worker}. Its result will come as a message.");
     Output { effect: Some(OutputEffect::Delegated(task)), ..output(call, text, false) }
-}
-
-/// The key of a call's step.
-pub(super) fn key(call: &ToolCall) -> String {
-    call_key(call.id)
-}
-
-/// The key of the step of the call with this id.
-pub(crate) fn call_key(call: CallId) -> String {
-    format!("tool/{call}")
-}
-
-/// The call whose step has this key.
-pub(crate) fn call_of(key: &str) -> Option<CallId> {
-    key.strip_prefix("tool/")?.parse().ok()
 }

@@ -5,7 +5,8 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use entourage_llm::Reply;
 use entourage_types::{
-    Author, Item, ItemBody, Level, Message, Notice, Output, OutputEffect, Status, StopReason, ToolCall,
+    Author, Item, ItemBody, Level, Message, Notice, Output, OutputEffect, Status, StepKey, StopReason,
+    ToolCall,
 };
 use futures::{FutureExt, future::BoxFuture};
 
@@ -207,7 +208,7 @@ impl Run<'_> {
 
     /// Where the turn stands that the program has just come by, if it was finished when the run was opened.
     pub(super) fn finished_turn(&self) -> Option<usize> {
-        self.turns.checked_sub(1).and_then(|turn| self.finished.get(turn)).copied()
+        self.steps.finished_before(&StepKey::Model(self.turns))
     }
 
     /// What stands before the turn that the program has just come by: all there is, unless the program runs over

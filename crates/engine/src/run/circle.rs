@@ -7,29 +7,17 @@ use std::collections::HashSet;
 
 use entourage_store::{EntityQuery, Page};
 use entourage_types::{
-    Action, Agent, AgentId, CallId, EntityKind, Output, OutputEffect, Record, Scope, Status, StepState, Task,
-    ToolCall,
-};
-use serde_json::{Value, json};
-
-use super::{
-    Result, Run,
-    call_tools::{call_key, key},
-    kept::output,
+    Action, Agent, AgentId, CallId, EntityKind, Output, OutputEffect, Record, Scope, Status, Step, StepKey,
+    Task, ToolCall, Wait,
 };
 
-/// Who was written to, in the step of a call that waits for an agent that was there before.
-const MET: &str = "met";
-
-/// What the step of a call keeps that waits for such an agent.
-pub(super) fn met(value: &mut Value, agent: AgentId) {
-    value[MET] = json!(agent);
-}
+use super::{Result, Run, kept::output};
 
 impl Run<'_> {
     /// Whether a call under way waits for an agent that was there before.
     pub(super) fn was_met(&self, call: CallId) -> bool {
-        self.steps.get(&call_key(call)).is_some_and(|step| !step.value[MET].is_null())
+        let wait = self.steps.get(&StepKey::Tool(call)).and_then(Step::wait);
+        matches!(wait, Some(Wait::Task { existing: Some(_), .. }))
     }
 
     /// Why an agent cannot answer this one, if so: it waits for an answer of this one, be it by way of
@@ -63,17 +51,16 @@ impl Run<'_> {
 
     /// The task of a call that closed a circle and that nobody has read yet, with what is wrong.
     async fn closed_by(&self, call: &ToolCall) -> Result<Option<(Task, String)>> {
-        let step = self.steps.get(&key(call)).filter(|step| step.state == StepState::Open);
-        let id = |field: &str| step.and_then(|step| step.value[field].as_str());
-        let (Some(met), Some(task)) = (id(MET).and_then(|id| id.parse().ok()), id("task")) else {
+        let wait = self.steps.of_call(call).and_then(Step::wait);
+        let Some(Wait::Task { task, existing: Some(met) }) = wait else { return Ok(None) };
+        let (scope, store) = (Scope::from(&self.agent.owner), &self.house.inner.store);
+        let Some(agent) = store.agent(&scope, *met).await? else { return Ok(None) };
+        let Some(why) = self.cannot_answer(&agent).await? else { return Ok(None) };
+        let Some(task) = store.entity(&scope, EntityKind::Task, &task.to_string()).await? else {
             return Ok(None);
         };
-        let (scope, store) = (Scope::from(&self.agent.owner), &self.house.inner.store);
-        let Some(agent) = store.agent(&scope, met).await? else { return Ok(None) };
-        let Some(why) = self.cannot_answer(&agent).await? else { return Ok(None) };
-        let Some(task) = store.entity(&scope, EntityKind::Task, task).await? else { return Ok(None) };
         let task = Task::from_entity(&task)?;
-        let unread = store.inbox(met).await?;
+        let unread = store.inbox(*met).await?;
         let is_unread = unread.iter().any(|post| Some(post.id) == task.post);
         Ok((is_unread && task.status == Status::Queued).then_some((task, why)))
     }

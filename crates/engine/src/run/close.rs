@@ -3,13 +3,12 @@
 
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
-    About, Agent, EntityKind, ItemBody, Level, Notice, Output, OutputEffect, Post, PostBody, PostId,
-    Question, QuestionStatus, Record, Scope, Status, StepState, StopReason, Task, TaskResult, Time, ToolCall,
-    WaitingOn, Wakeup, WakeupId,
+    Agent, EntityKind, ItemBody, Level, Notice, OpenQuestion, Output, OutputEffect, Post, PostBody, PostId,
+    Question, QuestionStatus, Record, Scope, Status, Step, StepKey, StopReason, Task, TaskResult, Time,
+    ToolCall, WaitingOn, Wakeup, WakeupId,
 };
-use serde_json::Value;
 
-use super::{Interrupt, Run, Stop, ask::Asked, call_tools::key, kept::output};
+use super::{Interrupt, Run, Stop, doubt::may_have_taken_effect, kept::output};
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 
@@ -175,38 +174,36 @@ impl Run<'_> {
         });
         let at = self.house.now();
         let open: Vec<ToolCall> =
-            last.unwrap_or_default().into_iter().filter(|call| !self.answered.contains(&call.id)).collect();
+            last.unwrap_or_default().into_iter().filter(|call| !self.steps.is_answered(call.id)).collect();
         for call in open {
-            let step = self.steps.get(&key(&call)).cloned();
-            let asked = step.as_ref().and_then(Asked::of);
-            let begun = step.as_ref().is_some_and(|step| step.state == StepState::Started)
-                || asked.as_ref().is_some_and(|asked| asked.about == About::Doubt);
-            let in_doubt = if begun { "; it may have taken effect" } else { "" };
+            let step = self.steps.of_call(&call).cloned();
+            let asked = step.as_ref().and_then(Step::question).cloned();
+            let in_doubt = if step.as_ref().is_some_and(may_have_taken_effect) {
+                "; it may have taken effect"
+            } else {
+                ""
+            };
             let was_answered = match asked {
                 Some(asked) => self.withdraw(asked, writes).await?,
                 None => false,
             };
             // A person is not told that their answer never came.
             let how = if was_answered { "answered too late" } else { "not answered" };
-            let task = step.as_ref().and_then(|step| step.value["task"].as_str()?.parse().ok());
-            let given_away = task.map(OutputEffect::Delegated);
-            let kept = step
-                .filter(|step| step.state == StepState::Done)
-                .and_then(|step| serde_json::from_value(step.value).ok());
+            let given_away = step.as_ref().and_then(Step::task).map(OutputEffect::Delegated);
+            let kept = step.as_ref().and_then(Step::output).cloned();
             let body = kept.unwrap_or_else(|| {
                 let unanswered = output(&call, format!("{how}: {cause}{in_doubt}"), true);
                 let unanswered = Output { effect: given_away, ..unanswered };
                 self.trace_call(&call, &unanswered);
                 unanswered
             });
-            writes.push(Write::Step(self.step(&key(&call), StepState::Done, Value::Null, at)));
-            writes.push(self.item(ItemBody::Output(body), at));
+            writes.extend(self.checkpoint(StepKey::Tool(call.id), body, 1, at));
         }
         Ok(())
     }
 
     /// A question whose run has ended is not asked any more. True where a person had answered it.
-    async fn withdraw(&mut self, asked: Asked, writes: &mut Vec<Write>) -> Result<bool> {
+    async fn withdraw(&mut self, asked: OpenQuestion, writes: &mut Vec<Write>) -> Result<bool> {
         let found = self.question_as_it_is(asked.question).await?;
         let status = found.as_ref().map(|question| question.status);
         if let Some(question) = found.filter(|question| question.status == QuestionStatus::Open) {

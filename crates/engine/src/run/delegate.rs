@@ -4,17 +4,11 @@
 use entourage_store::{Error as StoreError, Expect, Write};
 use entourage_tools::{Delegate, Target};
 use entourage_types::{
-    Agent, Author, Post, PostBody, PostId, Scope, Status, StepState, Task, TaskId, ToolCall, WaitingOn,
-    WakeupId,
+    Agent, Author, Post, PostBody, PostId, Scope, Status, StepKey, StepState, Task, TaskId, ToolCall, Wait,
+    WaitingOn, WakeupId,
 };
-use serde_json::json;
 
-use super::{
-    Interrupt, Result, Run,
-    call_tools::{handed_over, key},
-    circle,
-    kept::output,
-};
+use super::{Interrupt, Result, Run, call_tools::handed_over, kept::output};
 use crate::{client::title_of, keeper::NotLoaded, thread};
 
 impl Run<'_> {
@@ -78,7 +72,6 @@ impl Run<'_> {
                 terms: Some(self.terms_below()),
             },
         };
-        let mut value = json!({ "task": task.id });
         // What expects something may be refused by itself.
         if !self.expecting.is_empty() {
             self.flush().await?;
@@ -96,12 +89,11 @@ impl Run<'_> {
         commit.post(post, &child.owner);
         commit.push(Write::Task(task.clone()));
         let worker = format!("{} {}", child.kind, child.id);
-        match work.wait {
-            false => value["handed_to"] = json!(worker),
-            true if !is_new => circle::met(&mut value, child.id),
-            true => {}
-        }
-        commit.push(Write::Step(self.call_step(call, StepState::Open, value, at)));
+        let wait = match work.wait {
+            false => Wait::HandedOver { task: task.id, worker: worker.clone() },
+            true => Wait::Task { task: task.id, existing: (!is_new).then_some(child.id) },
+        };
+        commit.push(Write::Step(self.steps.row(StepKey::Tool(call.id), StepState::Open(wait), at)));
         // Who waits for a new agent, and has nothing else to do, sleeps from here on.
         let sleeps = (is_new && work.wait && self.only_waits_beside(calls, index)).then(|| {
             match self.waits_on(calls) {
@@ -142,8 +134,8 @@ impl Run<'_> {
     /// Whether all other calls of the turn are done, or wait as well, for agents that cannot wait for this one.
     fn only_waits_beside(&self, calls: &[ToolCall], index: usize) -> bool {
         let waits = |call: &ToolCall| {
-            let step = self.steps.get(&key(call)).filter(|step| step.state != StepState::Started);
-            (step.is_some() && !self.was_met(call.id)) || self.answered.contains(&call.id)
+            let step = self.steps.of_call(call).filter(|step| step.state != StepState::Started);
+            (step.is_some() && !self.was_met(call.id)) || self.steps.is_answered(call.id)
         };
         calls.iter().enumerate().all(|(at, call)| at == index || waits(call))
     }

@@ -2,26 +2,17 @@
 //! tools there are by now. An unsafe one is for a person to judge.
 
 use entourage_tools::{Effect, Error as ToolError};
-use entourage_types::{About, Output, StepState, ToolCall};
-use serde_json::{Value, json};
+use entourage_types::{About, Intent, Output, Step, StepState, ToolCall};
+use serde_json::Value;
 
-use super::{
-    Result, Run,
-    ask::{Asked, Wanted},
-    call_tools::key,
-    kept::output,
-};
+use super::{Result, Run, ask::Wanted, kept::output};
 use crate::offer::declared;
-
-/// Where the step of a call keeps its effect as it was when the call began: what its tool says of itself
-/// afterwards changes nothing about what may have happened.
-pub(super) const BEGUN_AS: &str = "begun_as";
 
 impl Run<'_> {
     /// Whether the call was begun and is not known to have ended, and may not be begun again unasked. What
     /// a tool did that is not there any more is not known: it counts as unsafe unless the kind says better.
     pub(super) fn is_in_doubt(&self, call: &ToolCall) -> bool {
-        let begun = self.steps.get(&key(call)).is_some_and(|step| step.state == StepState::Started);
+        let begun = self.steps.of_call(call).is_some_and(|step| step.state == StepState::Started);
         let by_now = || self.offer.effect(&call.tool).or_else(|| declared(&self.kind, &call.tool));
         let is_unsafe = || by_now().unwrap_or(Effect::Unsafe) == Effect::Unsafe;
         begun && (self.began_unsafe(call) || is_unsafe())
@@ -29,26 +20,23 @@ impl Run<'_> {
 
     /// Whether the call was unsafe when it began, if it did.
     pub(super) fn began_unsafe(&self, call: &ToolCall) -> bool {
-        let begun_as = || self.steps.get(&key(call))?.value.get(BEGUN_AS)?.as_str()?.parse().ok();
-        begun_as() == Some(Effect::Unsafe)
+        let intent = || self.steps.of_call(call)?.intent.as_ref();
+        intent().is_some_and(|intent| intent.effect == Effect::Unsafe)
     }
 
-    /// What stands in the step of a call that begins.
-    pub(super) fn intent(&self, call: &ToolCall) -> Value {
+    /// What a call begins with that is about to be made, with the arguments that a person gave it, if one did.
+    pub(super) fn intent(&self, call: &ToolCall, edited: Option<Value>) -> Intent {
         let effect = match self.began_unsafe(call) {
             true => Effect::Unsafe,
             false => self.offer.effect(&call.tool).unwrap_or(Effect::Unsafe),
         };
-        json!({ BEGUN_AS: effect.as_str() })
+        Intent { effect, edited: edited.or_else(|| self.edited(call).cloned()) }
     }
 
     /// What the model reads of a call that cannot be made, or not again.
     pub(super) fn refused_call(&self, call: &ToolCall, refusal: &ToolError) -> Output {
-        let step = self.steps.get(&key(call));
-        let was_begun = step.is_some_and(|step| match step.state {
-            StepState::Started => true,
-            _ => Asked::of(step).is_some_and(|asked| asked.about == About::Doubt),
-        });
+        let step = self.steps.of_call(call);
+        let was_begun = step.is_some_and(may_have_taken_effect);
         let text = match was_begun {
             true => format!(
                 "The call was interrupted and may have taken effect; it cannot be made again: {refusal}"
@@ -77,4 +65,9 @@ impl Run<'_> {
         };
         self.ask(call, wanted, vec![]).await
     }
+}
+
+/// Whether the call of this step was begun and its outcome is not known.
+pub(super) fn may_have_taken_effect(step: &Step) -> bool {
+    step.state == StepState::Started || step.question().is_some_and(|asked| asked.about == About::Doubt)
 }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use entourage_store::{Commit, EntityQuery, Expect, Page, Write};
 use entourage_types::{
     Action, Author, CallId, EntityKind, Intervention, InterventionId, InterventionStatus, ItemBody, Post,
-    PostBody, PostId, Record, Scope, Status, StepState, Task, WakeupId,
+    PostBody, PostId, Record, Scope, Status, Task, WakeupId,
 };
 
 use super::{Result, Run};
@@ -97,9 +97,9 @@ impl Run<'_> {
                 _ => None,
             })
             .flatten()
-            .filter(|call| all || !self.answered.contains(call))
+            .filter(|call| all || !self.steps.is_answered(*call))
             .collect();
-        if calls.is_empty() || (!all && self.steps.values().all(|step| step.state != StepState::Open)) {
+        if calls.is_empty() || (!all && !self.steps.any_open()) {
             return Ok(Vec::new());
         }
         let page = Page::all();

@@ -2,9 +2,11 @@
 //! had said so: by a post, so that there is one way for an answer to arrive.
 
 use entourage_store::Error as StoreError;
-use entourage_types::{Answer, EntityKind, Question, QuestionId, QuestionStatus, Record, Scope, ToolCall};
+use entourage_types::{
+    Answer, EntityKind, OpenQuestion, Question, QuestionId, QuestionStatus, Record, Scope, ToolCall,
+};
 
-use super::{Result, Run, ask::Asked, call_tools::key};
+use super::{Result, Run};
 use crate::client::closing;
 
 impl Run<'_> {
@@ -21,10 +23,10 @@ impl Run<'_> {
     }
 
     /// What was asked about these calls and has no answer in the inbox.
-    pub(super) fn unanswered(&self, calls: &[ToolCall]) -> Vec<Asked> {
+    pub(super) fn unanswered(&self, calls: &[ToolCall]) -> Vec<OpenQuestion> {
         let is_answered = |call: &ToolCall| self.inbox.iter().any(|post| post.body.call() == Some(call.id));
         let waiting = calls.iter().filter(|call| !is_answered(call));
-        waiting.filter_map(|call| Asked::of(self.steps.get(&key(call))?)).collect()
+        waiting.filter_map(|call| self.steps.of_call(call)?.question().cloned()).collect()
     }
 
     /// Closes a question with what the house itself says to it, if it is there and open.

@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 
 use entourage_store::Write;
-use entourage_types::{ItemBody, Output, Status, StepState, ToolCall};
-use serde_json::Value;
+use entourage_types::{Checkpoint, Output, Status, StepKey, StepState, ToolCall};
 
-use super::{Result, Run, call_tools::key, kept::output};
+use super::{Interrupt, Result, Run, kept::output};
 use crate::measure;
 
 impl Run<'_> {
@@ -28,8 +27,7 @@ impl Run<'_> {
     /// An [`Interrupt`](super::Interrupt) when the store fails.
     pub async fn decline(&mut self, calls: &[ToolCall], from: usize, why: &str) -> Result<()> {
         // One that was begun goes its way.
-        let is_new =
-            |call: &ToolCall| !self.steps.contains_key(&key(call)) && !self.answered.contains(&call.id);
+        let is_new = |call: &ToolCall| self.steps.of_call(call).is_none() && !self.steps.is_answered(call.id);
         let declined: BTreeMap<usize, Output> = calls
             .iter()
             .enumerate()
@@ -73,25 +71,18 @@ impl Run<'_> {
         let mut places = calls.iter().enumerate();
         if !places.all(|(index, call)| outputs.contains_key(&index) || self.is_done(call)) {
             for (index, output) in outputs {
-                let value = serde_json::to_value(output)?;
-                writes.push(Write::Step(self.step(&key(&calls[*index]), StepState::Done, value, at)));
+                let kept = StepState::Done(Some(Checkpoint::Output(Box::new(output.clone()))));
+                writes.push(Write::Step(self.steps.row(StepKey::Tool(calls[*index].id), kept, at)));
             }
             return self.commit(writes).await;
         }
         for (index, call) in calls.iter().enumerate() {
-            let body = match outputs.get(&index) {
-                Some(output) => output.clone(),
-                None => {
-                    let kept = self.steps.get(&key(call)).map(|step| step.value.clone());
-                    serde_json::from_value(kept.unwrap_or_default())?
-                }
+            let kept = || self.steps.of_call(call)?.output();
+            let Some(body) = outputs.get(&index).or_else(kept).cloned() else {
+                return Err(Interrupt::failed(format!("the output of call {} is not on record", call.id)));
             };
-            writes.push(self.item(ItemBody::Output(body), at));
-            // The output stands in the transcript from here on: a step that was begun is done and need
-            // not hold it too, and one that was not has no need to be.
-            if self.steps.contains_key(&key(call)) {
-                writes.push(Write::Step(self.step(&key(call), StepState::Done, Value::Null, at)));
-            }
+            // The output stands in the transcript from here on: a step that was begun need not hold it too.
+            writes.extend(self.checkpoint(StepKey::Tool(call.id), body, 1, at));
         }
         if self.record.status != Status::Running {
             writes.push(self.run_row(Status::Running, None));
@@ -101,6 +92,6 @@ impl Run<'_> {
     }
 
     fn is_done(&self, call: &ToolCall) -> bool {
-        self.steps.get(&key(call)).is_some_and(|step| step.state == StepState::Done)
+        self.steps.of_call(call).is_some_and(|step| step.state.is_done())
     }
 }

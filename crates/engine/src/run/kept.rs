@@ -1,7 +1,6 @@
 //! How much of what tools return is kept: a transcript is in memory whenever its agent is at work.
 
-use entourage_types::{Item, ItemBody, Output, Step, StepState, ToolCall};
-use serde::Deserialize;
+use entourage_types::{Item, ItemBody, Output, Step, ToolCall};
 
 use super::Run;
 
@@ -30,9 +29,7 @@ pub(super) fn kept(items: &[Item], steps: &[Step]) -> usize {
         ItemBody::Output(output) => weight(output),
         _ => 0,
     });
-    let apart = steps.iter().filter(|step| step.state == StepState::Done && !step.value.is_null());
-    let apart = apart.map(|step| Output::deserialize(&step.value).map_or(0, |output| weight(&output)));
-    joined.chain(apart).sum()
+    joined.chain(steps.iter().filter_map(Step::output).map(weight)).sum()
 }
 
 impl Run<'_> {

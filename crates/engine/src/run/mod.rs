@@ -31,19 +31,17 @@ pub(crate) mod session;
 mod speak;
 mod spend;
 mod stall;
+mod steps;
 mod stop;
 mod summarize;
 mod terms;
 mod trace;
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::{Arc, Mutex},
-};
+use std::sync::{Arc, Mutex};
 
 use entourage_store::{Claim, Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
-    Agent, CallId, Item, ItemBody, Kind, Post, PostId, Run as Record, Step, Terms, Time, WaitingOn, WakeupId,
+    Agent, Item, ItemBody, Kind, Post, PostId, Run as Record, Step, StepKey, Terms, Time, WaitingOn, WakeupId,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -51,12 +49,11 @@ pub use receive::Arrival;
 pub use speak::Told;
 pub use stop::{Interrupt, Stop};
 
-pub(crate) use call_model::model_key;
-pub(crate) use call_tools::{call_key, call_of};
-
 pub(crate) use compact::{BYTES, density};
 pub(crate) use invented::Reading;
 pub(crate) use reactivate::is_below;
+
+use steps::Steps;
 
 use crate::{
     House,
@@ -85,20 +82,15 @@ pub struct Run<'h> {
     terms: Option<Terms>,
     /// Whether the record has been committed.
     opened: bool,
-    steps: HashMap<String, Step>,
+    steps: Steps,
     items: Vec<Item>,
-    /// The calls of this session that have their output.
-    answered: HashSet<CallId>,
     inbox: Vec<Post>,
     /// Whether the inbox has posts that are not in memory.
     inbox_grew: bool,
     /// Wake-ups that this activation serves; consumed when it stops.
     served: Vec<WakeupId>,
-    /// Where in the session the turns are that this run had when it was opened: until the program
-    /// has come by them all, it runs over finished steps and must not read anything new.
-    finished: Vec<usize>,
     /// How many model calls the program has come by.
-    turns: usize,
+    turns: u32,
     began: Time,
     /// Cancelled when the activation shall end where it is: the process stops, or a person
     /// intervenes.
@@ -137,17 +129,6 @@ impl<'h> Run<'h> {
         let paused = agent.waiting_on == Some(WaitingOn::Resume);
         let record = run.unwrap_or_else(|| rows::blank(&agent, &kind, now));
         let kept = kept::kept(&items, &steps);
-        let finished = |item: &Item| {
-            item.run == record.id && matches!(&item.body, ItemBody::Turn(turn) if turn.used.is_some())
-        };
-        let finished = (0..items.len()).filter(|&at| finished(&items[at])).collect();
-        let answered = items
-            .iter()
-            .filter_map(|item| match &item.body {
-                ItemBody::Output(output) => Some(output.call),
-                _ => None,
-            })
-            .collect();
         // Whatever comes first of a run brings the version it started with.
         let riding = if opened { None } else { house.keep(&kind, now)? };
         let message = terms::message_of(&items, &record);
@@ -162,15 +143,13 @@ impl<'h> Run<'h> {
             system: None,
             agent,
             terms,
+            steps: Steps::new(record.id, steps, &items),
             record,
             opened,
-            steps: steps.into_iter().map(|step| (step.key.clone(), step)).collect(),
             items,
-            answered,
             inbox,
             inbox_grew: false,
             served,
-            finished,
             turns: 0,
             began: now,
             cut: entered.cut().clone(),
@@ -268,9 +247,10 @@ impl<'h> Run<'h> {
         (self.agent, if self.riding.is_empty() { self.items } else { Vec::new() })
     }
 
-    /// Whether the program runs over steps that were finished before.
+    /// Whether the program runs over steps that were finished before: until it has come by them all, it must not
+    /// read anything new.
     fn replaying(&self) -> bool {
-        self.turns < self.finished.len()
+        self.steps.finished_before(&StepKey::Model(self.turns + 1)).is_some()
     }
 
     /// Commits writes of this activation, and takes them over into memory once they are durable.
@@ -308,24 +288,28 @@ impl<'h> Run<'h> {
             self.house.kept(&self.kind);
         }
         self.inbox_grew = committed.inbox;
-        self.steps.extend(steps.into_iter().map(|step| (step.key.clone(), step)));
+        self.steps.committed(steps);
         Ok(())
     }
 
-    /// The next item of the transcript, with the write that keeps it.
+    /// The next item of the transcript, which is no step's result, with the write that keeps it.
     fn item(&mut self, body: ItemBody, at: Time) -> Write {
+        self.join(None, body, at)
+    }
+
+    /// The next item of the transcript, with the step whose checkpoint it is, and the write that keeps it.
+    fn join(&mut self, step: Option<StepKey>, body: ItemBody, at: Time) -> Write {
         let item = Item {
             agent: self.agent.id,
             seq: self.agent.items,
             run: self.record.id,
             session: self.agent.session,
             at,
+            step,
             body,
         };
         self.agent.items += 1;
-        if let ItemBody::Output(output) = &item.body {
-            self.answered.insert(output.call);
-        }
+        self.steps.joined(self.items.len(), &item);
         self.items.push(item.clone());
         if !self.position.has_cuts && is_cut(&item.body, self.kind.limits.max_output_chars) {
             self.position_changed();

@@ -1,11 +1,11 @@
 //! What an answer, or a result, means for the call that waited for it.
 
 use entourage_types::{
-    About, Answer, Output, OutputEffect, Post, PostBody, Step, TaskResult, ToolCall, Verdict,
+    About, Answer, OpenQuestion, Output, OutputEffect, Post, PostBody, TaskResult, ToolCall, Verdict,
 };
 use serde_json::Value;
 
-use super::{Run, ask::Asked, kept::output};
+use super::kept::output;
 
 /// What becomes of a call that waited.
 pub(super) enum Reply {
@@ -15,30 +15,28 @@ pub(super) enum Reply {
     Begin(Option<Value>),
 }
 
-impl Run<'_> {
-    /// What a post means for the open call that it is for.
-    pub(super) fn reply_of(&self, call: &ToolCall, step: &Step, post: &Post) -> Reply {
-        let (text, error) = match &post.body {
-            PostBody::Answer { answer, .. } => return answered(call, Asked::of(step), answer),
-            PostBody::Done { task, result, .. } => {
-                let (text, error) = match result {
-                    TaskResult::Text(text) => (text, false),
-                    TaskResult::Error(text) => (text, true),
-                };
-                // By it, whoever reads the transcript finds the work that was done for the call.
-                let effect = Some(OutputEffect::Delegated(*task));
-                return Reply::Output(Output { effect, ..output(call, text, error) });
-            }
-            // Neither is for a call.
-            PostBody::Message { .. } | PostBody::Intervention { .. } => ("not answered", true),
-        };
-        Reply::Output(output(call, text, error))
-    }
+/// What a post means for the open call that it is for, and that asked a person this, if it did.
+pub(super) fn reply_of(call: &ToolCall, asked: Option<&OpenQuestion>, post: &Post) -> Reply {
+    let (text, error) = match &post.body {
+        PostBody::Answer { answer, .. } => return answered(call, asked, answer),
+        PostBody::Done { task, result, .. } => {
+            let (text, error) = match result {
+                TaskResult::Text(text) => (text, false),
+                TaskResult::Error(text) => (text, true),
+            };
+            // By it, whoever reads the transcript finds the work that was done for the call.
+            let effect = Some(OutputEffect::Delegated(*task));
+            return Reply::Output(Output { effect, ..output(call, text, error) });
+        }
+        // Neither is for a call.
+        PostBody::Message { .. } | PostBody::Intervention { .. } => ("not answered", true),
+    };
+    Reply::Output(output(call, text, error))
 }
 
-fn answered(call: &ToolCall, asked: Option<Asked>, answer: &Answer) -> Reply {
-    let about = asked.as_ref().map_or(About::Information, |asked| asked.about);
-    let question = asked.as_ref().map(|asked| asked.question);
+fn answered(call: &ToolCall, asked: Option<&OpenQuestion>, answer: &Answer) -> Reply {
+    let about = asked.map_or(About::Information, |asked| asked.about);
+    let question = asked.map(|asked| asked.question);
     let otherwise = asked.and_then(|asked| asked.otherwise).filter(|_| *answer == Answer::Expired);
     match (about, answer.verdict().or(otherwise)) {
         (About::Approval, Some(Verdict::Approve | Verdict::ApproveAlways)) => Reply::Begin(match answer {

@@ -1,10 +1,7 @@
 //! The rows that an activation writes, as they stand now.
 
 use entourage_store::Write;
-use entourage_types::{
-    Agent, Kind, Run as Record, RunId, Status, Step, StepState, StopReason, Time, WaitingOn,
-};
-use serde_json::Value;
+use entourage_types::{Agent, Kind, Run as Record, RunId, Status, StopReason, Time, WaitingOn};
 
 use super::Run;
 
@@ -35,21 +32,6 @@ impl Run<'_> {
         self.record.status = status;
         self.record.waiting_on = waiting_on;
         Write::Run(self.record.clone())
-    }
-
-    /// A step in a new state; it keeps its beginning and counts its attempts.
-    pub(super) fn step(&self, key: &str, state: StepState, value: Value, at: Time) -> Step {
-        let before = self.steps.get(key);
-        Step {
-            run: self.record.id,
-            key: key.to_owned(),
-            state,
-            value,
-            attempt: before.map_or(1, |step| step.attempt),
-            used: None,
-            started: before.map_or(at, |step| step.started),
-            updated: at,
-        }
     }
 }
 

@@ -9,7 +9,7 @@ use entourage_types::{
     StopReason, Time, Wakeup, WakeupId,
 };
 
-use super::{Result, Run, rows::blank, summarize::Wanted};
+use super::{Result, Run, rows::blank, steps::Steps, summarize::Wanted};
 use crate::prompt::{self, View};
 
 /// How much of a session is kept to be found by, in characters.
@@ -116,12 +116,10 @@ impl Run<'_> {
 
     fn begin_clean(&mut self, at: Time) {
         self.items.clear();
-        self.answered.clear();
-        self.finished.clear();
-        self.steps.clear();
         self.kept = 0;
         self.system = None;
         self.record = blank(&self.agent, &self.kind, at);
+        self.steps = Steps::new(self.record.id, Vec::new(), &[]);
         self.position_changed();
     }
 

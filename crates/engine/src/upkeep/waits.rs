@@ -6,12 +6,13 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use entourage_store::{AgentQuery, Commit};
 use entourage_types::{
-    About, Agent, AgentId, Answer, CallId, Post, PostBody, PostId, Question, QuestionStatus, Scope,
-    ShownStatus, Status, Step, StepState, Task, TaskResult, Time, WaitingOn, WakeupId,
+    About, Agent, AgentId, Answer, CallId, OpenQuestion, Post, PostBody, PostId, Question, QuestionId,
+    QuestionStatus, Scope, ShownStatus, Status, Step, StepState, Task, TaskId, TaskResult, Time, Wait,
+    WaitingOn, WakeupId,
 };
 
 use super::{Damage, Job, agent, each_agent, each_record, is_unwoken, open_run, record, wake};
-use crate::{House, Result, run::call_of};
+use crate::{House, Result};
 
 pub(super) struct Waits;
 
@@ -110,43 +111,46 @@ enum Told {
 }
 
 async fn told(house: &House, agent: &Agent, step: &Step) -> Result<Told> {
-    let moment =
-        |field: &str| step.value[field].as_i64().map_or(Told::Nothing, |at| Told::At(Time::from_micros(at)));
-    match (step.state, call_of(&step.key)) {
-        (StepState::Retry, _) => Ok(moment("due")),
-        (StepState::Open, Some(_)) if !step.value["until"].is_null() => Ok(moment("until")),
-        (StepState::Open, Some(call)) => reply(house, agent, call, step).await,
-        _ => Ok(Told::Nothing),
+    let wait = match &step.state {
+        StepState::Retry(retry) => return Ok(Told::At(retry.due)),
+        StepState::Open(wait) => wait,
+        StepState::Started | StepState::Done(_) => return Ok(Told::Nothing),
+    };
+    let Some(call) = step.key.call() else { return Ok(Told::Nothing) };
+    match wait {
+        Wait::Until { until } => Ok(Told::At(*until)),
+        Wait::HandedOver { .. } => Ok(Told::Nothing),
+        Wait::Question(OpenQuestion { question, .. }) => answer(house, call, *question).await,
+        Wait::Task { task, .. } => result(house, agent, call, *task).await,
     }
 }
 
-/// What the call of an open step should have been told by now.
-async fn reply(house: &House, agent: &Agent, call: CallId, step: &Step) -> Result<Told> {
-    let id = |field: &str| step.value[field].as_str();
-    if let Some(id) = id("question") {
-        let answer = match record::<Question>(house, id).await? {
-            Some(Question { status: QuestionStatus::Open, .. }) => return Ok(Told::NotYet),
-            Some(Question {
-                about: About::Information,
-                status: QuestionStatus::Answered,
-                answer: Some(words),
-                ..
-            }) => Answer::Text(words),
-            // What was said to a call in question is more than its words: nothing is done on a guess.
-            Some(Question { status: QuestionStatus::Answered | QuestionStatus::Declined, .. }) => {
-                Answer::Declined
-            }
-            Some(Question { status: QuestionStatus::Expired, .. }) | None => Answer::Expired,
-        };
-        let body = id.parse().map(|question| PostBody::Answer { question, call, answer });
-        return Ok(body.map_or(Told::Nothing, Told::This));
-    }
-    let Some(id) = id("task").filter(|_| step.value["handed_to"].is_null()) else { return Ok(Told::Nothing) };
-    let (from, kind, result) = match record::<Task>(house, id).await? {
+/// What the call that asked a question should have been told by now.
+async fn answer(house: &House, call: CallId, question: QuestionId) -> Result<Told> {
+    let answer = match record::<Question>(house, &question.to_string()).await? {
+        Some(Question { status: QuestionStatus::Open, .. }) => return Ok(Told::NotYet),
+        Some(Question {
+            about: About::Information,
+            status: QuestionStatus::Answered,
+            answer: Some(words),
+            ..
+        }) => Answer::Text(words),
+        // What was said to a call in question is more than its words: nothing is done on a guess.
+        Some(Question { status: QuestionStatus::Answered | QuestionStatus::Declined, .. }) => {
+            Answer::Declined
+        }
+        Some(Question { status: QuestionStatus::Expired, .. }) | None => Answer::Expired,
+    };
+    Ok(Told::This(PostBody::Answer { question, call, answer }))
+}
+
+/// What the call that waits for a task should have been told by now.
+async fn result(house: &House, agent: &Agent, call: CallId, task: TaskId) -> Result<Told> {
+    let (from, kind, result) = match record::<Task>(house, &task.to_string()).await? {
         Some(task) if !task.status.is_terminal() => return Ok(Told::NotYet),
         Some(task) => (task.to, task.kind, task.result),
         None => (agent.id, agent.kind.clone(), None),
     };
     let result = result.unwrap_or_else(|| TaskResult::Error("its result is lost".into()));
-    Ok(id.parse().map_or(Told::Nothing, |task| Told::This(PostBody::Done { task, call, from, kind, result })))
+    Ok(Told::This(PostBody::Done { task, call, from, kind, result }))
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use entourage_types::{
-    Agent, AgentId, Author, Cost, Event, EventBody, ItemBody, Question, ShownStatus, Status, StepState,
+    Agent, AgentId, Author, Cost, Event, EventBody, ItemBody, Question, ShownStatus, Status, StepStatus,
     StopReason, Time, ToolCall, Usage, WaitingOn,
 };
 use serde_json::Value;
@@ -146,7 +146,7 @@ pub(crate) fn event(event: &Event) -> Option<String> {
         EventBody::Step { due: Some(due), error, .. } => {
             again(due.since(event.at), error.as_deref().unwrap_or_default())
         }
-        EventBody::Step { key, state: StepState::Retry, .. } => format!("{key} failed and is tried again"),
+        EventBody::Step { key, state: StepStatus::Retry, .. } => format!("{key} failed and is tried again"),
         EventBody::Step { .. } => return None,
         EventBody::Item { item, .. } => body(&item.as_ref()?.body)?,
         EventBody::Session { session } => {

@@ -2,7 +2,7 @@
 
 use entourage_engine::{AgentDelta, Piece};
 use entourage_types::{
-    AgentId, Event, EventBody, RunId, ShownStatus, StepState, StopReason, Time, WaitingOn,
+    AgentId, Event, EventBody, RunId, ShownStatus, StepStatus, StopReason, Time, WaitingOn,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -92,8 +92,8 @@ enum EventBodyView {
         /// Its key.
         key: String,
         /// How far it got.
-        #[schema(value_type = schema::StepState)]
-        state: StepState,
+        #[schema(value_type = schema::StepStatus)]
+        state: StepStatus,
         /// When it is tried again: what a client counts down to. With `state` `retry` only.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<schema::Time>)]
@@ -159,7 +159,7 @@ impl From<EventBody> for EventBodyView {
                 Self::Run { run, status, waiting_on, stop_reason, error, usage, cost }
             }
             EventBody::Step { run, key, state, due, attempt, error } => {
-                Self::Step { run, key, state, due, attempt, error }
+                Self::Step { run, key: key.to_string(), state, due, attempt, error }
             }
             EventBody::Item { item_seq, item } => Self::Item { item_seq, item: item.map(ItemView::from) },
             EventBody::Task { task } => Self::Task { task: Box::new((*task).into()) },

@@ -27,6 +27,10 @@ pub(crate) struct ItemView {
     /// When it was committed.
     #[schema(value_type = schema::Time)]
     at: Time,
+    /// The key of the step of its run whose result it is; left out of what is no step's result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "model/2")]
+    step: Option<String>,
     /// What it says.
     #[serde(flatten)]
     body: ItemBodyView,
@@ -231,8 +235,9 @@ impl From<Terms> for TermsView {
 
 impl From<Item> for ItemView {
     fn from(item: Item) -> Self {
-        let Item { agent, seq, run, session, at, body } = item;
-        Self { agent, seq, run, session, at, body: body.into() }
+        let Item { agent, seq, run, session, at, step, body } = item;
+        let step = step.map(|step| step.to_string());
+        Self { agent, seq, run, session, at, step, body: body.into() }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Runs and their steps, as the API shows them.
 
 use entourage_types::{
-    AgentId, Cost, ModelUse, Owner, Run, RunId, ShownStatus, Step, StepState, StopReason, TaskId, Time,
-    WaitingOn,
+    AgentId, Cost, Intent, ModelUse, Owner, Run, RunId, ShownStatus, Step, StepState, StepStatus, StopReason,
+    TaskId, Time, WaitingOn,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -116,10 +116,15 @@ pub(crate) struct StepView {
     #[schema(example = "model/2")]
     key: String,
     /// How far it got.
-    #[schema(value_type = schema::StepState)]
-    state: StepState,
-    /// What it returned, or what it waits for.
+    #[schema(value_type = schema::StepStatus)]
+    state: StepStatus,
+    /// What it waits for, when and why it is tried again, or what it came to: the number of an item, or an
+    /// output that waits for those of the other calls.
     value: Value,
+    /// What a call began with: the class of its effect, and the arguments that a person gave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    intent: Option<Intent>,
     /// How many times it was tried.
     attempt: u32,
     /// What the model call used, when the step is one.
@@ -135,8 +140,17 @@ pub(crate) struct StepView {
 
 impl From<Step> for StepView {
     fn from(step: Step) -> Self {
-        let Step { run, key, state, value, attempt, used, started, updated } = step;
-        Self { run, key, state, value, attempt, used: used.map(ModelUseView::from), started, updated }
+        let Step { run, key, state, intent, attempt, used, started, updated } = step;
+        let (key, state, value) = (key.to_string(), state.status(), content(&state));
+        Self { run, key, state, value, intent, attempt, used: used.map(ModelUseView::from), started, updated }
+    }
+}
+
+/// What a state keeps beside its word.
+fn content(state: &StepState) -> Value {
+    match serde_json::to_value(state) {
+        Ok(Value::Object(mut state)) => state.remove("value").unwrap_or_default(),
+        _ => Value::Null,
     }
 }
 

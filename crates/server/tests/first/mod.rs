@@ -6,6 +6,7 @@ use std::{path::Path, sync::Arc};
 use entourage_server::Settings;
 use entourage_store::Store;
 use entourage_store_sqlite::{SqliteStore, VERSION};
+use entourage_types::Time;
 use serde_json::{Map, Value, json};
 
 use crate::site::Site;
@@ -31,6 +32,8 @@ async fn opened(path: &Path) -> Site {
 fn holds(now: &Value, then: &Value) -> Result<(), String> {
     match (then, now) {
         (Value::Null, _) => Ok(()),
+        // What a question was about had no word.
+        (Value::Object(then), Value::String(_)) if then.is_empty() => Ok(()),
         // The program that answered had taken its agents up once more, which raises their epochs.
         (Value::Object(then), Value::Object(now)) => {
             then.iter().filter(|(name, _)| *name != "epoch").try_for_each(|(name, value)| {
@@ -45,6 +48,12 @@ fn holds(now: &Value, then: &Value) -> Result<(), String> {
                 let same = same.or(now.get(index)).unwrap_or(&Value::Null);
                 holds(same, value).map_err(|why| format!("{index}: {why}"))
             })
+        }
+        // A moment was a number of microseconds within a step.
+        (Value::Number(micros), Value::String(_)) => {
+            let time: Option<Time> = serde_json::from_value(now.clone()).ok();
+            let is_same = time.map(Time::micros) == micros.as_i64();
+            if is_same { Ok(()) } else { Err(format!("{then} became {now}")) }
         }
         _ if then == now => Ok(()),
         _ => Err(format!("{then} became {now}")),

@@ -28,6 +28,7 @@ impl Author {
             run: RunId::new(),
             session: 1,
             at,
+            step: None,
             body: ItemBody::Message(message),
         };
         let body = PostBody::Message {

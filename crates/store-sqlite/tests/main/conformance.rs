@@ -7,7 +7,10 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_store::{Result, conformance::Place};
+use entourage_store::{
+    Result,
+    conformance::{Place, handles::Handles},
+};
 use entourage_store_sqlite::{Durability, Settings, SqliteStore, Statements};
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -56,4 +59,13 @@ impl Place for Directory {
     }
 }
 
+#[async_trait]
+impl Handles for Directory {
+    async fn open_two(&self) -> Result<[SqliteStore; 2]> {
+        let store = self.open().await?;
+        Ok([store.handle(), store])
+    }
+}
+
 entourage_store::conformance!(Directory::new);
+entourage_store::conformance_of_handles!(Directory::new);

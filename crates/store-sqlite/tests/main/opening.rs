@@ -155,7 +155,7 @@ async fn what_the_details_of_outputs_meant_before_is_taken_over_where_the_engine
         assert_eq!(output.details.as_ref(), kept, "{tool} {before}");
     }
     let steps = store.steps(&Scope::House, run).await.unwrap();
-    assert_eq!(steps[0].value["effect"], json!({"answer": "f"}));
+    assert_eq!(steps[0].output().unwrap().answer(), Some("f"));
 }
 
 /// Version 11 had events under the id of their tree, and why an agent failed in its last run alone.

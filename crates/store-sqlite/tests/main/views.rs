@@ -83,7 +83,8 @@ async fn every_view_reads_as_people_do() {
     ];
     let mut commit = Commit::fenced(&agent, AT);
     for body in bodies {
-        let item = Item { agent: agent.id, seq: agent.items, run: run.id, session: 1, at: AT, body };
+        let item =
+            Item { agent: agent.id, seq: agent.items, run: run.id, session: 1, at: AT, step: None, body };
         commit.push(Write::Item(item));
         agent.items += 1;
     }

@@ -1,12 +1,13 @@
 //! Who may write what. A commit that breaks these rules is a fault of its author and is refused
 //! whole, as [`Error::Corrupt`] where no other error names the cause.
 
-use entourage_types::{Agent, AgentId, EntityKind, EventBody, Owner, RunId, Scope, Status, StepState};
+use entourage_types::{Agent, AgentId, EntityKind, EventBody, Owner, RunId, Scope, Status};
 
 use super::{
     Place,
     sample::{
-        at, claim, new_child, new_root, owner, post, question, request, run, say, step, stranger, wakeup,
+        at, claim, done, new_child, new_root, open, owner, post, question, request, run, say, step, stranger,
+        wakeup,
     },
 };
 use crate::{Commit, EntityQuery, Error, ItemQuery, Result, RunQuery, Store, Write};
@@ -134,17 +135,17 @@ pub async fn a_step_is_of_a_run_of_its_writer(place: impl Place) -> Result<()> {
     let (mine, theirs) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let (mine, theirs) = (claim(&store, mine.id).await?.agent, claim(&store, theirs.id).await?.agent);
     let (own, foreign) = (run(&mine), run(&theirs));
-    let kept = step(foreign.id, "model/0", StepState::Open);
+    let kept = step(foreign.id, "model/0", open());
     let commit =
         Commit::fenced(&theirs, at(1)).write(Write::Step(kept.clone())).write(Write::Run(foreign.clone()));
     store.commit(commit).await?;
     for run in [foreign.id, own.id] {
-        let write = Write::Step(step(run, "model/0", StepState::Done));
+        let write = Write::Step(step(run, "model/0", done()));
         let refused = store.commit(Commit::fenced(&mine, at(2)).write(write)).await;
         assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
     }
     store.commit(Commit::fenced(&mine, at(2)).write(Write::Run(own.clone()))).await?;
-    let write = Write::Step(step(own.id, "model/0", StepState::Done));
+    let write = Write::Step(step(own.id, "model/0", done()));
     store.commit(Commit::fenced(&mine, at(3)).write(write)).await?;
     assert_eq!(store.steps(&Scope::House, foreign.id).await?, [kept]);
     assert_eq!(store.steps(&Scope::House, own.id).await?.len(), 1);
@@ -162,7 +163,7 @@ pub async fn an_outsider_writes_no_transcript(place: impl Place) -> Result<()> {
     for write in [
         Write::Agent(agent.clone()),
         Write::Item(say(&mut agent, run.id, "forged")),
-        Write::Step(step(run.id, "model/0", StepState::Done)),
+        Write::Step(step(run.id, "model/0", done())),
         Write::Run(run),
         Write::Read(post.id),
         Write::Woken(wakeup.id),

@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use entourage_types::{Agent, Event, EventBody, Record, RunId, Scope, Status, StepState, WaitingOn};
+use entourage_types::{Agent, Event, EventBody, Record, RunId, Scope, Status, WaitingOn};
 
 use super::{
     Place,
     sample::{
-        at, claim, join, new_child, new_root, note, owner, post, question, run, say, step, stranger, task,
-        wakeup,
+        at, claim, done, join, new_child, new_root, note, open, owner, post, question, run, say, step,
+        stranger, task, wakeup,
     },
 };
 use crate::{Commit, Result, Store, Write, derive};
@@ -27,8 +27,8 @@ pub async fn each_change_is_told(place: impl Place) -> Result<()> {
     let commit = Commit::fenced(&agent, at(7))
         .write(Write::Run(run.clone()))
         .write(Write::Item(item.clone()))
-        .write(Write::Step(step(run.id, "model/0", StepState::Done)))
-        .write(Write::Step(step(run.id, "tool/1", StepState::Open)))
+        .write(Write::Step(step(run.id, "model/0", done())))
+        .write(Write::Step(step(run.id, "tool/1", open())))
         .write(Write::NewAgent(child.clone()))
         .write(Write::Task(task(&agent, child.id)))
         .write(Write::Question(question(&agent)))

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use entourage_types::{Agent, Run, Scope, Status, StepState};
+use entourage_types::{Agent, Run, Scope, Status};
 
 use super::{
     Place,
-    sample::{at, claim, join, new_root, owner, post, run, say, step, wakeup},
+    sample::{at, claim, done, join, new_root, owner, post, run, say, step, wakeup},
 };
 use crate::{Commit, Error, ItemQuery, Result, Store, Write};
 
@@ -28,7 +28,7 @@ pub async fn an_old_epoch_is_refused(place: impl Place) -> Result<()> {
         Some(Write::Agent(first.clone())),
         Some(Write::Item(say(&mut first.clone(), run.id, "too late"))),
         Some(Write::Run(Run { status: Status::Failed, ..run.clone() })),
-        Some(Write::Step(step(run.id, "model/0", StepState::Done))),
+        Some(Write::Step(step(run.id, "model/0", done()))),
         Some(Write::Read(post.id)),
         Some(Write::Woken(wakeup.id)),
     ];
@@ -80,9 +80,9 @@ pub async fn a_claim_reads_all_that_there_is(place: impl Place) -> Result<()> {
     let wakeups = [wakeup(&agent, at(5)), wakeup(&agent, at(1_000_000_000))];
     let mut commit = Commit::fenced(&agent, at(2))
         .write(Write::Run(ended.clone()))
-        .write(Write::Step(step(ended.id, "model/0", StepState::Done)))
+        .write(Write::Step(step(ended.id, "model/0", done())))
         .write(Write::Run(open.clone()));
-    let steps = ["receive/0", "model/0"].map(|key| step(open.id, key, StepState::Done));
+    let steps = ["receive/0", "model/0"].map(|key| step(open.id, key, done()));
     let items = ["one", "two", "three"].map(|text| say(&mut agent, open.id, text));
     commit.writes.extend(steps.iter().cloned().map(Write::Step));
     commit.writes.extend(items.iter().cloned().map(Write::Item));

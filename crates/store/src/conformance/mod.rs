@@ -36,7 +36,9 @@ pub mod durable;
 pub mod entities;
 pub mod events;
 pub mod fencing;
+pub mod handles;
 pub mod inbox;
+pub mod races;
 pub mod random;
 pub mod retention;
 mod sample;
@@ -57,6 +59,38 @@ pub trait Place: Send + Sync + 'static {
 
     /// Opens what is kept here. The suite opens again only after it has dropped the store.
     async fn open(&self) -> Result<Self::Store>;
+}
+
+/// Expands to one test for each property of two handles that are open at once, given the path of a function that
+/// makes a place of [`Handles`](handles::Handles); and to the whole suite over both.
+#[macro_export]
+macro_rules! conformance_of_handles {
+    ($place:path) => {
+        $crate::conformance! { @each $place;
+            races: [
+                the_last_place_of_a_tree_is_given_once,
+                a_record_is_changed_and_made_once,
+                a_tree_is_forgotten_or_written_to,
+                a_tree_is_forgotten_while_it_is_claimed,
+                a_claim_reads_what_was_committed_before_it,
+                forgetting_events_loses_none_that_comes_meanwhile,
+                a_commit_hears_of_a_post_before_it,
+                two_trees_are_written_in_either_order,
+                a_handle_hears_of_its_own_commits,
+            ];
+        }
+
+        mod by_two_handles {
+            use super::*;
+
+            fn divided()
+            -> $crate::conformance::handles::TwoHandles<impl $crate::conformance::handles::Handles> {
+                $crate::conformance::handles::TwoHandles($place())
+            }
+
+            $crate::conformance!(divided);
+        }
+    };
 }
 
 /// Expands to one test for each property, given the path of a function that makes a [`Place`].
@@ -152,6 +186,11 @@ macro_rules! conformance {
                 what_was_kept_is_there_again,
             ];
         }
+
+        #[test]
+        fn any_history_reads_as_it_does_in_memory() {
+            $crate::conformance::random::any_history_reads_as_it_does_in_memory($place);
+        }
     };
     (@each $place:path; $($file:ident: [$($property:ident),+ $(,)?];)+) => {
         $($(
@@ -160,10 +199,5 @@ macro_rules! conformance {
                 $crate::conformance::$file::$property($place()).await
             }
         )+)+
-
-        #[test]
-        fn any_history_reads_as_it_does_in_memory() {
-            $crate::conformance::random::any_history_reads_as_it_does_in_memory($place);
-        }
     };
 }

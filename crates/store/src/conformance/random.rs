@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use entourage_types::{
-    Agent, Cost, Entity, EntityKind, ModelUse, Owner, Post, QuestionStatus, Run, Scope, Status, Step,
-    StepState, Tally, Task, Usage, UsageBy, WaitingOn, Wakeup,
+    Agent, Cost, Entity, EntityKind, ModelUse, Owner, Post, QuestionStatus, Run, Scope, Status, Step, Tally,
+    Task, Usage, UsageBy, WaitingOn, Wakeup,
 };
 use proptest::{
     prelude::*,
@@ -13,7 +13,7 @@ use proptest::{
 
 use super::{
     Place,
-    sample::{at, post, question, request, run, say, step, task, wakeup},
+    sample::{at, done, open, post, question, request, run, say, step, task, wakeup},
 };
 use crate::{
     AgentQuery, Commit, EntityQuery, Error, Expect, ItemQuery, MemoryStore, Page, Result, RunQuery, Store,
@@ -259,8 +259,8 @@ impl Known {
                 }
                 Write::Run(Run { id, status: STATUSES[*status], started: at(now), ..row })
             }
-            Deed::Step { key, done } => {
-                let state = if *done { StepState::Done } else { StepState::Open };
+            Deed::Step { key, done: is_done } => {
+                let state = if *is_done { done() } else { open() };
                 let step = step((*current)?, &format!("tool/{key}"), state);
                 Write::Step(Step { updated: at(now), ..step })
             }

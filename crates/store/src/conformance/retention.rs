@@ -1,11 +1,13 @@
 //! Forgetting: numbers are never given twice, nobody at work loses anything, and what is left is as
 //! it was.
 
-use entourage_types::{Agent, EntityKind, EventBody, Record, RunId, Scope, Status, StepState};
+use entourage_types::{Agent, EntityKind, EventBody, Record, RunId, Scope, Status};
 
 use super::{
     Place,
-    sample::{at, claim, new_child, new_root, note, owner, post, question, request, run, say, step, wakeup},
+    sample::{
+        at, claim, new_child, new_root, note, open, owner, post, question, request, run, say, step, wakeup,
+    },
 };
 use crate::{AgentQuery, Commit, EntityQuery, Error, Expect, ItemQuery, Result, RunQuery, Store, Write};
 
@@ -54,7 +56,7 @@ pub async fn a_forgotten_agent_leaves_nothing(place: impl Place) -> Result<()> {
         let (run, item) = (run(&agent), say(&mut agent, RunId::new(), "hello"));
         let commit = Commit::fenced(&agent, at(2))
             .write(Write::Run(run.clone()))
-            .write(Write::Step(step(run.id, "tool/1", StepState::Open)))
+            .write(Write::Step(step(run.id, "tool/1", open())))
             .write(Write::Item(item))
             .write(Write::Question(question(&agent)))
             .write(Write::Post(post(agent.id, "dig")))

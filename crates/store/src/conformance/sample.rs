@@ -5,9 +5,8 @@ use std::time::Duration;
 use entourage_types::{
     About, Agent, AgentId, Author, CallId, Cost, Entity, EntityKind, Item, ItemBody, Message, Note, NoteId,
     Owner, Post, PostBody, PostId, Question, QuestionId, QuestionStatus, Run, RunId, Status, Step, StepState,
-    Task, TaskId, Time, Usage, Wakeup, WakeupId,
+    Task, TaskId, Time, Usage, Wait, Wakeup, WakeupId,
 };
-use serde_json::json;
 
 use crate::{Claim, Commit, Error, Result, Store, Write};
 
@@ -64,17 +63,18 @@ pub(crate) fn run(agent: &Agent) -> Run {
     }
 }
 
+/// What an open step waits for.
+pub(crate) fn open() -> StepState {
+    StepState::Open(Wait::Until { until: at(100) })
+}
+
+/// A step that is done.
+pub(crate) fn done() -> StepState {
+    StepState::Done(None)
+}
+
 pub(crate) fn step(run: RunId, key: &str, state: StepState) -> Step {
-    Step {
-        run,
-        key: key.to_owned(),
-        state,
-        value: json!({ "key": key }),
-        attempt: 1,
-        used: None,
-        started: at(1),
-        updated: at(1),
-    }
+    Step { run, key: key.into(), state, intent: None, attempt: 1, used: None, started: at(1), updated: at(1) }
 }
 
 /// The item that would come next in the agent's transcript, counted in its row.
@@ -85,7 +85,8 @@ pub(crate) fn say(agent: &mut Agent, run: RunId, text: &str) -> Item {
 
 /// As [`say`], with any body.
 pub(crate) fn next(agent: &mut Agent, run: RunId, body: ItemBody) -> Item {
-    let item = Item { agent: agent.id, seq: agent.items, run, session: agent.session, at: at(1), body };
+    let item =
+        Item { agent: agent.id, seq: agent.items, run, session: agent.session, at: at(1), step: None, body };
     agent.items += 1;
     item
 }

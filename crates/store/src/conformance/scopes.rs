@@ -1,10 +1,10 @@
 //! On whose behalf a read happens.
 
-use entourage_types::{EntityKind, ModelUse, Record, Scope, StepState, Usage, UsageBy};
+use entourage_types::{EntityKind, ModelUse, Record, Scope, Usage, UsageBy};
 
 use super::{
     Place,
-    sample::{at, claim, new_root, note, owner, run, say, step, stranger},
+    sample::{at, claim, done, new_root, note, owner, run, say, step, stranger},
 };
 use crate::{
     AgentQuery, Commit, EntityQuery, Error, ItemQuery, Page, Result, RunQuery, Store, UsageQuery, Write,
@@ -21,7 +21,7 @@ pub async fn no_read_shows_another_owners_rows(place: impl Place) -> Result<()> 
     let commit = Commit::fenced(&agent, at(2))
         .write(Write::Item(say(&mut agent, run.id, "secret")))
         .write(Write::Run(run.clone()))
-        .write(Write::Step(step(run.id, "model/0", StepState::Done)))
+        .write(Write::Step(step(run.id, "model/0", done())))
         .write(Write::Entity(note.clone()));
     store.commit(commit).await?;
 

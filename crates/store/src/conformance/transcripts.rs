@@ -1,9 +1,9 @@
 //! Transcripts, runs and steps: in order, complete, and as they were written.
 
 use entourage_types::{
-    Agent, Author, CallId, Cost, Decision, ItemBody, Level, Message, ModelUse, Notice, Output, OutputEffect,
-    PostId, Run, RunId, Scope, Status, StepState, StopReason, TaskId, Terms, ToolCall, Turn, Usage,
-    WaitingOn,
+    Agent, Author, CallId, Checkpoint, Cost, Decision, Effect, Intent, ItemBody, Level, Message, ModelUse,
+    Notice, Output, OutputEffect, PostId, Run, RunId, Scope, Status, StepKey, StepState, StopReason, TaskId,
+    Terms, ToolCall, Turn, Usage, WaitingOn,
 };
 use serde_json::json;
 
@@ -102,7 +102,12 @@ pub async fn every_item_reads_back(place: impl Place) -> Result<()> {
         }),
     ];
     let run = RunId::new();
-    let items: Vec<_> = bodies.into_iter().map(|body| next(&mut agent, run, body)).collect();
+    let mut items: Vec<_> = bodies.into_iter().map(|body| next(&mut agent, run, body)).collect();
+    for (item, key) in
+        items.iter_mut().skip(1).zip([StepKey::Model(3), StepKey::Tool(call), "clarify".into()])
+    {
+        item.step = Some(key);
+    }
     let mut commit = Commit::fenced(&agent, at(2));
     commit.writes.extend(items.iter().cloned().map(Write::Item));
     store.commit(commit).await?;
@@ -246,9 +251,17 @@ pub async fn steps_are_in_the_order_they_were_begun(place: impl Place) -> Result
         (step.started, step.updated) = (at(begun), at(begun));
         store.commit(Commit::fenced(&agent, at(begun)).write(Write::Step(step.clone()))).await?;
     }
-    steps[0].state = StepState::Done;
+    let output = Output {
+        call: CallId::new(),
+        tool: "a tool".to_owned(),
+        text: "done".to_owned(),
+        error: false,
+        effect: None,
+        details: None,
+    };
+    steps[0].state = StepState::Done(Some(Checkpoint::Output(Box::new(output))));
+    steps[0].intent = Some(Intent { effect: Effect::Unsafe, edited: Some(json!({ "n": 1e2 })) });
     steps[0].attempt = 3;
-    steps[0].value = json!({ "text": "done" });
     steps[0].updated = at(9);
     steps[0].used = Some(ModelUse {
         model: "some::model".to_owned(),

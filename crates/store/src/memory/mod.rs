@@ -48,6 +48,12 @@ impl Default for MemoryStore {
 }
 
 impl MemoryStore {
+    /// Another handle on the same rows: with hints of its own commits, as another process has.
+    #[must_use]
+    pub fn handle(&self) -> Self {
+        Self { rows: Arc::clone(&self.rows), ..Self::default() }
+    }
+
     fn rows(&self) -> MutexGuard<'_, Rows> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -304,7 +310,7 @@ impl Store for MemoryStore {
 #[cfg(all(test, feature = "conformance"))]
 mod tests {
     use super::*;
-    use crate::conformance::Place;
+    use crate::conformance::{Place, handles::Handles};
 
     #[async_trait]
     impl Place for MemoryStore {
@@ -315,5 +321,13 @@ mod tests {
         }
     }
 
+    #[async_trait]
+    impl Handles for MemoryStore {
+        async fn open_two(&self) -> Result<[Self; 2]> {
+            Ok([self.clone(), self.handle()])
+        }
+    }
+
     crate::conformance!(MemoryStore::default);
+    crate::conformance_of_handles!(MemoryStore::default);
 }

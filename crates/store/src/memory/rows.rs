@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use entourage_types::{
     Agent, AgentId, Entity, EntityKind, Event, EventBody, Item, Post, PostId, Run, RunId, Spent, Status,
-    Step, Wakeup, WakeupId,
+    Step, Time, Wakeup, WakeupId,
 };
 
-use crate::{Claim, Commit, Committed, Error, Expect, Result, Spender, Write, derive};
+use crate::{
+    Claim, Commit, Committed, Error, Result, Spender, Write,
+    judge::{Facts, Judged, LookUp, Standing},
+};
 
 /// All rows, each sort in the order it was made.
 #[derive(Debug, Default)]
@@ -95,30 +98,10 @@ impl Rows {
         })
     }
 
-    /// All of it is checked before anything is written, so that a refusal undoes nothing.
+    /// Nothing is written before it is judged, so that a refusal undoes nothing.
     pub(super) fn commit(&mut self, commit: Commit) -> Result<Done> {
-        let writer = self.writer(&commit)?;
-        for expected in &commit.expect {
-            self.expect(expected)?;
-        }
-        commit.keeps_the_rules(writer.as_ref())?;
-        if let Some(writer) = &writer {
-            let is_own = |id: &RunId| self.runs.iter().any(|run| (run.id, run.agent) == (*id, writer.id));
-            if let Some(run) = commit.runs_of_steps().find(|run| !is_own(run)) {
-                return Err(Error::foreign_step(writer.id, run));
-            }
-        }
-        self.may_write(&commit.writes)?;
-        let told = derive::events(&commit, writer.as_ref());
-        let is_left = |root: AgentId| {
-            let is_made = |write: &Write| matches!(write, Write::NewAgent(agent) if agent.id == root);
-            let is_gone = |write: &Write| matches!(write, Write::PruneAgent(agent) if *agent == root);
-            (self.agent(root).is_some() || commit.writes.iter().any(is_made))
-                && !commit.writes.iter().any(is_gone)
-        };
-        if let Some((root, ..)) = told.iter().find(|(root, ..)| !is_left(*root)) {
-            return Err(Error::NoAgent { agent: *root });
-        }
+        let facts = Facts::of(&commit, &mut &*self)?;
+        let Judged { writer, events: told } = commit.judge(&facts)?;
         let mut wakeups = Vec::new();
         for write in commit.writes {
             if let Write::Wake(wakeup) = &write {
@@ -138,111 +121,8 @@ impl Rows {
         Ok((Committed { inbox }, events, wakeups))
     }
 
-    fn writer(&self, commit: &Commit) -> Result<Option<Agent>> {
-        let Some(fence) = commit.fence else { return Ok(None) };
-        match self.agent(fence.agent) {
-            None => Err(Error::NoAgent { agent: fence.agent }),
-            Some(agent) if agent.epoch != fence.epoch => Err(Error::Fenced { agent: fence.agent }),
-            Some(agent) => Ok(Some(agent.clone())),
-        }
-    }
-
     fn count_agents(&self, fits: impl Fn(&Agent) -> bool) -> u32 {
         u32::try_from(self.agents.iter().filter(|agent| fits(agent)).count()).unwrap_or(u32::MAX)
-    }
-
-    fn expect(&self, expected: &Expect) -> Result<()> {
-        match expected {
-            Expect::Agent(id) => self.agent(*id).map(|_| ()).ok_or(Error::NoAgent { agent: *id }),
-            Expect::Absent(kind, id) => match self.entity(*kind, id) {
-                Some(_) => Err(Error::Exists { kind: *kind, id: id.clone() }),
-                None => Ok(()),
-            },
-            Expect::Status(kind, id, status) => {
-                let found = self.entity(*kind, id).map_or("missing", |entity| &entity.status);
-                if found == *status {
-                    return Ok(());
-                }
-                let (expected, found) = ((*status).to_owned(), found.to_owned());
-                Err(Error::NotInStatus { kind: *kind, id: id.clone(), expected, found })
-            }
-            Expect::TreeBelow(root, limit) => {
-                let found = self.count_agents(|agent| agent.root == *root);
-                let full = Error::TreeFull { root: *root, found, limit: *limit };
-                if found < *limit { Ok(()) } else { Err(full) }
-            }
-            Expect::ChildrenBelow(parent, limit) => {
-                let found = self.count_agents(|agent| agent.parent == Some(*parent));
-                let full = Error::TooManyChildren { parent: *parent, found, limit: *limit };
-                if found < *limit { Ok(()) } else { Err(full) }
-            }
-            Expect::AtRest(root, since) => {
-                let stirs = |agent: &Agent| {
-                    matches!(agent.status, Status::Queued | Status::Running | Status::Waiting)
-                        || agent.updated > *since
-                        || self.inbox.get(&agent.id).is_some_and(|posts| !posts.is_empty())
-                        || self.wakeups.values().any(|wakeup| wakeup.agent == agent.id)
-                };
-                match self.agents.iter().any(|agent| agent.root == *root && stirs(agent)) {
-                    true => Err(Error::NotAtRest { root: *root }),
-                    false => Ok(()),
-                }
-            }
-        }
-    }
-
-    /// What the rows that are there forbid: a second agent of one id or key, a post to nobody, an
-    /// entity that passes to another owner.
-    fn may_write(&self, writes: &[Write]) -> Result<()> {
-        let (mut agents, mut entities): (Vec<&Agent>, Vec<Entity>) = (Vec::new(), Vec::new());
-        let mut pruned: Vec<AgentId> = Vec::new();
-        for write in writes {
-            let addressee = match write {
-                Write::NewAgent(new) => {
-                    let taken = |agent: &&Agent| {
-                        agent.id == new.id
-                            || (new.key.is_some() && (agent.root, &agent.key) == (new.root, &new.key))
-                    };
-                    if let Some(agent) = self.agents.iter().chain(agents.iter().copied()).find(taken) {
-                        return Err(Error::AgentExists { agent: agent.id });
-                    }
-                    agents.push(new);
-                    continue;
-                }
-                Write::Forget(wakeup) => match self.agent(wakeup.agent) {
-                    Some(_) => return Err(Error::has_its_agent(wakeup)),
-                    None => continue,
-                },
-                Write::Post(post) => post.agent,
-                Write::Wake(wakeup) => wakeup.agent,
-                Write::PruneAgent(agent) => {
-                    let depends = |other: &Agent| {
-                        other.parent == Some(*agent) || (other.root == *agent && other.id != *agent)
-                    };
-                    let stays = |other: &&Agent| depends(other) && !pruned.contains(&other.id);
-                    if let Some(child) = self.agents.iter().find(stays) {
-                        return Err(Error::Corrupt(format!("agent {} would lose its parent", child.id)));
-                    }
-                    pruned.push(*agent);
-                    *agent
-                }
-                other => {
-                    let Some(entity) = other.entity()? else { continue };
-                    let theirs = |other: &&Entity| {
-                        (other.kind, &other.id) == (entity.kind, &entity.id) && other.owner != entity.owner
-                    };
-                    if self.entities.iter().chain(&entities).any(|other| theirs(&other)) {
-                        return Err(Error::Exists { kind: entity.kind, id: entity.id });
-                    }
-                    entities.push(entity);
-                    continue;
-                }
-            };
-            if self.agent(addressee).is_none() && !agents.iter().any(|agent| agent.id == addressee) {
-                return Err(Error::NoAgent { agent: addressee });
-            }
-        }
-        Ok(())
     }
 
     fn write(&mut self, write: Write, writer: Option<&Agent>) -> Result<()> {
@@ -325,5 +205,58 @@ impl Rows {
             }
         }
         self.entities.retain(|entity| entity.root != Some(id));
+    }
+}
+
+impl LookUp for &Rows {
+    type Error = Error;
+
+    fn writer(&mut self, agent: AgentId) -> Result<Option<Agent>> {
+        Ok(self.agent(agent).cloned())
+    }
+
+    fn exists(&mut self, agent: AgentId) -> Result<bool> {
+        Ok(self.agent(agent).is_some())
+    }
+
+    fn in_place_of(&mut self, new: &Agent) -> Result<Option<AgentId>> {
+        let is_same = |agent: &&Agent| {
+            agent.id == new.id || (new.key.is_some() && (agent.root, &agent.key) == (new.root, &new.key))
+        };
+        Ok(self.agents.iter().find(is_same).map(|agent| agent.id))
+    }
+
+    fn run(&mut self, run: RunId) -> Result<Option<AgentId>> {
+        Ok(self.runs.iter().find(|known| known.id == run).map(|known| known.agent))
+    }
+
+    fn record(&mut self, kind: EntityKind, id: &str) -> Result<Option<Standing>> {
+        let standing =
+            |entity: &Entity| Standing { status: entity.status.clone(), owner: entity.owner.clone() };
+        Ok(self.entity(kind, id).map(standing))
+    }
+
+    fn agents_of_tree(&mut self, root: AgentId) -> Result<u32> {
+        Ok(self.count_agents(|agent| agent.root == root))
+    }
+
+    fn children(&mut self, parent: AgentId) -> Result<u32> {
+        Ok(self.count_agents(|agent| agent.parent == Some(parent)))
+    }
+
+    fn stirs(&mut self, root: AgentId, since: Time) -> Result<bool> {
+        let stirs = |agent: &Agent| {
+            matches!(agent.status, Status::Queued | Status::Running | Status::Waiting)
+                || agent.updated > since
+                || self.has_posts(agent.id)
+                || self.is_woken(agent.id)
+        };
+        Ok(self.agents.iter().any(|agent| agent.root == root && stirs(agent)))
+    }
+
+    fn dependents(&mut self, agent: AgentId) -> Result<Vec<AgentId>> {
+        let depends =
+            |other: &&Agent| other.parent == Some(agent) || (other.root == agent && other.id != agent);
+        Ok(self.agents.iter().filter(depends).map(|other| other.id).collect())
     }
 }

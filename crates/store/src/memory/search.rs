@@ -2,15 +2,15 @@
 
 use entourage_types::Entity;
 
-use crate::sought_words;
+use crate::words::{sought_words, tokens};
 
 /// The entities with all of these words, those first that say them most often. The last word may
 /// go on. No text is query syntax; text without a word finds nothing.
 pub(super) fn best(entities: Vec<Entity>, text: &str) -> Vec<Entity> {
-    let mut phrases: Vec<Vec<String>> = sought_words(text).map(tokens).collect();
+    let mut phrases: Vec<Vec<String>> = sought_words(text).map(|words| tokens(words).collect()).collect();
     let Some(last) = phrases.pop() else { return Vec::new() };
     let score = |entity: &Entity| {
-        let said = tokens(entity.text.as_deref().unwrap_or_default());
+        let said: Vec<String> = tokens(entity.text.as_deref().unwrap_or_default()).collect();
         let whole = phrases.iter().map(|phrase| times(&said, phrase, |said, word| said == word));
         let begun = times(&said, &last, |said, word| said.starts_with(word));
         whole.chain([begun]).try_fold(0, |sum, times| (times > 0).then_some(sum + times))
@@ -19,11 +19,6 @@ pub(super) fn best(entities: Vec<Entity>, text: &str) -> Vec<Entity> {
         entities.into_iter().filter_map(|entity| Some((score(&entity)?, entity))).collect();
     found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
     found.into_iter().map(|(_, entity)| entity).collect()
-}
-
-fn tokens(text: &str) -> Vec<String> {
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect()
 }
 
 /// How often the phrase is said, its last word as `last` compares it.

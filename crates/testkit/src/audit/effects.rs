@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use entourage_store::Write;
 use entourage_tools::Effect;
 use entourage_types::{
-    About, AgentId, Answer, CallId, PostBody, Question, QuestionId, QuestionStatus, StepState, Verdict,
+    About, AgentId, Answer, CallId, PostBody, Question, QuestionId, QuestionStatus, StepKey, StepState,
+    Verdict,
 };
 
 use super::{
@@ -17,7 +18,7 @@ use super::{
 use crate::Fact;
 
 pub(super) fn check(whole: &Whole, facts: &[Fact], found: &mut Found) {
-    let mut begun: BTreeSet<String> = BTreeSet::new();
+    let mut begun: BTreeSet<StepKey> = BTreeSet::new();
     let mut deleted: BTreeSet<AgentId> = BTreeSet::new();
     let mut times: BTreeMap<CallId, usize> = BTreeMap::new();
     let mut approvals = Approvals::default();
@@ -44,7 +45,7 @@ pub(super) fn check(whole: &Whole, facts: &[Fact], found: &mut Found) {
                 if *effect == Effect::Pure {
                     continue;
                 }
-                found.must(begun.contains(&format!("tool/{call}")), Effects, *agent, || {
+                found.must(begun.contains(&StepKey::Tool(*call)), Effects, *agent, || {
                     format!("call {call} had its effect before its intent was on record")
                 });
                 if *effect == Effect::Unsafe {

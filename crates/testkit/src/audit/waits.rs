@@ -1,9 +1,7 @@
 //! Nothing is stuck: an open run is woken or waits for something that is still to come, and what
 //! lies in an inbox will be read.
 
-use entourage_types::{
-    Agent, PostBody, QuestionStatus, Run, Status, Step, StepState, Task, TaskId, WaitingOn,
-};
+use entourage_types::{Agent, PostBody, QuestionStatus, Run, Status, Step, Task, WaitingOn};
 
 use super::{Found, Invariant::NothingStuck, Whole};
 
@@ -40,23 +38,22 @@ fn at_rest(whole: &Whole, agent: &Agent, found: &mut Found) {
 
 /// Whether a run waits for something that is still to come.
 fn waits(whole: &Whole, run: &Run) -> bool {
-    let open = whole.steps(run.id).iter().filter(|step| step.state == StepState::Open);
+    let open = whole.steps(run.id).iter().filter(|step| step.state.is_open());
     let mut open = open.peekable();
     open.peek().is_some() && open.any(|step| is_to_come(whole, step))
 }
 
 fn is_to_come(whole: &Whole, step: &Step) -> bool {
-    if let Some(question) = step.value["question"].as_str() {
-        let found = whole.questions.iter().find(|row| row.id.to_string() == question);
+    if let Some(asked) = step.question() {
+        let found = whole.questions.iter().find(|row| row.id == asked.question);
         return found.is_some_and(|question| question.status == QuestionStatus::Open);
     }
-    let task = step.value["task"].as_str().and_then(|task| task.parse::<TaskId>().ok());
-    whole.tasks.iter().any(|row| Some(row.id) == task && !row.status.is_terminal())
+    whole.tasks.iter().any(|row| Some(row.id) == step.task() && !row.status.is_terminal())
 }
 
 fn wait_of(whole: &Whole, run: &Run) -> String {
-    let open = whole.steps(run.id).iter().filter(|step| step.state != StepState::Done);
-    let steps: Vec<String> = open.map(|step| format!("{} {} {}", step.key, step.state, step.value)).collect();
+    let open = whole.steps(run.id).iter().filter(|step| !step.state.is_done());
+    let steps: Vec<String> = open.map(|step| format!("{} {:?}", step.key, step.state)).collect();
     if steps.is_empty() { "it has no open step".into() } else { steps.join(", ") }
 }
 

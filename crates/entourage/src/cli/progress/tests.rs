@@ -1,6 +1,6 @@
 //! When a tree rests, and what its agents are said to do.
 
-use entourage_types::{About, Message, Output, Owner, StepState, TaskResult, Time, ToolCall};
+use entourage_types::{About, Message, Output, Owner, StepStatus, TaskResult, Time, ToolCall};
 use serde_json::json;
 
 use super::*;
@@ -28,7 +28,7 @@ impl Story {
     }
 
     fn item(&mut self, agent: AgentId, body: ItemBody) {
-        let item = Item { agent, seq: 0, run: RunId::new(), session: 1, at: Time::now(), body };
+        let item = Item { agent, seq: 0, run: RunId::new(), session: 1, at: Time::now(), step: None, body };
         self.tell(agent, EventBody::Item { item_seq: 0, item: Some(item) });
     }
 
@@ -225,7 +225,7 @@ fn what_an_agent_is_doing_is_said_in_words() {
 fn who_tries_again_counts_down_and_says_why() {
     let mut story = Story::new();
     let due = Time::now() + std::time::Duration::from_millis(7_900);
-    let (key, state, error) = ("model/1".into(), StepState::Retry, Some("m: HTTP 500".into()));
+    let (key, state, error) = ("model/1".into(), StepStatus::Retry, Some("m: HTTP 500".into()));
     let step = EventBody::Step { run: RunId::new(), key, state, due: Some(due), attempt: Some(3), error };
     story.tell(story.root, step);
     let waiting_on = Some(WaitingOn::Retry);

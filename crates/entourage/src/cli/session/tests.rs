@@ -162,7 +162,7 @@ async fn what_turns_out_to_have_arrived_is_said_anew() {
     // The one that it was made with, and this one.
     for (item_seq, text) in [(0, "Begin"), (1, "Hello")] {
         let body = ItemBody::Message(Message::new(Author::User, text, None));
-        let item = Item { agent: root, seq: item_seq, run, session: 1, at, body };
+        let item = Item { agent: root, seq: item_seq, run, session: 1, at, step: None, body };
         let body = EventBody::Item { item_seq, item: Some(item) };
         let event = Event { root, seq: item_seq + 1, agent: root, at, body };
         session.take(Signal::Event(Arc::new(event)), Typed::Said).await.unwrap();

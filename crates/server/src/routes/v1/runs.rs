@@ -54,7 +54,7 @@ async fn get(caller: Caller, Id(id): Id<RunId>) -> Answer<RunView> {
 )]
 async fn steps(caller: Caller, Id(id): Id<RunId>, Filter(query): Filter<PageQuery>) -> Answer<StepPage> {
     let read = |rows| caller.client.steps_page(id, Rows { newest_first: false, ..rows });
-    Ok(Json(query.paging()?.read(read, |step| step.key.clone()).await?))
+    Ok(Json(query.paging()?.read(read, |step| step.key.to_string()).await?))
 }
 
 /// Add up what the whole tree of an agent used

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use entourage_types::{AgentId, CallId, Item, ItemBody, Output, Step, StepState, Time, ToolCall};
+use entourage_types::{AgentId, CallId, Item, ItemBody, Output, Step, StepKey, Time, ToolCall};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -97,9 +97,9 @@ pub(crate) fn tool_calls(items: &[Item], steps: &[Step]) -> Vec<ToolCallDocument
     let mut calls: Vec<ToolCallDocument> = Vec::new();
     let mut places: HashMap<CallId, usize> = HashMap::new();
     let returned = |call: &ToolCall| {
-        let key = format!("tool/{}", call.id);
-        let step = steps.iter().find(|step| step.key == key && step.state == StepState::Done)?;
-        Some((serde_json::from_value::<Output>(step.value.clone()).ok()?, step.updated))
+        let key = StepKey::Tool(call.id);
+        let step = steps.iter().find(|step| step.key == key)?;
+        Some((step.output()?.clone(), step.updated))
     };
     for item in items {
         match &item.body {

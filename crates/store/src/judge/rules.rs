@@ -1,34 +1,18 @@
-//! Who may write what, as far as the commit itself shows it: the same for every store.
+//! Who may write what, as far as the commit itself shows it.
 
-use entourage_types::{Agent, AgentId, RunId};
+use entourage_types::{Agent, AgentId};
 
 use crate::{Commit, Error, Result, Write};
 
 impl Commit {
     /// Refuses a commit that breaks the rules of [`Write`]. `writer` is the fenced agent as it
     /// stands; none for an outsider.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`], which says what it would have done.
-    pub fn keeps_the_rules(&self, writer: Option<&Agent>) -> Result<()> {
+    pub(super) fn keeps_the_rules(&self, writer: Option<&Agent>) -> Result<()> {
         let new = begun(&self.writes)?;
         match writer {
             Some(agent) => by_activation(agent, &self.writes, &new),
             None => by_outsider(&self.writes, &new),
         }
-    }
-}
-
-impl Commit {
-    /// The runs of which this commit writes steps and whose rows it does not write: they are there, and
-    /// the writer's own, or the commit is refused with [`Error::foreign_step`].
-    pub fn runs_of_steps(&self) -> impl Iterator<Item = RunId> {
-        let writes_run =
-            |id| self.writes.iter().any(|write| matches!(write, Write::Run(run) if run.id == id));
-        self.writes.iter().filter_map(move |write| match write {
-            Write::Step(step) if !writes_run(step.run) => Some(step.run),
-            _ => None,
-        })
     }
 }
 

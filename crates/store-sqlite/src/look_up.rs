@@ -1,0 +1,58 @@
+//! What a commit depends on, read inside the transaction that writes.
+
+use entourage_store::judge::{LookUp, Standing};
+use entourage_types::{Agent, AgentId, EntityKind, RunId, Time};
+use rusqlite::Connection;
+
+use crate::{
+    agents, entities,
+    fault::{Fault, Result},
+    known::Known,
+    prune,
+};
+
+/// The rows, and what the writer knows of them without asking.
+pub(crate) struct Rows<'a> {
+    pub(crate) connection: &'a Connection,
+    pub(crate) known: &'a mut Known,
+}
+
+impl LookUp for Rows<'_> {
+    type Error = Fault;
+
+    fn writer(&mut self, agent: AgentId) -> Result<Option<Agent>> {
+        self.known.agent(self.connection, agent)
+    }
+
+    fn exists(&mut self, agent: AgentId) -> Result<bool> {
+        self.known.has_agent(self.connection, agent)
+    }
+
+    fn in_place_of(&mut self, new: &Agent) -> Result<Option<AgentId>> {
+        agents::in_place_of(self.connection, new)
+    }
+
+    fn run(&mut self, run: RunId) -> Result<Option<AgentId>> {
+        self.known.agent_of_run(self.connection, run)
+    }
+
+    fn record(&mut self, kind: EntityKind, id: &str) -> Result<Option<Standing>> {
+        entities::standing(self.connection, kind, id)
+    }
+
+    fn agents_of_tree(&mut self, root: AgentId) -> Result<u32> {
+        agents::count_in_tree(self.connection, root)
+    }
+
+    fn children(&mut self, parent: AgentId) -> Result<u32> {
+        agents::count_children(self.connection, parent)
+    }
+
+    fn stirs(&mut self, root: AgentId, since: Time) -> Result<bool> {
+        prune::stirs(self.connection, root, since)
+    }
+
+    fn dependents(&mut self, agent: AgentId) -> Result<Vec<AgentId>> {
+        prune::dependents(self.connection, agent)
+    }
+}

@@ -1,0 +1,122 @@
+//! Two handles on the same rows, as two processes have: what one writes the other reads and claims.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use entourage_types::{
+    Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, UsageRow, Wakeup,
+    WakeupId,
+};
+use tokio::sync::broadcast;
+
+use super::Place;
+use crate::{
+    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, ItemQuery, Result, RunCount, RunQuery, Store,
+    UsageQuery,
+};
+
+/// A place of which two handles can be open at once, each with hints of its own commits.
+#[async_trait]
+pub trait Handles: Place {
+    /// Opens two.
+    async fn open_two(&self) -> Result<[Self::Store; 2]>;
+}
+
+/// Such a place, as one whose store writes through one handle and does all else through the other: to run the
+/// whole suite over both.
+pub struct TwoHandles<P>(pub P);
+
+#[async_trait]
+impl<P: Handles> Place for TwoHandles<P> {
+    type Store = Divided<P::Store>;
+
+    async fn open(&self) -> Result<Divided<P::Store>> {
+        let [writes, reads] = self.0.open_two().await?;
+        Ok(Divided { writes, reads })
+    }
+}
+
+/// Two handles as one store.
+pub struct Divided<S> {
+    writes: S,
+    reads: S,
+}
+
+#[async_trait]
+impl<S: Store> Store for Divided<S> {
+    async fn agent(&self, scope: &Scope, id: AgentId) -> Result<Option<Agent>> {
+        self.reads.agent(scope, id).await
+    }
+
+    async fn agents(&self, scope: &Scope, query: AgentQuery) -> Result<Vec<Agent>> {
+        self.reads.agents(scope, query).await
+    }
+
+    async fn items(&self, scope: &Scope, query: ItemQuery) -> Result<Vec<Item>> {
+        self.reads.items(scope, query).await
+    }
+
+    async fn runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<Run>> {
+        self.reads.runs(scope, query).await
+    }
+
+    async fn count_runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<RunCount>> {
+        self.reads.count_runs(scope, query).await
+    }
+
+    async fn usage(&self, scope: &Scope, query: UsageQuery) -> Result<Vec<UsageRow>> {
+        self.reads.usage(scope, query).await
+    }
+
+    async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
+        self.reads.steps(scope, run).await
+    }
+
+    async fn entity(&self, scope: &Scope, kind: EntityKind, id: &str) -> Result<Option<Entity>> {
+        self.reads.entity(scope, kind, id).await
+    }
+
+    async fn entities(&self, scope: &Scope, query: EntityQuery) -> Result<Vec<Entity>> {
+        self.reads.entities(scope, query).await
+    }
+
+    async fn events(&self, scope: &Scope, root: AgentId, after: u64, limit: u32) -> Result<Vec<Event>> {
+        self.reads.events(scope, root, after, limit).await
+    }
+
+    async fn last_event(&self, scope: &Scope, root: AgentId) -> Result<u64> {
+        self.reads.last_event(scope, root).await
+    }
+
+    async fn due(&self, until: Time, after: Option<(Time, WakeupId)>, limit: u32) -> Result<Vec<Wakeup>> {
+        self.reads.due(until, after, limit).await
+    }
+
+    async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>> {
+        self.reads.inbox(agent).await
+    }
+
+    async fn claim(&self, agent: AgentId, from: u64) -> Result<Option<Claim>> {
+        self.reads.claim(agent, from).await
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<Committed> {
+        self.writes.commit(commit).await
+    }
+
+    async fn ready(&self) -> Result<()> {
+        self.writes.ready().await
+    }
+
+    fn damage(&self) -> Option<String> {
+        self.reads.damage()
+    }
+
+    fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
+        self.writes.changed()
+    }
+
+    fn woken(&self) -> broadcast::Receiver<Arc<[Wakeup]>> {
+        self.writes.woken()
+    }
+}

@@ -1,0 +1,253 @@
+//! What two writers with a handle each want at the same moment: one of them has it, or both in some order, and
+//! never half of either. Two hundred rounds of each.
+
+use std::future::Future;
+
+use entourage_types::{AgentId, EntityKind, Event, RunId, Scope};
+
+use super::{
+    handles::Handles,
+    sample::{at, claim, join, new_root, owner, post, request, say, wakeup},
+};
+use crate::{AgentQuery, Commit, Committed, Error, Expect, ItemQuery, Result, Store, Write};
+
+const ROUNDS: u64 = 200;
+
+/// Does both at once.
+async fn at_once<A: Send + 'static, B: Send + 'static>(
+    one: impl Future<Output = A> + Send + 'static,
+    other: impl Future<Output = B> + Send + 'static,
+) -> Result<(A, B)> {
+    let (one, other) = (tokio::spawn(async { Ok(one.await) }), tokio::spawn(async { Ok(other.await) }));
+    Ok((join(one).await?, join(other).await?))
+}
+
+/// The two handles, shared with what is spawned.
+async fn two<P: Handles>(place: &P) -> Result<[std::sync::Arc<P::Store>; 2]> {
+    Ok(place.open_two().await?.map(std::sync::Arc::new))
+}
+
+/// Two commits at once, each through its own handle.
+async fn both<S: Store>(
+    handles: &[std::sync::Arc<S>; 2],
+    one: Commit,
+    other: Commit,
+) -> Result<(Result<Committed>, Result<Committed>)> {
+    let [first, second] = handles.clone();
+    at_once(async move { first.commit(one).await }, async move { second.commit(other).await }).await
+}
+
+/// Asserts that one of two happened and that the other was refused so.
+fn one_of(outcomes: &(Result<Committed>, Result<Committed>), is_refusal: fn(&Error) -> bool) {
+    match outcomes {
+        (Ok(_), Err(refusal)) | (Err(refusal), Ok(_)) if is_refusal(refusal) => {}
+        other => panic!("not one of two: {other:?}"),
+    }
+}
+
+/// The numbers of a tree's events have no gaps, and begin at this one.
+fn without_gaps(events: &[Event], first: u64) {
+    assert!(events.iter().map(|event| event.seq).eq(first..first + events.len() as u64), "{events:?}");
+}
+
+/// Two make the last agent that a tree has room for.
+pub async fn the_last_place_of_a_tree_is_given_once(place: impl Handles) -> Result<()> {
+    let handles = two(&place).await?;
+    for _ in 0..ROUNDS {
+        let root = new_root(&*handles[0], owner()).await?;
+        let make = || {
+            let child = root.child("digger", "digs", None, at(1));
+            Commit::new(at(1)).expect(Expect::TreeBelow(root.id, 2)).write(Write::NewAgent(child))
+        };
+        let outcomes = both(&handles, make(), make()).await?;
+        one_of(&outcomes, |refusal| matches!(refusal, Error::TreeFull { .. }));
+        let query = AgentQuery { root: Some(root.id), ..AgentQuery::default() };
+        assert_eq!(handles[1].agents(&Scope::House, query).await?.len(), 2);
+    }
+    Ok(())
+}
+
+/// Two change a record that must be in a status, and two make the same one.
+pub async fn a_record_is_changed_and_made_once(place: impl Handles) -> Result<()> {
+    let handles = two(&place).await?;
+    for round in 0..ROUNDS {
+        let id = round.to_string();
+        let record = |status| Write::Entity(request(&owner(), &id, status));
+        let make = |status| {
+            Commit::new(at(1)).expect(Expect::Absent(EntityKind::Request, id.clone())).write(record(status))
+        };
+        let outcomes = both(&handles, make("open"), make("open")).await?;
+        one_of(&outcomes, |refusal| matches!(refusal, Error::Exists { .. }));
+        let change = |status| {
+            let expected = Expect::Status(EntityKind::Request, id.clone(), "open");
+            Commit::new(at(2)).expect(expected).write(record(status))
+        };
+        let outcomes = both(&handles, change("one"), change("other")).await?;
+        one_of(&outcomes, |refusal| matches!(refusal, Error::NotInStatus { .. }));
+        let found = handles[1].entity(&Scope::House, EntityKind::Request, &id).await?;
+        let expected = if outcomes.0.is_ok() { "one" } else { "other" };
+        assert_eq!(found.map(|found| found.status).as_deref(), Some(expected));
+    }
+    Ok(())
+}
+
+/// A tree at rest is forgotten while somebody writes to it, wakes it, or takes it up.
+pub async fn a_tree_is_forgotten_or_written_to(place: impl Handles) -> Result<()> {
+    let handles = two(&place).await?;
+    for round in 0..ROUNDS {
+        let root = new_root(&*handles[0], owner()).await?;
+        let forget =
+            Commit::new(at(9)).expect(Expect::AtRest(root.id, at(5))).write(Write::PruneAgent(root.id));
+        let mut news = Commit::new(at(2));
+        match round % 2 {
+            0 => news.post(post(root.id, "hello"), &root.owner),
+            _ => news.push(Write::Wake(wakeup(&root, at(2)))),
+        }
+        let outcomes = both(&handles, forget, news).await?;
+        one_of(&outcomes, |refusal| matches!(refusal, Error::NotAtRest { .. } | Error::NoAgent { .. }));
+        let is_left = handles[1].agent(&Scope::House, root.id).await?.is_some();
+        assert_eq!(is_left, outcomes.1.is_ok());
+        let woken = handles[0].due(at(99), None, u32::MAX).await?;
+        assert_eq!(woken.iter().any(|wakeup| wakeup.agent == root.id), is_left);
+    }
+    Ok(())
+}
+
+/// A tree is forgotten while an activation takes its root up, which then writes nothing.
+pub async fn a_tree_is_forgotten_while_it_is_claimed(place: impl Handles) -> Result<()> {
+    let handles = two(&place).await?;
+    for _ in 0..ROUNDS {
+        let root = new_root(&*handles[0], owner()).await?;
+        let forget =
+            Commit::new(at(9)).expect(Expect::AtRest(root.id, at(5))).write(Write::PruneAgent(root.id));
+        let [first, second] = handles.clone();
+        let id = root.id;
+        let (forgotten, claimed) =
+            at_once(async move { first.commit(forget).await }, async move { second.claim(id, 0).await })
+                .await?;
+        forgotten?;
+        if let Some(claimed) = claimed? {
+            let mut agent = claimed.agent;
+            let item = say(&mut agent, RunId::new(), "nobody reads this");
+            let refused = handles[1].commit(Commit::fenced(&agent, at(10)).write(Write::Item(item))).await;
+            assert!(matches!(refused, Err(Error::NoAgent { .. })), "{refused:?}");
+        }
+        assert!(handles[1].claim(root.id, 0).await?.is_none());
+    }
+    Ok(())
+}
+
+/// An activation commits while another takes its agent up: that one reads the commit, or it is refused.
+pub async fn a_claim_reads_what_was_committed_before_it(place: impl Handles) -> Result<()> {
+    let handles = two(&place).await?;
+    for _ in 0..ROUNDS {
+        let root = new_root(&*handles[0], owner()).await?;
+        let mut agent = claim(&*handles[0], root.id).await?.agent;
+        let item = say(&mut agent, RunId::new(), "hello");
+        let commit = Commit::fenced(&agent, at(2)).write(Write::Item(item));
+        let [first, second] = handles.clone();
+        let id = root.id;
+        let (committed, claimed) =
+            at_once(async move { first.commit(commit).await }, async move { claim(&*second, id).await })
+                .await?;
+        let claimed = claimed?;
+        match committed {
+            Ok(_) => assert_eq!((claimed.items.len(), claimed.agent.items), (1, 1)),
+            Err(Error::Fenced { .. }) => assert_eq!((claimed.items.len(), claimed.agent.items), (0, 0)),
+            other => panic!("{other:?}"),
+        }
+        assert!(claimed.agent.epoch > agent.epoch);
+    }
+    Ok(())
+}
+
+/// Events are forgotten while the tree has a new one.
+pub async fn forgetting_events_loses_none_that_comes_meanwhile(place: impl Handles) -> Result<()> {
+    let handles = two(&place).await?;
+    for _ in 0..ROUNDS {
+        let root = new_root(&*handles[0], owner()).await?;
+        let child = |at| Write::NewAgent(root.child("digger", "digs", None, at));
+        handles[0].commit(Commit::new(at(1)).write(child(at(1))).write(child(at(1)))).await?;
+        let forget = Commit::new(at(2)).write(Write::PruneEvents(root.id, u64::MAX));
+        let (forgotten, added) = both(&handles, forget, Commit::new(at(2)).write(child(at(2)))).await?;
+        forgotten?;
+        added?;
+        let left = handles[1].events(&Scope::House, root.id, 0, 100).await?;
+        let last = handles[0].last_event(&Scope::House, root.id).await?;
+        assert_eq!((left.last().map(|event| event.seq), last), (Some(4), 4));
+        without_gaps(&left, left.first().map_or(0, |event| event.seq));
+    }
+    Ok(())
+}
+
+/// Somebody writes to an agent whose activation commits: it hears of it with that commit or with the next.
+pub async fn a_commit_hears_of_a_post_before_it(place: impl Handles) -> Result<()> {
+    let handles = two(&place).await?;
+    for _ in 0..ROUNDS {
+        let root = new_root(&*handles[0], owner()).await?;
+        let mut agent = claim(&*handles[0], root.id).await?.agent;
+        let mut commit = |text| {
+            let item = say(&mut agent, RunId::new(), text);
+            Commit::fenced(&agent, at(2)).write(Write::Item(item))
+        };
+        let (first, next) = (commit("first"), commit("next"));
+        let mut news = Commit::new(at(2));
+        news.post(post(root.id, "hello"), &root.owner);
+        let (committed, posted) = both(&handles, first, news).await?;
+        posted?;
+        let heard = committed?.inbox;
+        // Whether it came before or after: what the activation reads next is true.
+        assert!(handles[0].commit(next).await?.inbox, "heard before: {heard}");
+        assert_eq!(handles[0].inbox(root.id).await?.len(), 1);
+    }
+    Ok(())
+}
+
+/// Two write to the same two trees, each to another one first.
+pub async fn two_trees_are_written_in_either_order(place: impl Handles) -> Result<()> {
+    let handles = two(&place).await?;
+    let one = new_root(&*handles[0], owner()).await?;
+    let other = new_root(&*handles[1], owner()).await?;
+    for _ in 0..ROUNDS {
+        let child =
+            |root: &entourage_types::Agent| Write::NewAgent(root.child("digger", "digs", None, at(1)));
+        let (forth, back) = (
+            Commit::new(at(1)).write(child(&one)).write(child(&other)),
+            Commit::new(at(1)).write(child(&other)).write(child(&one)),
+        );
+        let (first, second) = both(&handles, forth, back).await?;
+        first?;
+        second?;
+    }
+    for root in [one.id, other.id] {
+        let mut events: Vec<Event> = Vec::new();
+        loop {
+            let after = events.last().map_or(0, |event| event.seq);
+            let page = handles[0].events(&Scope::House, root, after, 1000).await?;
+            if page.is_empty() {
+                break;
+            }
+            events.extend(page);
+        }
+        without_gaps(&events, 1);
+        assert_eq!(events.len() as u64, 1 + 2 * ROUNDS);
+        let agents: std::collections::HashSet<AgentId> = events.iter().map(|event| event.agent).collect();
+        assert_eq!(agents.len(), events.len(), "each was told once");
+    }
+    Ok(())
+}
+
+/// A handle is told of its own commits, and of no other's.
+pub async fn a_handle_hears_of_its_own_commits(place: impl Handles) -> Result<()> {
+    let handles = two(&place).await?;
+    let mut heard = [handles[0].changed(), handles[1].changed()];
+    let root = new_root(&*handles[0], owner()).await?;
+    assert_eq!(
+        heard[0].recv().await.map_err(|error| Error::Database(error.to_string()))?.events[0].agent,
+        root.id
+    );
+    assert!(heard[1].try_recv().is_err());
+    let query = ItemQuery::of(root.id, 0, 1);
+    assert_eq!(handles[1].items(&Scope::House, query).await?, []);
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! What a store found when it looked up what a commit depends on.
+
+use entourage_types::{Agent, AgentId, EntityKind, Owner, RunId, Time};
+
+use super::Lookup;
+use crate::{Commit, Error, Result};
+
+/// How a record stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// Its status.
+    pub status: String,
+    /// Whose it is.
+    pub owner: Owner,
+}
+
+/// What a store answers to one [`Lookup`] after the other, inside the transaction that writes.
+pub trait LookUp {
+    /// What can go wrong meanwhile.
+    type Error;
+
+    /// [`Lookup::Writer`].
+    ///
+    /// # Errors
+    /// When the store fails, as with all others.
+    fn writer(&mut self, agent: AgentId) -> Result<Option<Agent>, Self::Error>;
+    /// [`Lookup::Exists`].
+    fn exists(&mut self, agent: AgentId) -> Result<bool, Self::Error>;
+    /// [`Lookup::InPlaceOf`].
+    fn in_place_of(&mut self, new: &Agent) -> Result<Option<AgentId>, Self::Error>;
+    /// [`Lookup::Run`].
+    fn run(&mut self, run: RunId) -> Result<Option<AgentId>, Self::Error>;
+    /// [`Lookup::Record`].
+    fn record(&mut self, kind: EntityKind, id: &str) -> Result<Option<Standing>, Self::Error>;
+    /// [`Lookup::AgentsOfTree`].
+    fn agents_of_tree(&mut self, root: AgentId) -> Result<u32, Self::Error>;
+    /// [`Lookup::Children`].
+    fn children(&mut self, parent: AgentId) -> Result<u32, Self::Error>;
+    /// [`Lookup::Stirs`].
+    fn stirs(&mut self, root: AgentId, since: Time) -> Result<bool, Self::Error>;
+    /// [`Lookup::Dependents`].
+    fn dependents(&mut self, agent: AgentId) -> Result<Vec<AgentId>, Self::Error>;
+}
+
+/// What was found, by what was looked up.
+#[derive(Debug, Default)]
+pub struct Facts {
+    /// The fenced agent.
+    pub writer: Option<Agent>,
+    /// The agents that are there, of those that were looked for.
+    pub agents: Vec<AgentId>,
+    /// New agents with the one whose place each would take.
+    pub taken: Vec<(AgentId, AgentId)>,
+    /// Runs that are there, with their agents.
+    pub runs: Vec<(RunId, AgentId)>,
+    /// Records that are there.
+    pub records: Vec<(EntityKind, String, Standing)>,
+    /// Sizes of trees, by their roots.
+    pub trees: Vec<(AgentId, u32)>,
+    /// Numbers of children, by their parents.
+    pub children: Vec<(AgentId, u32)>,
+    /// The roots of trees that are not at rest.
+    pub stirring: Vec<AgentId>,
+    /// Agents with those that cannot be without them.
+    pub dependents: Vec<(AgentId, Vec<AgentId>)>,
+}
+
+impl Facts {
+    /// Looks up what a commit depends on.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn of<S: LookUp>(commit: &Commit, store: &mut S) -> Result<Self, S::Error> {
+        let mut facts = Self::default();
+        for lookup in commit.lookups() {
+            match lookup {
+                Lookup::Writer(agent) => facts.writer = store.writer(agent)?,
+                Lookup::Exists(agent) => facts.agents.extend(store.exists(agent)?.then_some(agent)),
+                Lookup::InPlaceOf(new) => {
+                    facts.taken.extend(store.in_place_of(new)?.map(|agent| (new.id, agent)));
+                }
+                Lookup::Run(run) => facts.runs.extend(store.run(run)?.map(|agent| (run, agent))),
+                Lookup::Record(kind, id) => {
+                    let standing = store.record(kind, &id)?;
+                    facts.records.extend(standing.map(|standing| (kind, id, standing)));
+                }
+                Lookup::AgentsOfTree(root) => facts.trees.push((root, store.agents_of_tree(root)?)),
+                Lookup::Children(parent) => facts.children.push((parent, store.children(parent)?)),
+                Lookup::Stirs(root, since) => {
+                    facts.stirring.extend(store.stirs(root, since)?.then_some(root))
+                }
+                Lookup::Dependents(agent) => facts.dependents.push((agent, store.dependents(agent)?)),
+            }
+        }
+        Ok(facts)
+    }
+
+    pub(super) fn record(&self, kind: EntityKind, id: &str) -> Option<&Standing> {
+        let same = |known: &&(EntityKind, String, Standing)| (known.0, known.1.as_str()) == (kind, id);
+        self.records.iter().find(same).map(|(_, _, standing)| standing)
+    }
+
+    pub(super) fn run(&self, run: RunId) -> Option<AgentId> {
+        self.runs.iter().find(|(known, _)| *known == run).map(|(_, agent)| *agent)
+    }
+
+    /// How many there are of what was counted.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where a store did not count.
+    pub(super) fn count(counts: &[(AgentId, u32)], of: AgentId) -> Result<u32> {
+        let found = counts.iter().find(|(known, _)| *known == of).map(|(_, count)| *count);
+        found.ok_or_else(|| Error::Corrupt(format!("the store did not look up how many there are of {of}")))
+    }
+}

@@ -1,0 +1,101 @@
+//! What must be known before a commit can be judged.
+
+use entourage_types::{Agent, AgentId, EntityKind, RunId, Time};
+
+use crate::{Commit, Expect, Write};
+
+/// One thing that a store looks up, inside the transaction that writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lookup<'c> {
+    /// The fenced agent's row, with its epoch.
+    Writer(AgentId),
+    /// Whether there is such an agent.
+    Exists(AgentId),
+    /// The agent in whose place a new one would be: of the same id, or of the same key in its tree.
+    InPlaceOf(&'c Agent),
+    /// The agent whose run it is, if there is such a run.
+    Run(RunId),
+    /// Status and owner of a record, if there is such a record.
+    Record(EntityKind, String),
+    /// How many agents the tree of this root has.
+    AgentsOfTree(AgentId),
+    /// How many children an agent has.
+    Children(AgentId),
+    /// Whether anybody in the tree of this root is at work, waits, has something to read or to wake for, or has
+    /// changed since this moment.
+    Stirs(AgentId, Time),
+    /// The agents that cannot be without this one: its children, and the others of its tree where it is the root.
+    Dependents(AgentId),
+}
+
+impl Commit {
+    /// What a store looks up before [`judge`](Commit::judge), each thing once.
+    #[must_use]
+    pub fn lookups(&self) -> Vec<Lookup<'_>> {
+        let mut wanted = Wanted { commit: self, lookups: Vec::with_capacity(self.writes.len()) };
+        if let Some(fence) = self.fence {
+            wanted.add(Lookup::Writer(fence.agent));
+        }
+        for expected in &self.expect {
+            wanted.add(match expected {
+                Expect::Agent(agent) => Lookup::Exists(*agent),
+                Expect::Absent(kind, id) | Expect::Status(kind, id, _) => Lookup::Record(*kind, id.clone()),
+                Expect::TreeBelow(root, _) => Lookup::AgentsOfTree(*root),
+                Expect::ChildrenBelow(parent, _) => Lookup::Children(*parent),
+                Expect::AtRest(root, since) => Lookup::Stirs(*root, *since),
+            });
+        }
+        for write in &self.writes {
+            wanted.of_write(write);
+        }
+        wanted.lookups
+    }
+
+    /// Whether the commit makes this agent.
+    pub(super) fn makes(&self, agent: AgentId) -> bool {
+        self.writes.iter().any(|write| matches!(write, Write::NewAgent(new) if new.id == agent))
+    }
+}
+
+struct Wanted<'c> {
+    commit: &'c Commit,
+    lookups: Vec<Lookup<'c>>,
+}
+
+impl<'c> Wanted<'c> {
+    fn add(&mut self, lookup: Lookup<'c>) {
+        if !self.lookups.contains(&lookup) {
+            self.lookups.push(lookup);
+        }
+    }
+
+    /// Of the writer, and of those that the commit makes, it is known.
+    fn add_exists(&mut self, agent: AgentId) {
+        let is_writer = self.commit.fence.is_some_and(|fence| fence.agent == agent);
+        if !is_writer && !self.commit.makes(agent) {
+            self.add(Lookup::Exists(agent));
+        }
+    }
+
+    fn of_write(&mut self, write: &'c Write) {
+        match write {
+            Write::NewAgent(agent) => self.add(Lookup::InPlaceOf(agent)),
+            Write::Run(run) => self.add(Lookup::Run(run.id)),
+            Write::Step(step) => self.add(Lookup::Run(step.run)),
+            Write::Post(post) => self.add_exists(post.agent),
+            Write::Wake(wakeup) => self.add_exists(wakeup.agent),
+            Write::Forget(wakeup) => self.add(Lookup::Exists(wakeup.agent)),
+            Write::PruneAgent(agent) => {
+                self.add(Lookup::Exists(*agent));
+                self.add(Lookup::Dependents(*agent));
+            }
+            _ => {}
+        }
+        if let Some(record) = write.record() {
+            self.add(Lookup::Record(record.kind, record.id));
+        }
+        if let Some(root) = write.told_in() {
+            self.add_exists(root);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Whether a commit may happen: its fence, what it expects, and the rules of its writes, the same for every store.
+//! A store looks up what [`Commit::lookups`] names, inside the transaction that writes; [`Commit::judge`] decides
+//! by that and by nothing else; the store applies what was judged.
+
+mod facts;
+mod lookups;
+mod rules;
+
+use entourage_types::{Agent, AgentId, EventBody};
+
+pub use facts::{Facts, LookUp, Standing};
+pub use lookups::Lookup;
+
+use crate::{Commit, Error, Expect, Fence, Result, Write, commit::RecordKey, derive};
+
+/// A commit that may happen.
+#[derive(Debug)]
+pub struct Judged {
+    /// The fenced agent as it stands before; none for an outsider.
+    pub writer: Option<Agent>,
+    /// What the commit tells: the tree, the agent, and what happened. Numbers are the store's to give.
+    pub events: Vec<(AgentId, AgentId, EventBody)>,
+}
+
+impl Commit {
+    /// Decides whether the commit may happen. Nothing is written yet, so that a refusal undoes nothing.
+    ///
+    /// # Errors
+    /// Why not: [`Error::Fenced`], what one of its expectations says, or the rule that it breaks.
+    pub fn judge(&self, facts: &Facts) -> Result<Judged> {
+        let writer = self.fence.map(|fence| fenced(fence, facts)).transpose()?;
+        for expected in &self.expect {
+            expect(expected, facts)?;
+        }
+        self.keeps_the_rules(writer)?;
+        self.fits(facts, writer)?;
+        let events = derive::events(self, writer);
+        let is_gone = |root| {
+            self.writes.iter().any(|write| matches!(write, Write::PruneAgent(agent) if *agent == root))
+        };
+        let is_left = |root| self.is_there(root, facts, writer) && !is_gone(root);
+        match events.iter().find(|(root, ..)| !is_left(*root)) {
+            // Nobody could read what is told of a tree that is not there.
+            Some((root, ..)) => Err(Error::NoAgent { agent: *root }),
+            None => Ok(Judged { writer: writer.cloned(), events }),
+        }
+    }
+
+    /// Whether an agent is there once the commit has happened, unless it is forgotten by it.
+    fn is_there(&self, agent: AgentId, facts: &Facts, writer: Option<&Agent>) -> bool {
+        writer.is_some_and(|writer| writer.id == agent || writer.root == agent)
+            || facts.agents.contains(&agent)
+            || self.makes(agent)
+    }
+
+    /// What the rows that are there forbid: a second agent of one id or key, a post to nobody, a row that passes
+    /// to another agent or owner, a child without its parent.
+    fn fits(&self, facts: &Facts, writer: Option<&Agent>) -> Result<()> {
+        let mut records: Vec<RecordKey<'_>> = Vec::new();
+        for (at, write) in self.writes.iter().enumerate() {
+            let before = &self.writes[..at];
+            match write {
+                Write::NewAgent(new) => {
+                    if let Some(agent) = in_place_of(new, before, facts) {
+                        return Err(Error::AgentExists { agent });
+                    }
+                }
+                Write::Run(run) if facts.run(run.id).is_some_and(|agent| agent != run.agent) => {
+                    return Err(Error::foreign_run(run.agent, run.id));
+                }
+                Write::Step(step) => {
+                    let writes_run = |write: &Write| matches!(write, Write::Run(run) if run.id == step.run);
+                    let is_own = writer.is_some_and(|own| facts.run(step.run) == Some(own.id));
+                    if !is_own && !self.writes.iter().any(writes_run) {
+                        return Err(Error::foreign_step(step));
+                    }
+                }
+                Write::Forget(wakeup) if facts.agents.contains(&wakeup.agent) => {
+                    return Err(Error::has_its_agent(wakeup));
+                }
+                Write::Post(post) => self.addressee(post.agent, facts, writer)?,
+                Write::Wake(wakeup) => self.addressee(wakeup.agent, facts, writer)?,
+                Write::PruneAgent(agent) => childless(*agent, before, facts)?,
+                _ => {}
+            }
+            if let Some(record) = write.record() {
+                let is_theirs = |other: &RecordKey<'_>| {
+                    (other.kind, &other.id) == (record.kind, &record.id) && other.owner != record.owner
+                };
+                let standing = facts.record(record.kind, &record.id);
+                if standing.is_some_and(|standing| standing.owner != *record.owner)
+                    || records.iter().any(is_theirs)
+                {
+                    return Err(Error::Exists { kind: record.kind, id: record.id });
+                }
+                records.push(record);
+            }
+        }
+        Ok(())
+    }
+
+    /// What nobody could ever read is not written.
+    fn addressee(&self, agent: AgentId, facts: &Facts, writer: Option<&Agent>) -> Result<()> {
+        if self.is_there(agent, facts, writer) { Ok(()) } else { Err(Error::NoAgent { agent }) }
+    }
+}
+
+fn fenced(fence: Fence, facts: &Facts) -> Result<&Agent> {
+    match &facts.writer {
+        None => Err(Error::NoAgent { agent: fence.agent }),
+        Some(agent) if agent.epoch != fence.epoch => Err(Error::Fenced { agent: fence.agent }),
+        Some(agent) => Ok(agent),
+    }
+}
+
+fn expect(expected: &Expect, facts: &Facts) -> Result<()> {
+    let holds = |holds: bool, otherwise: Error| if holds { Ok(()) } else { Err(otherwise) };
+    match expected {
+        Expect::Agent(agent) => holds(facts.agents.contains(agent), Error::NoAgent { agent: *agent }),
+        Expect::Absent(kind, id) => {
+            holds(facts.record(*kind, id).is_none(), Error::Exists { kind: *kind, id: id.clone() })
+        }
+        Expect::Status(kind, id, status) => {
+            let found = facts.record(*kind, id).map_or("missing", |record| record.status.as_str());
+            let (expected, id) = ((*status).to_owned(), id.clone());
+            holds(found == *status, Error::NotInStatus { kind: *kind, id, expected, found: found.to_owned() })
+        }
+        Expect::TreeBelow(root, limit) => {
+            let found = Facts::count(&facts.trees, *root)?;
+            holds(found < *limit, Error::TreeFull { root: *root, found, limit: *limit })
+        }
+        Expect::ChildrenBelow(parent, limit) => {
+            let found = Facts::count(&facts.children, *parent)?;
+            holds(found < *limit, Error::TooManyChildren { parent: *parent, found, limit: *limit })
+        }
+        Expect::AtRest(root, _) => holds(!facts.stirring.contains(root), Error::NotAtRest { root: *root }),
+    }
+}
+
+/// The agent in whose place a new one would be, of those there are and of those made before it.
+fn in_place_of(new: &Agent, before: &[Write], facts: &Facts) -> Option<AgentId> {
+    let is_same = |agent: &Agent| {
+        agent.id == new.id || (new.key.is_some() && (agent.root, &agent.key) == (new.root, &new.key))
+    };
+    let made = before.iter().find_map(|write| match write {
+        Write::NewAgent(agent) if is_same(agent) => Some(agent.id),
+        _ => None,
+    });
+    made.or_else(|| facts.taken.iter().find(|(id, _)| *id == new.id).map(|(_, taken)| *taken))
+}
+
+/// An agent is forgotten after those that depend on it.
+fn childless(agent: AgentId, before: &[Write], facts: &Facts) -> Result<()> {
+    if !facts.agents.contains(&agent) {
+        return Err(Error::NoAgent { agent });
+    }
+    let is_gone = |child: AgentId| {
+        before.iter().any(|write| matches!(write, Write::PruneAgent(gone) if *gone == child))
+    };
+    let dependents =
+        facts.dependents.iter().find(|(known, _)| *known == agent).map(|(_, all)| all.as_slice());
+    match dependents.unwrap_or_default().iter().find(|child| !is_gone(**child)) {
+        Some(child) => Err(Error::Corrupt(format!("agent {child} would lose its parent"))),
+        None => Ok(()),
+    }
+}
