@@ -76,6 +76,8 @@ async fn every_wrong_token_is_refused() {
         ("expired", signed(&json!({"sub": "alice", "exp": from_now(-3600)}), SECRET), "expired"),
         ("without exp", signed(&json!({"sub": "alice"}), SECRET), "`exp`"),
         ("without sub", signed(&json!({"exp": from_now(3600)}), SECRET), "`sub`"),
+        ("of a long name", signed(&json!({"sub": "a".repeat(513), "exp": from_now(3600)}), SECRET), "`sub`"),
+        ("with a NUL", signed(&json!({"sub": "a\0b", "exp": from_now(3600)}), SECRET), "`sub`"),
         ("of nobody", signed(&json!({"sub": "", "exp": from_now(3600)}), SECRET), "`sub`"),
         (
             "not yet valid",

@@ -16,6 +16,9 @@ use crate::{
     select::Select,
 };
 
+/// Before all events.
+pub(crate) const NEVER: Time = Time::from_micros(i64::MIN);
+
 /// Bytes of events that are read at once, the last event's aside.
 const BYTES: usize = 256 << 10;
 
@@ -90,7 +93,7 @@ pub(crate) fn last_seen(connection: &Connection, scope: &Scope, root: AgentId) -
     snapshot(connection, || {
         let seen = agents::get(connection, root)?.is_some_and(|agent| scope.sees(&agent.owner));
         match Tree::of(connection, root)?.filter(|_| seen) {
-            Some(tree) => last(connection, tree),
+            Some(tree) => Ok(last(connection, tree)?.0),
             None => Ok(0),
         }
     })
@@ -105,7 +108,7 @@ pub(crate) fn append(
 ) -> Result<Vec<Event>> {
     let mut events: Vec<Event> = Vec::with_capacity(told.len());
     for (root, agent, body) in told {
-        let (tree, seq) = known.next_event(connection, root)?;
+        let (tree, seq, at) = known.next_event(connection, root, at)?;
         let event = Event { root, seq, agent, at, body };
         insert(connection, tree, &event)?;
         events.push(event);
@@ -113,12 +116,13 @@ pub(crate) fn append(
     Ok(events)
 }
 
-/// The number of the tree's last event, 0 when it has none.
-pub(crate) fn last(connection: &Connection, tree: Tree) -> Result<u64> {
-    let mut statement =
-        connection.prepare_cached("SELECT n FROM events WHERE n > ?1 AND n <= ?2 ORDER BY n DESC LIMIT 1")?;
-    let last = statement.query_row([tree.key(0), tree.key(u64::MAX)], |row| row.get(0)).optional()?;
-    Ok(last.map(number).unwrap_or_default())
+/// The number of the tree's last event and when it was, 0 and the beginning of time when it has none.
+pub(crate) fn last(connection: &Connection, tree: Tree) -> Result<(u64, Time)> {
+    let mut statement = connection
+        .prepare_cached("SELECT n, at FROM events WHERE n > ?1 AND n <= ?2 ORDER BY n DESC LIMIT 1")?;
+    let read = |row: &Row<'_>| Ok((number(row.get(0)?), time(row, 1)?));
+    let last = statement.query_row([tree.key(0), tree.key(u64::MAX)], read).optional()?;
+    Ok(last.unwrap_or((0, NEVER)))
 }
 
 fn insert(connection: &Connection, tree: Tree, event: &Event) -> Result<()> {

@@ -8,20 +8,23 @@ use crate::{
     rows::{json, time, word},
 };
 
-/// The posts in an agent's inbox, in the order of their ids.
+/// The posts in an agent's inbox, in the order in which they arrived.
 pub(crate) fn posts(connection: &Connection, agent: AgentId) -> Result<Vec<Post>> {
     let mut statement = connection
-        .prepare_cached("SELECT id, agent, at, wakeup, body FROM inbox WHERE agent = ?1 ORDER BY id")?;
+        .prepare_cached("SELECT id, agent, at, wakeup, body, n FROM inbox WHERE agent = ?1 ORDER BY id")?;
     let posts = statement.query_map([agent.to_string()], |row| {
-        Ok(Post {
+        let post = Post {
             id: word(row, 0)?,
             agent: word(row, 1)?,
             at: time(row, 2)?,
             wakeup: word(row, 3)?,
             body: json(row, 4)?,
-        })
+        };
+        Ok((row.get(5)?, post))
     })?;
-    Ok(posts.collect::<rusqlite::Result<_>>()?)
+    let mut posts = posts.collect::<rusqlite::Result<Vec<(i64, Post)>>>()?;
+    posts.sort_by_key(|(n, _)| *n);
+    Ok(posts.into_iter().map(|(_, post)| post).collect())
 }
 
 /// Whether an agent's inbox has posts.
@@ -39,7 +42,8 @@ pub(crate) fn has_more_than(connection: &Connection, agent: AgentId, few: u32) -
 /// Puts a post into an inbox.
 pub(crate) fn put(connection: &Connection, post: &Post) -> Result<()> {
     let mut statement = connection.prepare_cached(
-        "INSERT OR REPLACE INTO inbox (agent, id, at, wakeup, body) VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT OR REPLACE INTO inbox (agent, id, at, wakeup, body, n) VALUES (?1, ?2, ?3, ?4, ?5, \
+         (SELECT coalesce(max(n), 0) + 1 FROM inbox WHERE agent = ?1))",
     )?;
     statement.execute(params![
         post.agent.to_string(),

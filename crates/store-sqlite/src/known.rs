@@ -8,7 +8,7 @@ use std::{
 };
 
 use entourage_store::Error;
-use entourage_types::{Agent, AgentId, Run, RunId};
+use entourage_types::{Agent, AgentId, Run, RunId, Time};
 use lru::LruCache;
 use rusqlite::Connection;
 
@@ -33,8 +33,8 @@ fn kept<K: Hash + Eq, V>() -> LruCache<K, V> {
 /// Rows as they stand inside the transaction under way.
 pub(crate) struct Known {
     agents: LruCache<AgentId, Agent>,
-    /// Where the events of each tree stand, and the number of the last.
-    told: LruCache<AgentId, (Tree, u64)>,
+    /// Where the events of each tree stand, the number of the last, and when it was.
+    told: LruCache<AgentId, (Tree, u64, Time)>,
     /// Runs that were looked up or written lately: whose, and how each stood by then; none where there is none.
     runs: LruCache<RunId, Option<(AgentId, Before)>>,
     empty_inboxes: EmptyInboxes,
@@ -91,7 +91,7 @@ impl Known {
     /// An agent was made, in this row; its tree too, when it is the root.
     pub(crate) fn agent_is_new(&mut self, agent: &Agent, row: i64) {
         if agent.root == agent.id {
-            self.told.put(agent.root, (Tree::of_row(row), 0));
+            self.told.put(agent.root, (Tree::of_row(row), 0, events::NEVER));
         }
         self.agents.put(agent.id, agent.clone());
     }
@@ -140,23 +140,31 @@ impl Known {
         Ok(self.agents.contains(&id) || self.told.contains(&id) || agents::exists(connection, id)?)
     }
 
-    /// The tree of this root, and the number of its next event, which it now has.
+    /// The tree of this root, the number of its next event, which it now has, and when that is: at this moment, but
+    /// never before the one that it follows, whatever the writers' clocks say.
     ///
     /// # Errors
     /// [`entourage_store::Error::NoAgent`]; [`entourage_store::Error::Corrupt`] where a tree has no number left.
-    pub(crate) fn next_event(&mut self, connection: &Connection, root: AgentId) -> Result<(Tree, u64)> {
-        let (tree, last) = match self.told.get(&root) {
+    pub(crate) fn next_event(
+        &mut self,
+        connection: &Connection,
+        root: AgentId,
+        at: Time,
+    ) -> Result<(Tree, u64, Time)> {
+        let (tree, last, before) = match self.told.get(&root) {
             Some(told) => *told,
             None => {
                 let tree = Tree::of(connection, root)?.ok_or(Error::NoAgent { agent: root })?;
-                (tree, events::last(connection, tree)?)
+                let (last, before) = events::last(connection, tree)?;
+                (tree, last, before)
             }
         };
         if last >= u64::from(u32::MAX) {
             return Err(Error::Corrupt(format!("the tree of agent {root} has {last} events")).into());
         }
-        self.told.put(root, (tree, last + 1));
-        Ok((tree, last + 1))
+        let next = (tree, last + 1, at.max(before));
+        self.told.put(root, next);
+        Ok(next)
     }
 
     /// The agent whose run it is; none where there is no such run.

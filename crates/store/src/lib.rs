@@ -78,7 +78,8 @@ pub trait Store: Send + Sync + 'static {
     /// Wake-ups due at `until` or before, in the order of (due, id), after the given one.
     async fn due(&self, until: Time, after: Option<(Time, WakeupId)>, limit: u32) -> Result<Vec<Wakeup>>;
 
-    /// The posts in an agent's inbox, in the order of their ids.
+    /// The posts in an agent's inbox, in the order in which they arrived in the store, whatever their writers'
+    /// clocks said.
     async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>>;
 
     /// Takes the agent for one activation: raises its epoch, and reads what the activation starts

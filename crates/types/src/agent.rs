@@ -66,7 +66,7 @@ impl Agent {
             depth: 0,
             kind: kind.into(),
             key: None,
-            title: title.into(),
+            title: crate::plain(title.into()),
             status: Status::Idle,
             waiting_on: None,
             stop_reason: None,

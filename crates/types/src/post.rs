@@ -10,7 +10,7 @@ use crate::{
 /// One entry of an agent's inbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Post {
-    /// Its id; posts are read in the order of their ids.
+    /// Its id.
     pub id: PostId,
     /// Whose inbox.
     pub agent: AgentId,

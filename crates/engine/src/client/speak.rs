@@ -220,7 +220,7 @@ fn check_names(speech: &Speech) -> Result<()> {
     checked_name("recipient's name", &speech.to)?;
     checked_name("validator's name", speech.terms.validator.as_deref().unwrap_or_default())?;
     let is_name = |name: &String| {
-        !name.trim().is_empty() && name.len() <= LONGEST_SENDER && !name.contains(['<', '#', '\n'])
+        !name.trim().is_empty() && name.len() <= LONGEST_SENDER && !name.contains(['<', '#', '\n', '\0'])
     };
     if speech.from.as_ref().is_some_and(|name| !is_name(name)) {
         let why = "a sender's name is 1 to 200 characters on one line, without `<` and `#`";

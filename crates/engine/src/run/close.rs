@@ -5,7 +5,7 @@ use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
     Agent, EntityKind, ItemBody, Level, Notice, OpenQuestion, Output, OutputEffect, Post, PostBody, PostId,
     Question, QuestionStatus, Record, Scope, Status, Step, StepKey, StopReason, Task, TaskResult, Time,
-    ToolCall, WaitingOn, Wakeup, WakeupId,
+    ToolCall, WaitingOn, Wakeup, WakeupId, plain,
 };
 
 use super::{Interrupt, Run, Stop, doubt::may_have_taken_effect, kept::output};
@@ -97,7 +97,7 @@ impl Run<'_> {
             let notice = Notice::new(Level::Error, reason.as_str(), text);
             let notice = Notice { cause: Some(cause.clone()).filter(|cause| cause != text), ..notice };
             writes.push(self.item(ItemBody::Notice(notice), at));
-            self.record.error = Some(cause);
+            self.record.error = Some(plain(cause));
         }
         self.record.worked_ms = self.worked_ms();
         self.record.stop_reason = Some(reason);

@@ -13,7 +13,7 @@ use entourage_types::{Owner, Time};
 use jsonwebtoken::{DecodingKey, TokenData, Validation, errors::ErrorKind};
 use serde::Deserialize;
 
-use super::{Algorithm, Auth};
+use super::{Algorithm, Auth, LONGEST_OWNER};
 use crate::{Problem, Result, visit::Visit};
 
 /// Checks the tokens of requests.
@@ -85,6 +85,9 @@ impl Bearer {
         }
         if claims.sub.is_empty() {
             return Err(Problem::bad_token("its `sub` is empty"));
+        }
+        if claims.sub.len() > LONGEST_OWNER || claims.sub.contains('\0') {
+            return Err(Problem::bad_token("its `sub` has more than 512 bytes, or a NUL"));
         }
         let expires = Time::from_micros(0) + Duration::from_secs(claims.exp);
         let is_named = check.operator.as_ref() == Some(&claims.sub);

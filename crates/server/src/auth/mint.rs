@@ -6,7 +6,7 @@ use entourage_types::{Owner, Time};
 use jsonwebtoken::{EncodingKey, Header};
 use serde::Serialize;
 
-use super::{Algorithm, Auth};
+use super::{Algorithm, Auth, LONGEST_OWNER};
 use crate::{Error, Result, Settings};
 
 /// The longest that a token lasts: what is lost is lost for as long.
@@ -47,6 +47,9 @@ pub fn mint(settings: &Settings, owner: &Owner, ttl: Duration) -> Result<String>
     }
     if owner.as_str().is_empty() {
         return Err(Error::Mint("the owner is empty; name whose agents the bearer may use".into()));
+    }
+    if owner.as_str().len() > LONGEST_OWNER || owner.as_str().contains('\0') {
+        return Err(Error::Mint("the owner has more than 512 bytes, or a NUL; name a shorter one".into()));
     }
     if ttl > LONGEST || ttl.is_zero() {
         return Err(Error::Mint("a token lasts from one second to 366 days; make a new one in time".into()));

@@ -233,3 +233,34 @@ pub async fn an_entity_never_passes_to_another_owner(place: impl Place) -> Resul
     assert_eq!(kept, Some(request(&owner(), "one", "open")));
     Ok(())
 }
+
+/// What rows are known by fits into the columns and indexes of every database.
+pub async fn names_are_plain_and_bounded(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let known = new_root(&store, owner()).await?;
+    let agent = claim(&store, known.id).await?.agent;
+    let long = "k".repeat(513);
+    for name in ["a\0b", long.as_str()] {
+        let child = Agent { key: Some(name.to_owned()), ..known.child("digger", "digs", None, at(0)) };
+        let of_kind = Agent { kind: name.to_owned(), ..known.child("digger", "digs", None, at(0)) };
+        let stranger = Agent::root(Owner::new(name), "digger", "", at(0));
+        let outside = [
+            Write::NewAgent(child),
+            Write::NewAgent(of_kind),
+            Write::NewAgent(stranger),
+            Write::Entity(request(&owner(), name, "done")),
+            Write::Entity(request(&owner(), "id", name)),
+        ];
+        for write in outside {
+            let refused = store.commit(Commit::new(at(1)).write(write)).await;
+            assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
+        }
+        let run = run(&agent);
+        let named = Write::Step(step(run.id, name, done()));
+        let refused = store.commit(Commit::fenced(&agent, at(1)).write(Write::Run(run)).write(named)).await;
+        assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
+    }
+    let longest = Agent { key: Some("k".repeat(512)), ..known.child("digger", "digs", None, at(0)) };
+    store.commit(Commit::new(at(1)).write(Write::NewAgent(longest))).await?;
+    Ok(())
+}

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use entourage_types::{Agent, Event, EventBody, Record, RunId, Scope, Status, WaitingOn};
+use entourage_types::{Agent, Event, EventBody, Record, RunId, Scope, Status, Time, WaitingOn};
 
 use super::{
     Place,
@@ -147,5 +147,22 @@ pub async fn numbers_have_no_gaps_under_concurrent_committers(place: impl Place)
         hinted.extend(hint.events.iter().cloned());
     }
     assert_eq!(hinted, events[1..], "hints in the order of the numbers");
+    Ok(())
+}
+
+/// The clocks of two machines differ; what one tree tells is in order all the same.
+pub async fn times_never_go_back_within_a_tree(place: impl Place) -> Result<()> {
+    let store = place.open().await?;
+    let (root, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    let child = |of: &Agent| Write::NewAgent(of.child("digger", "digs", None, at(0)));
+    for moment in [at(5), at(3), at(7)] {
+        store.commit(Commit::new(moment).write(child(&root)).write(child(&root))).await?;
+    }
+    let told: Vec<Time> =
+        store.events(&Scope::House, root.id, 1, 10).await?.iter().map(|event| event.at).collect();
+    assert_eq!(told, [at(5), at(5), at(5), at(5), at(7), at(7)]);
+    store.commit(Commit::new(at(1)).write(child(&other))).await?;
+    let apart = store.events(&Scope::House, other.id, 1, 10).await?;
+    assert_eq!(apart[0].at, at(1), "each tree for itself");
     Ok(())
 }

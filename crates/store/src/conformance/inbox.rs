@@ -9,14 +9,15 @@ use super::{
 use crate::{Commit, Result, Store, Write};
 
 /// The order of the ids, whatever the order of the commits; each post as it was written.
-pub async fn posts_are_in_the_order_of_their_ids(place: impl Place) -> Result<()> {
+pub async fn posts_are_in_the_order_of_their_arrival(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (agent, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let posts = ["one", "two", "three"].map(|text| post(agent.id, text));
-    for index in [2, 0, 1] {
-        store.commit(Commit::new(at(1)).write(Write::Post(posts[index].clone()))).await?;
+    let order = [2, 0, 1].map(|index| posts[index].clone());
+    for (post, moment) in order.iter().zip([at(3), at(2), at(1)]) {
+        store.commit(Commit::new(moment).write(Write::Post(post.clone()))).await?;
     }
-    assert_eq!(store.inbox(agent.id).await?, posts);
+    assert_eq!(store.inbox(agent.id).await?, order);
     assert_eq!(store.inbox(other.id).await?, []);
     Ok(())
 }

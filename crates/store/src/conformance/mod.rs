@@ -117,6 +117,7 @@ macro_rules! conformance {
                 nothing_is_posted_to_nobody,
                 a_tree_that_is_not_there_is_told_nothing,
                 an_entity_never_passes_to_another_owner,
+                names_are_plain_and_bounded,
             ];
             fencing: [
                 an_old_epoch_is_refused,
@@ -135,7 +136,7 @@ macro_rules! conformance {
                 steps_are_in_the_order_they_were_begun,
             ];
             inbox: [
-                posts_are_in_the_order_of_their_ids,
+                posts_are_in_the_order_of_their_arrival,
                 a_commit_says_whether_posts_are_left,
                 reading_takes_ones_own_posts_only,
                 due_wakeups_are_in_order_and_paged,
@@ -145,6 +146,7 @@ macro_rules! conformance {
                 each_change_is_told,
                 events_resume_from_any_cursor,
                 trees_are_numbered_apart,
+                times_never_go_back_within_a_tree,
                 numbers_have_no_gaps_under_concurrent_committers,
             ];
             entities: [

@@ -1,18 +1,51 @@
 //! Who may write what, as far as the commit itself shows it.
 
-use entourage_types::{Agent, AgentId};
+use entourage_types::{Agent, AgentId, StepKey};
 
 use crate::{Commit, Error, Result, Write};
+
+/// The longest name in bytes: an index of PostgreSQL has 2,704 for a whole row.
+const LONGEST_NAME: usize = 512;
 
 impl Commit {
     /// Refuses a commit that breaks the rules of [`Write`]. `writer` is the fenced agent as it
     /// stands; none for an outsider.
     pub(super) fn keeps_the_rules(&self, writer: Option<&Agent>) -> Result<()> {
+        self.writes.iter().try_for_each(is_plain)?;
         let new = begun(&self.writes)?;
         match writer {
             Some(agent) => by_activation(agent, &self.writes, &new),
             None => by_outsider(&self.writes, &new),
         }
+    }
+}
+
+/// What a row is known and found by is short, and has no NUL: not every database can hold or index that.
+fn is_plain(write: &Write) -> Result<()> {
+    let all =
+        |names: &[&str]| match names.iter().find(|name| name.len() > LONGEST_NAME || name.contains('\0')) {
+            Some(name) => {
+                let name: String = name.chars().take(60).collect();
+                refuse(format!("{name:?} is no name: it has a NUL or more than {LONGEST_NAME} bytes"))
+            }
+            None => Ok(()),
+        };
+    match write {
+        Write::NewAgent(agent) | Write::Agent(agent) => {
+            all(&[agent.owner.as_str(), &agent.kind, agent.key.as_deref().unwrap_or_default()])?;
+            if agent.title.contains('\0') { refuse("a title has a NUL".to_owned()) } else { Ok(()) }
+        }
+        Write::Run(run) if run.error.as_ref().is_some_and(|error| error.contains('\0')) => {
+            refuse("a run's error has a NUL".to_owned())
+        }
+        Write::Run(run) => all(&[run.owner.as_str(), &run.kind_version]),
+        Write::Wake(wakeup) => all(&[wakeup.owner.as_str()]),
+        Write::Step(step) => match &step.key {
+            StepKey::Named(name) => all(&[name]),
+            _ => Ok(()),
+        },
+        Write::Entity(entity) => all(&[entity.owner.as_str(), &entity.id, &entity.status]),
+        _ => Ok(()),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Event, EventBody, Item, Post, PostId, Run, RunId, Spent, Status,
-    Step, Time, Wakeup, WakeupId,
+    Agent, AgentId, Entity, EntityKind, Event, EventBody, Item, Post, Run, RunId, Spent, Status, Step, Time,
+    Wakeup, WakeupId,
 };
 
 use crate::{
@@ -22,7 +22,7 @@ pub(super) struct Rows {
     pub(super) removed: Vec<(Spender, Vec<Spent>)>,
     items: BTreeMap<AgentId, Vec<Item>>,
     steps: BTreeMap<RunId, Vec<Step>>,
-    inbox: BTreeMap<AgentId, BTreeMap<PostId, Post>>,
+    inbox: BTreeMap<AgentId, Vec<Post>>,
     wakeups: BTreeMap<WakeupId, Wakeup>,
     events: BTreeMap<AgentId, Vec<Event>>,
 }
@@ -63,7 +63,7 @@ impl Rows {
     }
 
     pub(super) fn posts(&self, agent: AgentId) -> Vec<Post> {
-        self.inbox.get(&agent).map(|posts| posts.values().cloned().collect()).unwrap_or_default()
+        all(&self.inbox, agent).to_vec()
     }
 
     pub(super) fn has_posts(&self, agent: AgentId) -> bool {
@@ -112,8 +112,9 @@ impl Rows {
         let mut events = Vec::with_capacity(told.len());
         for (root, agent, body) in told {
             let of_tree = self.events.entry(root).or_default();
-            let seq = of_tree.last().map_or(0, |last| last.seq) + 1;
-            let event = Event { root, seq, agent, at: commit.at, body };
+            let (seq, at) =
+                of_tree.last().map_or((1, commit.at), |last| (last.seq + 1, last.at.max(commit.at)));
+            let event = Event { root, seq, agent, at, body };
             of_tree.push(event.clone());
             events.push(event);
         }
@@ -145,11 +146,13 @@ impl Rows {
                 put(self.steps.entry(step.run).or_default(), step, |one, other| one.key == other.key);
             }
             Write::Post(post) => {
-                self.inbox.entry(post.agent).or_default().insert(post.id, post);
+                let posts = self.inbox.entry(post.agent).or_default();
+                posts.retain(|other| other.id != post.id);
+                posts.push(post);
             }
             Write::Read(post) => {
                 if let Some(posts) = writer.and_then(|own| self.inbox.get_mut(&own.id)) {
-                    posts.remove(&post);
+                    posts.retain(|other| other.id != post);
                 }
             }
             Write::Wake(wakeup) => {
