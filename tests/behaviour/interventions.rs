@@ -566,7 +566,13 @@ async fn a_modification_and_a_pause_survive_a_death_at_every_commit() {
         let commits = intervene_with(modifies, Faults::at_any(u64::MAX, Fault::DieBefore)).await;
         assert!(commits > 5, "{commits}");
         for at in 1..=commits {
-            for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
+            for fault in [
+                Fault::DieBefore,
+                Fault::DieAfter,
+                Fault::LoseEpoch,
+                Fault::UnknownBefore,
+                Fault::UnknownAfter,
+            ] {
                 println!("{fault:?} at commit {at}");
                 intervene_with(modifies, Faults::at_any(at, fault)).await;
             }
@@ -582,7 +588,13 @@ async fn a_deletion_survives_a_death_at_every_commit() {
     assert!(commits > 7, "{commits}");
     for workers in 1..=2 {
         for at in 1..=commits {
-            for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
+            for fault in [
+                Fault::DieBefore,
+                Fault::DieAfter,
+                Fault::LoseEpoch,
+                Fault::UnknownBefore,
+                Fault::UnknownAfter,
+            ] {
                 delete_with(workers, Faults::at_any(at, fault)).await;
             }
         }

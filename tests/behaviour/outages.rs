@@ -11,12 +11,12 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_engine::{
-    Clock,
+    Clock, NewAgent,
     dispatch::{Advance, Dispatcher, Embedded},
 };
 use entourage_llm::{Message, Script, ScriptedModel};
-use entourage_store::{Between, Commit, Committed, Error, MemoryStore, Result, Store, Write};
-use entourage_testkit::{HeldModel, World, within};
+use entourage_store::{Between, Commit, Committed, Error, MemoryStore, Page, Result, Store, Write};
+use entourage_testkit::{Fault, Faults, HeldModel, World, within};
 use entourage_tests::{first_tools, plain};
 use entourage_types::{Agent, AgentId, Owner, Status, Time, Wakeup, WakeupId};
 use serde_json::json;
@@ -239,4 +239,40 @@ async fn an_agent_that_meets_a_damaged_database_is_not_tried_again_and_again() {
         world.client().agent(root.id).await.unwrap();
     }
     assert_eq!(*damage.tried.borrow(), 2);
+}
+
+/// What a person asks for while the connection to the database is lost is done once, and they hear of it.
+#[tokio::test]
+async fn what_a_person_asks_for_happens_once_where_nobody_knew_whether_it_had() {
+    for fault in [Fault::UnknownBefore, Fault::UnknownAfter] {
+        let model = ScriptedModel::new([Script::text("Done.")]);
+        let world = World::builder(model.clone()).start_with(Faults::at_any(1, fault)).await;
+        let person = world.house().client(Owner::local());
+        let new = NewAgent { message: Some("Go.".into()), ..NewAgent::default() };
+        let agent = person.create(new, None).await.unwrap();
+        assert_eq!(world.ended(agent.id).await.status, Status::Succeeded, "{fault:?}");
+        let agents = world.client().agents(false, None, Page::default()).await.unwrap();
+        assert_eq!(agents.len(), 1, "{fault:?}");
+        let items = world.client().items(agent.id, 0, 10).await.unwrap();
+        assert_eq!(plain(&items), ["message: Go.", "turn: Done.[]"], "{fault:?}");
+        assert_eq!(world.audit().await, []);
+    }
+}
+
+/// An activation that does not know whether its commit happened ends, and the next one reads that.
+#[tokio::test]
+async fn an_activation_goes_on_at_once_where_nobody_knew_whether_it_had_committed() {
+    for fault in [Fault::UnknownBefore, Fault::UnknownAfter] {
+        for at in 1..=2 {
+            let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("Done."))));
+            let world = World::builder(model).start_with(Faults::at(at, fault)).await;
+            let began = world.clock().now();
+            let agent = world.ask("Go.").await;
+            assert_eq!(world.ended(agent.id).await.status, Status::Succeeded, "{fault:?}");
+            assert_eq!(world.clock().now(), began, "{fault:?}: no time passed");
+            let items = world.client().items(agent.id, 0, 10).await.unwrap();
+            assert_eq!(plain(&items), ["message: Go.", "turn: Done.[]"], "{fault:?} at {at}");
+            assert_eq!(world.audit().await, []);
+        }
+    }
 }

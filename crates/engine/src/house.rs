@@ -25,6 +25,7 @@ use crate::{
     run::Reading,
     schemas::Schemas,
     servers::Servers,
+    unknown::Repeating,
     versions::{Source, Versions},
 };
 
@@ -220,9 +221,11 @@ impl Builder {
     /// The house.
     #[must_use]
     pub fn build(self) -> House {
+        let repeating = Repeating { clock: Arc::clone(&self.clock) };
+        let store: Arc<dyn Store> = Arc::new(Through::new(self.store, repeating));
         let store: Arc<dyn Store> = match self.outbox.receivers() {
-            [] => self.store,
-            _ => Arc::new(Through::new(self.store, self.outbox.clone())),
+            [] => store,
+            _ => Arc::new(Through::new(store, self.outbox.clone())),
         };
         let store: Arc<dyn Store> = match &self.keeping {
             Some(keeping) => Arc::new(Through::new(store, keeping.clone())),

@@ -40,10 +40,11 @@ impl House {
             }
             let wakeups = claim.wakeups.iter().map(|wakeup| wakeup.id).collect();
             match Run::open(self, claim, entered).await?.delete(wakeups).await {
-                // Another process has taken the agent to do the same, or ended what it waits for.
-                Err(StoreError::Fenced { .. } | StoreError::NotInStatus { .. }) => {
-                    tokio::task::yield_now().await
-                }
+                // Another process has taken the agent to do the same, or ended what it waits for, or nobody knows
+                // whether it is done.
+                Err(
+                    StoreError::Fenced { .. } | StoreError::NotInStatus { .. } | StoreError::Unknown { .. },
+                ) => tokio::task::yield_now().await,
                 done => return Ok(done?),
             }
         }

@@ -37,6 +37,7 @@ mod servers;
 mod sub_agents;
 mod thread;
 pub mod trace;
+mod unknown;
 pub mod upkeep;
 mod versions;
 mod watch;

@@ -1,13 +1,15 @@
 //! Everything that changes at once: a fence, expectations, writes.
 
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Grant, Intervention, Item, Owner, Post, PostId, Question, Record,
-    Run, Session, Step, Task, Time, Wakeup, WakeupId,
+    Agent, AgentId, CommitId, Entity, EntityKind, Grant, Intervention, Item, Owner, Post, PostId, Question,
+    Record, Run, Session, Step, Task, Time, Wakeup, WakeupId,
 };
 
 /// Everything that changes at once.
 #[derive(Debug, Clone)]
 pub struct Commit {
+    /// What it is known by where its outcome is not known: repeated under the same id it happens once.
+    pub id: CommitId,
     /// When, on the house's clock.
     pub at: Time,
     /// The activation that commits; none for an outsider, who may only create, post and record.
@@ -105,7 +107,7 @@ impl Commit {
     /// An empty commit by an outsider: a person's request, a timer.
     #[must_use]
     pub fn new(at: Time) -> Self {
-        Self { at, fence: None, expect: Vec::new(), writes: Vec::new() }
+        Self { id: CommitId::new(), at, fence: None, expect: Vec::new(), writes: Vec::new() }
     }
 
     /// An empty commit by the activation that holds this epoch.

@@ -1,6 +1,6 @@
 //! What can go wrong in a store, by what the caller can do about it.
 
-use entourage_types::{AgentId, EntityKind, RunId, Step, Wakeup};
+use entourage_types::{AgentId, CommitId, EntityKind, RunId, Step, Wakeup};
 
 /// What can go wrong in a store.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -89,6 +89,13 @@ pub enum Error {
         cause: &'static str,
         /// What the database itself says.
         detail: String,
+    },
+    /// The connection to the database was lost during a commit, and whether that happened is not known. Whoever
+    /// repeats the same commit learns it: it happens once.
+    #[error("whether commit {commit} happened is not known: the connection to the database was lost")]
+    Unknown {
+        /// Which commit.
+        commit: CommitId,
     },
     /// Another process has the database open.
     #[error("{path} is in use by another process{holder}. Stop it, or name another --data directory")]

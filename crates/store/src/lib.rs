@@ -96,7 +96,8 @@ pub trait Store: Send + Sync + 'static {
     /// Everything that changes, at once or not at all.
     ///
     /// Once it returned, the writes and the events derived from them are durable, and the hints
-    /// have been sent. On an error nothing changed.
+    /// have been sent. On an error nothing changed; on [`Error::Unknown`] nobody knows, and a store that says so
+    /// remembers for an hour which commits happened, so that one that is repeated under its id happens once.
     async fn commit(&self, commit: Commit) -> Result<Committed>;
 
     /// Whether commits can be made durable now. Changes nothing. A store whose last commit failed for

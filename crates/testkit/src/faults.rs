@@ -8,7 +8,7 @@ use std::sync::{
 
 use async_trait::async_trait;
 use entourage_store::{Claim, Commit, Committed, Error, Result, Store, Write};
-use entourage_types::AgentId;
+use entourage_types::{AgentId, CommitId};
 use tokio::sync::Notify;
 
 use crate::{Between, Through};
@@ -24,6 +24,10 @@ pub enum Fault {
     LoseEpoch,
     /// The commit never returns, and never happens.
     Hang,
+    /// The connection is lost before the commit: it never happens, and nobody knows.
+    UnknownBefore,
+    /// The connection is lost after the commit: it happened, and nobody knows.
+    UnknownAfter,
 }
 
 /// The faults of one life of a process, shared by its stores.
@@ -39,6 +43,8 @@ struct Inner {
     died: Notify,
     lost: Mutex<Option<AgentId>>,
     taken: Notify,
+    /// The commit that happened without anybody knowing, and what it came to.
+    unknown: Mutex<Option<(CommitId, Committed)>>,
     plan: Option<(u64, Fault)>,
     /// Claims and commits that have begun and neither returned nor been given up.
     under_way: AtomicU64,
@@ -174,6 +180,10 @@ impl Between for Faults {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
         let under_way = UnderWay::new(self);
         self.pass().await?;
+        let known = *self.inner.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, committed)) = known.filter(|(id, _)| *id == commit.id) {
+            return Ok(committed);
+        }
         if commit.fence.is_none() && !self.inner.any {
             return store.commit(commit).await;
         }
@@ -185,6 +195,16 @@ impl Between for Faults {
                 std::future::pending().await
             }
             Some(Fault::DieBefore) => self.die(),
+            Some(Fault::UnknownBefore) => Err(Error::Unknown { commit: commit.id }),
+            Some(Fault::UnknownAfter) => {
+                let id = commit.id;
+                // One that was refused is repeated, and refused again.
+                if let Ok(committed) = store.commit(commit).await {
+                    *self.inner.unknown.lock().unwrap_or_else(PoisonError::into_inner) =
+                        Some((id, committed));
+                }
+                Err(Error::Unknown { commit: id })
+            }
             Some(Fault::DieAfter) => {
                 // Refused or not: nobody hears of it.
                 let _ = store.commit(commit).await;

@@ -258,7 +258,13 @@ impl Story {
         let all = expected.commits[0];
         let mut points: Vec<Vec<(u64, Fault)>> = Vec::new();
         for at in 1..=all {
-            for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
+            for fault in [
+                Fault::DieBefore,
+                Fault::DieAfter,
+                Fault::LoseEpoch,
+                Fault::UnknownBefore,
+                Fault::UnknownAfter,
+            ] {
                 points.push(vec![(at, fault)]);
             }
             for first in [Fault::DieBefore, Fault::DieAfter] {

@@ -119,6 +119,10 @@ id!(
     RunId, "run", "run"
 );
 id!(
+    /// What changes at once: by it, whoever does not know whether it happened repeats it.
+    CommitId, "commit", "cmt"
+);
+id!(
     /// A task from one agent to another.
     TaskId, "task", "tsk"
 );

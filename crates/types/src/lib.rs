@@ -52,7 +52,7 @@ pub use entity::{Entity, EntityKind, Record};
 pub use event::{Event, EventBody};
 pub use grant::{Grant, GrantStatus};
 pub use id::{
-    AgentId, CallId, DeliveryId, GrantId, InterventionId, LearningId, NoteId, ParseIdError, PostId,
+    AgentId, CallId, CommitId, DeliveryId, GrantId, InterventionId, LearningId, NoteId, ParseIdError, PostId,
     QuestionId, RunId, SessionId, TaskId, WakeupId, seeded_ids,
 };
 pub use intervention::{Action, Intervention, InterventionStatus};

@@ -151,6 +151,8 @@ impl From<Error> for Failure {
             Error::Store(error) if error.is_outage() => Self::Store(error.to_string()),
             Error::Store(error @ StoreError::Damaged(_)) => Self::Damaged(error.to_string()),
             Error::NotYet { after, .. } => Self::NotYet(after),
+            // The next activation reads whether it happened.
+            Error::Store(StoreError::Unknown { .. }) => Self::NotYet(Duration::ZERO),
             error => Self::Own(error.to_string()),
         }
     }

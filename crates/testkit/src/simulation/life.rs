@@ -68,8 +68,14 @@ impl Life {
         let faults = if calm || dice.chance(25) {
             Faults::none()
         } else {
-            let faults = [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch];
-            let fault = faults[dice.below(3)];
+            let faults = [
+                Fault::DieBefore,
+                Fault::DieAfter,
+                Fault::LoseEpoch,
+                Fault::UnknownBefore,
+                Fault::UnknownAfter,
+            ];
+            let fault = faults[dice.below(faults.len())];
             Faults::at(1 + dice.below(25) as u64, fault)
         };
         let stop = CancellationToken::new();
