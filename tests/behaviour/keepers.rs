@@ -149,3 +149,30 @@ async fn what_is_kept_of_one_owner_is_another_owners_in_no_chat_of_the_same_name
     assert_eq!((count(&ada).await, count(&bob).await), (4, 2));
     assert_saved(&after, &keeper, &bob, "of bob").await;
 }
+
+/// What was loaded is answered: a run behind it that fails before its first turn adds nothing to it.
+#[tokio::test]
+async fn calls_of_a_loaded_thread_are_answered_where_the_next_run_fails() {
+    let keeper = Arc::<Elsewhere>::default();
+    let before = world(&keeper).start().await;
+    say(&before.client(), "Go.").await;
+    over(&before).await;
+    // The words that a conversational agent sent are the end of its thread.
+    for items in keeper.saved.lock().unwrap().values_mut() {
+        items.retain(|item| item.seq < 3);
+    }
+    let kinds = Kinds::none().with(Kind { peers: vec!["b".into()], ..Kind::bare("a") }).with(Kind::bare("b"));
+    let model = ScriptedModel::deciding(|_| {
+        Some(Err(entourage_llm::Error::Refused { model: "m".into(), cause: "no".into() }))
+    });
+    let elsewhere: Arc<dyn ThreadKeeper> = Arc::<Elsewhere>::clone(&keeper);
+    let after =
+        World::builder(model).tools(first_tools()).kinds(kinds).thread_keeper(elsewhere).start().await;
+    say(&after.client(), "Go on.").await;
+    over(&after).await;
+    let thread = after.client().thread("c", "a", Some("user")).await.unwrap().unwrap();
+    let items = after.client().items(thread.id, 0, 100).await.unwrap();
+    let outputs = items.iter().filter(|item| matches!(item.body, ItemBody::Output(_))).count();
+    assert_eq!(outputs, 1, "{:#?}", entourage_tests::plain(&items));
+    assert_eq!(after.audit().await, []);
+}

@@ -246,6 +246,26 @@ async fn an_agent_at_rest_with_a_run_goes_on_with_it() {
     assert_eq!(world.damages().await, [""; 0]);
 }
 
+/// Its run stands between two turns, so that the next thing to come is a turn with calls.
+#[tokio::test]
+async fn an_agent_at_rest_between_two_turns_goes_on_with_another_call() {
+    let model = ScriptedModel::new([
+        Script::call("list_agents", json!({})),
+        Script::call("list_agents", json!({})),
+        Script::text("Done."),
+    ]);
+    let faults = Faults::at(2, Fault::DieAfter);
+    let world = World::builder(model.clone()).tools(first_tools()).start_with(faults).await;
+    let root = world.ask("Go.").await;
+    world.died().await;
+    damage(&world, "UPDATE agents SET status = 'succeeded', waiting_on = NULL");
+    let world = world.reborn(Faults::none()).await;
+    mend(&world).await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    assert_eq!(model.requests().len(), 3);
+    assert_eq!(world.audit().await, []);
+}
+
 #[tokio::test]
 async fn an_intervention_that_was_lost_on_its_way_is_done() {
     let model = ScriptedModel::new([Script::call("list_agents", json!({})), Script::text("Done.")]);

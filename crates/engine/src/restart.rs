@@ -13,7 +13,7 @@ use std::{
 
 use entourage_store::{AgentQuery, Claim, Commit, ItemQuery, Page, Store, Write};
 use entourage_types::{
-    Action, AgentId, Item, PostBody, Run, Scope, ShownStatus, Status, Step, StepKey, StepState, Time,
+    Action, AgentId, Item, Post, PostBody, Run, Scope, ShownStatus, Status, Step, StepKey, StepState, Time,
 };
 use tokio::sync::{Notify, OnceCell, Semaphore};
 
@@ -171,11 +171,13 @@ impl House {
     async fn count_restart(&self, taken: &Taken<'_>, entered: &Entered) -> Result<TakeUp> {
         let (id, left) = (taken.agent, taken.left);
         // Who waits for a turn need not be read again before there is a place to wait in.
-        let is_in_line = locked(&left.in_line).contains(&id) && !entered.cut().is_cancelled();
-        if is_in_line && self.inner.restarts.waiting.available_permits() == 0 {
+        let store = &self.inner.store;
+        let is_full = self.inner.restarts.waiting.available_permits() == 0;
+        let is_in_line = is_full && locked(&left.in_line).contains(&id);
+        let is_asked = |inbox: &[Post]| inbox.iter().any(|post| action(&post.body).is_some());
+        if is_in_line && !is_asked(&store.inbox(id).await?) {
             return Ok(TakeUp::Later(COMES_AGAIN));
         }
-        let store = &self.inner.store;
         // Without the transcript.
         let Some(claim) = store.claim(id, u64::MAX).await? else { return Ok(TakeUp::GoOn(None)) };
         let Claim { agent, run: Some(run), steps, inbox, .. } = claim else { return Ok(TakeUp::GoOn(None)) };

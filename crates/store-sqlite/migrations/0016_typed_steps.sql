@@ -1,3 +1,5 @@
+-- A row that does not read back stays as it is: it is its agent's damage, and no other's.
+--
 -- What a step keeps has one form for each state, and what a call began with stands beside it: before, all of
 -- it were fields of one JSON value. Moments were microseconds there; they are text as everywhere in JSON.
 
@@ -5,7 +7,7 @@ ALTER TABLE steps ADD COLUMN intent TEXT;
 
 -- Of a call that was begun before its effect was recorded, the effect of its tool by now is what counts.
 UPDATE steps SET intent = json_object('effect', coalesce(value ->> '$.begun_as', 'pure'), 'edited', json(value -> '$.edited'))
-WHERE state <> 'done' AND key GLOB 'tool/*'
+WHERE state <> 'done' AND key GLOB 'tool/*' AND json_valid(value)
   AND (json_type(value, '$.begun_as') IS NOT NULL OR json_type(value, '$.edited') IS NOT NULL);
 
 UPDATE steps SET value = 'null' WHERE state = 'started';
@@ -14,36 +16,40 @@ UPDATE steps SET value = CASE
     WHEN json_type(value, '$.question') IS NOT NULL
         THEN json_set(json_remove(value, '$.begun_as', '$.edited'), '$.on', 'question', '$.about',
             CASE WHEN value ->> '$.about' IN ('approval', 'doubt') THEN value ->> '$.about' ELSE 'information' END)
-    WHEN json_type(value, '$.handed_to') IS NOT NULL
+    WHEN json_type(value, '$.handed_to') = 'text' AND json_type(value, '$.task') = 'text'
         THEN json_object('on', 'handed_over', 'task', value ->> '$.task', 'worker', value ->> '$.handed_to')
-    WHEN json_type(value, '$.task') IS NOT NULL
+    WHEN json_type(value, '$.task') = 'text'
         THEN json_object('on', 'task', 'task', value ->> '$.task', 'existing', value ->> '$.met')
-    ELSE json_object('on', 'until', 'until', strftime('%Y-%m-%dT%H:%M:%S', coalesce(value ->> '$.until', 0) / 1000000, 'unixepoch')
-        || printf('.%06dZ', coalesce(value ->> '$.until', 0) % 1000000))
+    ELSE json_object('on', 'until', 'until', coalesce(
+        strftime('%Y-%m-%dT%H:%M:%S', coalesce(value ->> '$.until', 0) / 1000000, 'unixepoch')
+            || printf('.%06dZ', coalesce(value ->> '$.until', 0) % 1000000),
+        '9999-12-30T22:00:00Z'))
 END
-WHERE state = 'open';
+WHERE state = 'open' AND json_valid(value);
 
 UPDATE steps SET value = json_object(
-    'due', strftime('%Y-%m-%dT%H:%M:%S', coalesce(value ->> '$.due', 0) / 1000000, 'unixepoch')
-        || printf('.%06dZ', coalesce(value ->> '$.due', 0) % 1000000),
+    'due', coalesce(
+        strftime('%Y-%m-%dT%H:%M:%S', coalesce(value ->> '$.due', 0) / 1000000, 'unixepoch')
+            || printf('.%06dZ', coalesce(value ->> '$.due', 0) % 1000000),
+        '9999-12-30T22:00:00Z'),
     'error', coalesce(value ->> '$.error', ''),
     'models_failed', coalesce(value ->> '$.given_up', 0),
-    'said', json(coalesce(value -> '$.said', '[]')),
+    'said', json(CASE json_type(value, '$.said') WHEN 'array' THEN value -> '$.said' ELSE '[]' END),
     'spent', coalesce(value ->> '$.spent', 0))
-WHERE state = 'retry';
+WHERE state = 'retry' AND json_valid(value);
 
 UPDATE steps SET value = CASE json_type(value, '$.call')
     WHEN 'text' THEN json_object('output', json(value))
     ELSE 'null'
 END
-WHERE state = 'done';
+WHERE state = 'done' AND value <> 'null' AND json_valid(value);
 
 -- An item says which step it is the checkpoint of. So far model calls were told by their order in the run.
 ALTER TABLE items ADD COLUMN step TEXT;
 
-UPDATE items SET step = 'tool/' || (body ->> '$.call') WHERE type = 'output';
+UPDATE items SET step = 'tool/' || (body ->> '$.call') WHERE type = 'output' AND json_valid(body);
 
 UPDATE items SET step = 'model/' || numbered.number
 FROM (SELECT agent, seq, row_number() OVER (PARTITION BY run ORDER BY seq) AS number
-      FROM items WHERE type = 'turn' AND json_type(body, '$.used') IS NOT NULL) AS numbered
+      FROM items WHERE type = 'turn' AND json_valid(body) AND json_type(body, '$.used') IS NOT NULL) AS numbered
 WHERE items.agent = numbered.agent AND items.seq = numbered.seq;

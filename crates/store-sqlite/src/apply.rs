@@ -47,7 +47,7 @@ pub(crate) fn commit(
             }
             (Write::Step(step), _) => runs::upsert_step(connection, step)?,
             (Write::Post(post), _) => {
-                inbox::put(connection, post)?;
+                inbox::put(connection, post, known.next_arrival(connection)?)?;
                 known.inbox_has_posts(post.agent);
             }
             (Write::Read(post), Some(agent)) => inbox::take(connection, agent.id, *post)?,

@@ -39,11 +39,16 @@ pub(crate) fn has_more_than(connection: &Connection, agent: AgentId, few: u32) -
     Ok(statement.exists(params![agent.to_string(), few])?)
 }
 
-/// Puts a post into an inbox.
-pub(crate) fn put(connection: &Connection, post: &Post) -> Result<()> {
+/// The number of the last post that arrived and is still there, 0 where none is.
+pub(crate) fn last_arrival(connection: &Connection) -> Result<i64> {
+    let mut statement = connection.prepare_cached("SELECT coalesce(max(n), 0) FROM inbox WHERE true")?;
+    Ok(statement.query_row([], |row| row.get(0))?)
+}
+
+/// Puts a post into an inbox, as the one that arrived with this number.
+pub(crate) fn put(connection: &Connection, post: &Post, arrival: i64) -> Result<()> {
     let mut statement = connection.prepare_cached(
-        "INSERT OR REPLACE INTO inbox (agent, id, at, wakeup, body, n) VALUES (?1, ?2, ?3, ?4, ?5, \
-         (SELECT coalesce(max(n), 0) + 1 FROM inbox WHERE agent = ?1))",
+        "INSERT OR REPLACE INTO inbox (agent, id, at, wakeup, body, n) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
     statement.execute(params![
         post.agent.to_string(),
@@ -51,6 +56,7 @@ pub(crate) fn put(connection: &Connection, post: &Post) -> Result<()> {
         post.at.micros(),
         post.wakeup.to_string(),
         serde_json::to_string(&post.body)?,
+        arrival,
     ])?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use entourage_store::Error;
+use entourage_store::{Error, not_before};
 use entourage_types::{Agent, AgentId, Run, RunId, Time};
 use lru::LruCache;
 use rusqlite::Connection;
@@ -37,6 +37,8 @@ pub(crate) struct Known {
     told: LruCache<AgentId, (Tree, u64, Time)>,
     /// Runs that were looked up or written lately: whose, and how each stood by then; none where there is none.
     runs: LruCache<RunId, Option<(AgentId, Before)>>,
+    /// The number of the last post that arrived, once it was asked for.
+    arrivals: Option<i64>,
     empty_inboxes: EmptyInboxes,
     /// Those of them that the transaction under way found.
     emptied: Vec<AgentId>,
@@ -71,6 +73,7 @@ impl Known {
             agents: kept(),
             told: kept(),
             runs: kept(),
+            arrivals: None,
             empty_inboxes: EmptyInboxes::new(),
             emptied: Vec::new(),
             raised: HashMap::new(),
@@ -140,8 +143,7 @@ impl Known {
         Ok(self.agents.contains(&id) || self.told.contains(&id) || agents::exists(connection, id)?)
     }
 
-    /// The tree of this root, the number of its next event, which it now has, and when that is: at this moment, but
-    /// never before the one that it follows, whatever the writers' clocks say.
+    /// The tree of this root, the number of its next event, which it now has, and [when](not_before) that is.
     ///
     /// # Errors
     /// [`entourage_store::Error::NoAgent`]; [`entourage_store::Error::Corrupt`] where a tree has no number left.
@@ -162,7 +164,7 @@ impl Known {
         if last >= u64::from(u32::MAX) {
             return Err(Error::Corrupt(format!("the tree of agent {root} has {last} events")).into());
         }
-        let next = (tree, last + 1, at.max(before));
+        let next = (tree, last + 1, not_before(before, at));
         self.told.put(root, next);
         Ok(next)
     }
@@ -205,6 +207,16 @@ impl Known {
             self.emptied.push(id);
         }
         Ok(posts)
+    }
+
+    /// The number of the post that arrives next. Of one that is undone none has it.
+    pub(crate) fn next_arrival(&mut self, connection: &Connection) -> Result<i64> {
+        let last = match self.arrivals {
+            Some(last) => last,
+            None => inbox::last_arrival(connection)?,
+        };
+        self.arrivals = Some(last + 1);
+        Ok(last + 1)
     }
 
     /// Somebody wrote to an agent.

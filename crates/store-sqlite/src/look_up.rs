@@ -1,6 +1,6 @@
 //! What a commit depends on, read inside the transaction that writes.
 
-use entourage_store::judge::{LookUp, Standing};
+use entourage_store::judge::{Find, Standing};
 use entourage_types::{Agent, AgentId, EntityKind, RunId, Time};
 use rusqlite::Connection;
 
@@ -17,7 +17,7 @@ pub(crate) struct Rows<'a> {
     pub(crate) known: &'a mut Known,
 }
 
-impl LookUp for Rows<'_> {
+impl Find for Rows<'_> {
     type Error = Fault;
 
     fn writer(&mut self, agent: AgentId) -> Result<Option<Agent>> {

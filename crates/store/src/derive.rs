@@ -1,7 +1,9 @@
 //! Events are derived from commits, here and nowhere else, so that no change is told without
 //! having happened and none happens untold.
 
-use entourage_types::{Agent, AgentId, EventBody, Item, Status, Step, StepState};
+use std::time::Duration;
+
+use entourage_types::{Agent, AgentId, EventBody, Item, Status, Step, StepState, Time};
 
 use crate::{Commit, Write};
 
@@ -97,6 +99,16 @@ pub(crate) fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, A
         }
     }
     events
+}
+
+/// The clocks of two machines may differ by so much; one that differs by more was wrong, and is not followed.
+const CLOCKS_DIFFER: Duration = Duration::from_secs(3600);
+
+/// When an event is that is told at a moment, behind one in the same tree that was before: never earlier, whatever
+/// the writers' clocks say, unless the clock of the one before was plainly wrong.
+#[must_use]
+pub fn not_before(before: Time, at: Time) -> Time {
+    if before > at && before <= at + CLOCKS_DIFFER { before } else { at }
 }
 
 /// Whose transcript an item joins: the writer's own, or that of an agent which the commit makes.

@@ -27,6 +27,7 @@ use tokio::sync::broadcast;
 pub use between::{Between, Through};
 pub use changed::Changed;
 pub use commit::{Commit, Committed, Expect, Fence, Write};
+pub use derive::not_before;
 pub use error::Error;
 pub use memory::MemoryStore;
 pub use query::{AgentQuery, EntityQuery, ItemQuery, Page, RunCount, RunQuery};

@@ -64,7 +64,7 @@ pub use learning::{Learning, LearningStatus};
 pub use limits::Limits;
 pub use note::Note;
 pub use owner::{Owner, Scope};
-pub use plain::plain;
+pub use plain::{LONGEST_NAME, plain};
 pub use post::{Post, PostBody};
 pub use question::{About, Answer, Proposal, Question, QuestionStatus, Verdict};
 pub use report::{UsageBy, UsageRow};

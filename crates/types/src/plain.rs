@@ -1,5 +1,8 @@
 //! Text as every database can hold it.
 
+/// The longest name that a row is known or found by, in bytes: an index of PostgreSQL has 2,704 for a whole row.
+pub const LONGEST_NAME: usize = 512;
+
 /// The text without NULs: not every database has room for them in a column of its own.
 #[must_use]
 pub fn plain(text: String) -> String {

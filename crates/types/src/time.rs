@@ -47,9 +47,10 @@ impl std::ops::Sub<Duration> for Time {
 impl std::ops::Add<Duration> for Time {
     type Output = Self;
 
+    /// The moment so much later, at most the last one that can be written.
     fn add(self, duration: Duration) -> Self {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
-        Self(self.0.saturating_add(micros))
+        Self(self.0.saturating_add(micros).min(Timestamp::MAX.as_microsecond()))
     }
 }
 

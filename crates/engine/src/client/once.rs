@@ -1,7 +1,7 @@
 //! Requests that happen once, however often they are sent with their idempotency key.
 
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
-use entourage_types::{Entity, EntityKind};
+use entourage_types::{Entity, EntityKind, LONGEST_NAME};
 use serde::{Deserialize, Serialize};
 
 use super::Client;
@@ -62,8 +62,9 @@ impl Client {
     }
 
     /// What the record of a request is found by. The length keeps owner and key apart, whatever characters they
-    /// have.
+    /// have; where both are too long for an index, it is their digest.
     fn request_id(&self, key: &str) -> String {
-        format!("{}:{}/{key}", self.owner.as_str().len(), self.owner)
+        let id = format!("{}:{}/{key}", self.owner.as_str().len(), self.owner);
+        if id.len() <= LONGEST_NAME && !id.contains('\0') { id } else { digest(&id) }
     }
 }

@@ -90,10 +90,11 @@ impl Merging {
     /// The step whose checkpoint is this item.
     fn done(&mut self, key: &StepKey, item: &Item) -> Step {
         let begun = key.call().and_then(|call| self.asked.get(&call).copied()).unwrap_or(item.at);
+        let state = StepState::Done(Some(Checkpoint::Item(item.seq)));
         let unrecorded = || Step {
             run: self.run,
             key: key.clone(),
-            state: StepState::Started,
+            state: state.clone(),
             intent: None,
             attempt: 1,
             used: None,
@@ -101,7 +102,7 @@ impl Merging {
             updated: item.at,
         };
         let step = self.recorded.remove(key).unwrap_or_else(unrecorded);
-        Step { state: StepState::Done(Some(Checkpoint::Item(item.seq))), ..step }
+        Step { state, ..step }
     }
 
     fn steps(self) -> Vec<Step> {

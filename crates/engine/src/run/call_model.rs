@@ -51,7 +51,15 @@ impl Run<'_> {
     pub async fn call_model(&mut self) -> Result<Turn> {
         self.turns += 1;
         let (key, own) = (StepKey::Model(self.turns), StepKey::Model(self.turns));
-        self.step(key, |run| run.ask_model(own).boxed()).await
+        let is_new = !self.steps.is_done(&key);
+        let turn = self.step(key, |run| run.ask_model(own).boxed()).await?;
+        // The rows count the turn's item, and so come behind it.
+        if is_new && !turn.calls.is_empty() {
+            let run = self.run_row(Status::Running, None);
+            let awake = self.awake(self.house.now());
+            self.riding.extend([run].into_iter().chain(awake));
+        }
+        Ok(turn)
     }
 
     /// Asks until there is an answer, or none is to be had now. Returns the turn and how many attempts it took.
@@ -211,16 +219,9 @@ impl Run<'_> {
     /// The turn that an answer is, with what it used. It rides with the commit that follows at once: of its
     /// calls' intents, of what they came to where they are done at once, or of the end.
     fn turn_of(&mut self, reply: Reply) -> Turn {
-        let at = self.house.now();
         let used = reply.used();
-        self.count(&used, at);
-        let turn = Turn { text: reply.text, calls: reply.calls, used: Some(used) };
-        if !turn.calls.is_empty() {
-            let run = self.run_row(Status::Running, None);
-            let awake = self.awake(at);
-            self.riding.extend([run].into_iter().chain(awake));
-        }
-        turn
+        self.count(&used, self.house.now());
+        Turn { text: reply.text, calls: reply.calls, used: Some(used) }
     }
 
     /// Sleeps on disk until the next attempt.

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 use entourage_store::Write;
 use entourage_types::{
-    CallId, Checkpoint, Item, ItemBody, Output, RunId, Step, StepKey, StepState, Time, ToolCall, Turn,
+    CallId, Checkpoint, Item, ItemBody, RunId, Step, StepKey, StepState, Time, ToolCall, Turn,
 };
 
 use futures::future::BoxFuture;
 
-use super::{Result, Run};
+use super::{Interrupt, Result, Run};
 
 /// What is on record of the steps of a run.
 pub(super) struct Steps {
@@ -45,7 +45,12 @@ impl Steps {
 
     /// Whether a call has its output in the transcript.
     pub(super) fn is_answered(&self, call: CallId) -> bool {
-        self.checkpoints.contains_key(&StepKey::Tool(call))
+        self.is_done(&StepKey::Tool(call))
+    }
+
+    /// Whether a step is done.
+    pub(super) fn is_done(&self, key: &StepKey) -> bool {
+        self.checkpoints.contains_key(key)
     }
 
     /// Whether any of them waits.
@@ -60,9 +65,14 @@ impl Steps {
 
     /// An item joins the transcript at this place.
     pub(super) fn joined(&mut self, at: usize, item: &Item) {
+        // What was loaded from elsewhere has no step here, and its calls are answered all the same.
+        let answered = || match &item.body {
+            ItemBody::Output(output) => Some(StepKey::Tool(output.call)),
+            _ => None,
+        };
         // Ids of calls mean one call in the whole session; other keys are numbered or named within a run.
         let key = item.step.clone().filter(|key| item.run == self.run || key.call().is_some());
-        if let Some(key) = key {
+        if let Some(key) = key.or_else(answered) {
             self.checkpoints.insert(key, at);
         }
     }
@@ -103,29 +113,22 @@ impl Checkpointed for Turn {
     }
 }
 
-impl Checkpointed for Output {
-    fn of(body: &ItemBody) -> Option<&Self> {
-        match body {
-            ItemBody::Output(output) => Some(output),
-            _ => None,
-        }
-    }
-}
-
 impl Run<'_> {
     /// Does a piece of work once. If its key has a checkpoint, this is what the work came to, and it is not done
     /// again; else it is done, and what it returns becomes the checkpoint. That rides with the next commit, with
     /// whatever the work wrote: all of it is on record, or none. The work returns its attempts beside.
     ///
     /// # Errors
-    /// What the work says: a step that failed or waits has no checkpoint.
+    /// What the work says: a step that failed or waits has no checkpoint. A checkpoint of another sort of work.
     pub(super) async fn step<T: Checkpointed>(
         &mut self,
         key: StepKey,
         work: impl for<'r> FnOnce(&'r mut Self) -> BoxFuture<'r, Result<(T, u32)>> + Send,
     ) -> Result<T> {
-        if let Some(before) = self.recall::<T>(&key) {
-            return Ok(before.clone());
+        if let Some(before) = self.steps.checkpoints.get(&key).and_then(|at| self.items.get(*at)) {
+            let before = T::of(&before.body).cloned();
+            return before
+                .ok_or_else(|| Interrupt::failed(format!("step {key} is on record as something else")));
         }
         let (result, attempts) = work(self).await?;
         let checkpoint = self.checkpoint(key, result.clone(), attempts, self.house.now());
@@ -133,15 +136,9 @@ impl Run<'_> {
         Ok(result)
     }
 
-    /// What a step came to that is done.
-    pub(super) fn recall<T: Checkpointed>(&self, key: &StepKey) -> Option<&T> {
-        let item = self.items.get(*self.steps.checkpoints.get(key)?)?;
-        T::of(&item.body)
-    }
-
     /// A step is done, and this is what it came to. What was on record of it ends there; one that was done at once
     /// needs no record beside its item.
-    pub(super) fn checkpoint<T: Checkpointed>(
+    pub(super) fn checkpoint<T: Into<ItemBody>>(
         &mut self,
         key: StepKey,
         result: T,

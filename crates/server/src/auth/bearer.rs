@@ -9,11 +9,11 @@ use axum::{
     middleware::Next,
     response::Response,
 };
-use entourage_types::{Owner, Time};
+use entourage_types::{LONGEST_NAME, Owner, Time};
 use jsonwebtoken::{DecodingKey, TokenData, Validation, errors::ErrorKind};
 use serde::Deserialize;
 
-use super::{Algorithm, Auth, LONGEST_OWNER};
+use super::{Algorithm, Auth};
 use crate::{Problem, Result, visit::Visit};
 
 /// Checks the tokens of requests.
@@ -86,7 +86,7 @@ impl Bearer {
         if claims.sub.is_empty() {
             return Err(Problem::bad_token("its `sub` is empty"));
         }
-        if claims.sub.len() > LONGEST_OWNER || claims.sub.contains('\0') {
+        if claims.sub.len() > LONGEST_NAME || claims.sub.contains('\0') {
             return Err(Problem::bad_token("its `sub` has more than 512 bytes, or a NUL"));
         }
         let expires = Time::from_micros(0) + Duration::from_secs(claims.exp);

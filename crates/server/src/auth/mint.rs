@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use entourage_types::{Owner, Time};
+use entourage_types::{LONGEST_NAME, Owner, Time};
 use jsonwebtoken::{EncodingKey, Header};
 use serde::Serialize;
 
-use super::{Algorithm, Auth, LONGEST_OWNER};
+use super::{Algorithm, Auth};
 use crate::{Error, Result, Settings};
 
 /// The longest that a token lasts: what is lost is lost for as long.
@@ -48,7 +48,7 @@ pub fn mint(settings: &Settings, owner: &Owner, ttl: Duration) -> Result<String>
     if owner.as_str().is_empty() {
         return Err(Error::Mint("the owner is empty; name whose agents the bearer may use".into()));
     }
-    if owner.as_str().len() > LONGEST_OWNER || owner.as_str().contains('\0') {
+    if owner.as_str().len() > LONGEST_NAME || owner.as_str().contains('\0') {
         return Err(Error::Mint("the owner has more than 512 bytes, or a NUL; name a shorter one".into()));
     }
     if ttl > LONGEST || ttl.is_zero() {

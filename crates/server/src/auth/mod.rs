@@ -16,9 +16,6 @@ pub(crate) use bearer::{Bearer, Identity, bearer};
 pub(crate) use guard::guard;
 pub use mint::mint;
 
-/// The longest name of an owner in bytes: every database can index that.
-const LONGEST_OWNER: usize = 512;
-
 /// Who may come in.
 #[derive(Debug, Clone, Default, JsonSchema)]
 #[schemars(rename_all = "snake_case")]

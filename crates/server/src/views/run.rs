@@ -148,10 +148,7 @@ impl From<Step> for StepView {
 
 /// What a state keeps beside its word.
 fn content(state: &StepState) -> Value {
-    match serde_json::to_value(state) {
-        Ok(Value::Object(mut state)) => state.remove("value").unwrap_or_default(),
-        _ => Value::Null,
-    }
+    state.value().ok().and_then(|value| serde_json::from_str(&value).ok()).unwrap_or_default()
 }
 
 /// What one model call used.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-const MIGRATIONS: [&str; 11] = [
+const MIGRATIONS: [&str; 15] = [
     include_str!("../../migrations/0001_first.sql"),
     include_str!("../../migrations/0002_less_written.sql"),
     include_str!("../../migrations/0003_usage.sql"),
@@ -16,6 +16,10 @@ const MIGRATIONS: [&str; 11] = [
     include_str!("../../migrations/0009_output_effects.sql"),
     include_str!("../../migrations/0010_sums.sql"),
     include_str!("../../migrations/0011_ended.sql"),
+    include_str!("../../migrations/0012_events_in_order.sql"),
+    include_str!("../../migrations/0013_stop_reasons.sql"),
+    include_str!("../../migrations/0014_sums_that_fit.sql"),
+    include_str!("../../migrations/0015_words_compared.sql"),
 ];
 
 /// An empty database of this version.

@@ -5,8 +5,9 @@ use std::{fs, path::Path};
 use entourage_store::{AgentQuery, Commit, Error, ItemQuery, Store, Write};
 use entourage_store_sqlite::{Settings, SqliteStore, VERSION};
 use entourage_types::{
-    Agent, AgentId, CallId, ItemBody, OutputEffect, Owner, RunId, Scope, ShownStatus, StopReason, TaskId,
-    Time,
+    About, Agent, AgentId, CallId, Checkpoint, Effect, Intent, ItemBody, OpenQuestion, OutputEffect, Owner,
+    QuestionId, Retry, RunId, Scope, ShownStatus, StepKey, StepState, StopReason, TaskId, Time, Verdict,
+    Wait, WakeupId,
 };
 use rusqlite::Connection;
 use serde_json::json;
@@ -305,4 +306,115 @@ async fn what_agents_write_down_is_for_its_owner_alone_wherever_it_lies() {
     let private = |name: &str| (name.to_owned(), 0o600);
     let expected = ["house.db", "house.db-shm", "house.db-wal", "house.db.lock"];
     assert_eq!(files, expected.map(private));
+}
+
+/// Every form that a step of version 15 could have.
+#[tokio::test]
+async fn what_steps_of_version_15_kept_is_taken_over() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("house.db");
+    let old = of_version(&path, 15);
+    let (run, question, task, agent, wakeup) =
+        (RunId::new(), QuestionId::new(), TaskId::new(), AgentId::new(), WakeupId::new());
+    let moment = Time::from_micros(1_795_562_781_000_042);
+    let micros = moment.micros();
+    let asked = |about, due, otherwise| {
+        Wait::Question(OpenQuestion { question, about, holds_for: "d".into(), due, otherwise })
+    };
+    let retry = |error: &str, models_failed, said: &[&str], spent| Retry {
+        due: moment,
+        error: error.into(),
+        models_failed,
+        said: said.iter().map(ToString::to_string).collect(),
+        spent,
+    };
+    let last: Time = serde_json::from_value(json!("9999-12-30T22:00:00Z")).unwrap();
+    let output = json!({"call": CallId::new(), "tool": "t", "text": "kept"});
+    let rows = [
+        ("started", json!({"begun_as": "unsafe"}), StepState::Started, Some((Effect::Unsafe, None))),
+        (
+            "started",
+            json!({"begun_as": "idempotent", "edited": {"n": 1e2}}),
+            StepState::Started,
+            Some((Effect::Idempotent, Some(json!({"n": 1e2})))),
+        ),
+        ("started", json!(null), StepState::Started, None),
+        (
+            "open",
+            json!({"question": question, "about": {}, "holds_for": "d"}),
+            StepState::Open(asked(About::Information, None, None)),
+            None,
+        ),
+        (
+            "open",
+            json!({"question": question, "about": "approval", "holds_for": "d", "due": [moment, wakeup],
+            "otherwise": "reject", "edited": {"n": 1}}),
+            StepState::Open(asked(About::Approval, Some((moment, wakeup)), Some(Verdict::Reject))),
+            Some((Effect::Pure, Some(json!({"n": 1})))),
+        ),
+        (
+            "open",
+            json!({"question": question, "about": "doubt", "holds_for": "d", "begun_as": "unsafe"}),
+            StepState::Open(asked(About::Doubt, None, None)),
+            Some((Effect::Unsafe, None)),
+        ),
+        ("open", json!({"task": task}), StepState::Open(Wait::Task { task, existing: None }), None),
+        (
+            "open",
+            json!({"task": task, "met": agent}),
+            StepState::Open(Wait::Task { task, existing: Some(agent) }),
+            None,
+        ),
+        (
+            "open",
+            json!({"task": task, "handed_to": "digger agt"}),
+            StepState::Open(Wait::HandedOver { task, worker: "digger agt".into() }),
+            None,
+        ),
+        (
+            "open",
+            json!({"task": task, "handed_to": null}),
+            StepState::Open(Wait::Task { task, existing: None }),
+            None,
+        ),
+        ("open", json!({"until": micros}), StepState::Open(Wait::Until { until: moment }), None),
+        ("open", json!({"until": i64::MAX}), StepState::Open(Wait::Until { until: last }), None),
+        ("retry", json!({"due": micros, "error": "e"}), StepState::Retry(retry("e", 0, &[], 0)), None),
+        (
+            "retry",
+            json!({"due": micros, "error": "e", "given_up": 2, "said": ["a", "b"], "spent": 3}),
+            StepState::Retry(retry("e", 2, &["a", "b"], 3)),
+            None,
+        ),
+        (
+            "retry",
+            json!({"due": micros, "error": "e", "said": null}),
+            StepState::Retry(retry("e", 0, &[], 0)),
+            None,
+        ),
+        ("done", json!(null), StepState::Done(None), None),
+        (
+            "done",
+            output.clone(),
+            StepState::Done(Some(Checkpoint::Output(Box::new(
+                serde_json::from_value(output.clone()).unwrap(),
+            )))),
+            None,
+        ),
+    ];
+    let insert = "INSERT INTO steps (run, key, state, value, attempt, started, updated) VALUES (?1, ?2, ?3, ?4, 2, 0, 0)";
+    let keys: Vec<StepKey> = rows.iter().map(|_| StepKey::Tool(CallId::new())).collect();
+    for (key, (state, value, ..)) in keys.iter().zip(&rows) {
+        old.execute(insert, [&run.to_string(), &key.to_string(), *state, &value.to_string()]).unwrap();
+    }
+    // What does not read back is its own agent's damage.
+    old.execute(insert, [&RunId::new().to_string(), "tool/broken", "open", "{"]).unwrap();
+    drop(old);
+    let steps = open(&path).unwrap().steps(&Scope::House, run).await.unwrap();
+    for ((key, (state, value, expected, intent)), step) in keys.iter().zip(&rows).zip(&steps) {
+        assert_eq!((&step.key, &step.state, step.attempt), (key, expected, 2), "{state} {value}");
+        let intent = intent.clone().map(|(effect, edited)| Intent { effect, edited });
+        assert_eq!(step.intent, intent, "{state} {value}");
+    }
+    assert_eq!(steps.len(), rows.len());
 }

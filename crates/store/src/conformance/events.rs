@@ -1,6 +1,6 @@
 //! Events: each change told once, numbered without gaps in its tree, readable from any cursor.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use entourage_types::{Agent, Event, EventBody, Record, RunId, Scope, Status, Time, WaitingOn};
 
@@ -164,5 +164,13 @@ pub async fn times_never_go_back_within_a_tree(place: impl Place) -> Result<()> 
     store.commit(Commit::new(at(1)).write(child(&other))).await?;
     let apart = store.events(&Scope::House, other.id, 1, 10).await?;
     assert_eq!(apart[0].at, at(1), "each tree for itself");
+    // A clock that was a day ahead is not waited for.
+    let ahead = at(7) + Duration::from_secs(86_400);
+    for moment in [ahead, at(8)] {
+        store.commit(Commit::new(moment).write(child(&root))).await?;
+    }
+    let told: Vec<Time> =
+        store.events(&Scope::House, root.id, 7, 10).await?.iter().map(|event| event.at).collect();
+    assert_eq!(told, [ahead, at(8)]);
     Ok(())
 }

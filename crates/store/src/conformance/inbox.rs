@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Commit, Result, Store, Write};
 
-/// The order of the ids, whatever the order of the commits; each post as it was written.
+/// The order of the commits, whatever the ids and the moments; each post as it was written.
 pub async fn posts_are_in_the_order_of_their_arrival(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (agent, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);

@@ -1,7 +1,7 @@
 //! What two writers with a handle each want at the same moment: one of them has it, or both in some order, and
 //! never half of either. Two hundred rounds of each.
 
-use std::future::Future;
+use std::{future::Future, sync::Arc};
 
 use entourage_types::{AgentId, EntityKind, Event, RunId, Scope};
 
@@ -13,28 +13,55 @@ use crate::{AgentQuery, Commit, Committed, Error, Expect, ItemQuery, Result, Sto
 
 const ROUNDS: u64 = 200;
 
-/// Does both at once.
+/// Does both at once; which of them is begun first changes from round to round.
 async fn at_once<A: Send + 'static, B: Send + 'static>(
+    round: u64,
     one: impl Future<Output = A> + Send + 'static,
     other: impl Future<Output = B> + Send + 'static,
 ) -> Result<(A, B)> {
-    let (one, other) = (tokio::spawn(async { Ok(one.await) }), tokio::spawn(async { Ok(other.await) }));
-    Ok((join(one).await?, join(other).await?))
+    let (one, other) = (async { Ok(one.await) }, async { Ok(other.await) });
+    if round.is_multiple_of(2) {
+        let (one, other) = (tokio::spawn(one), tokio::spawn(other));
+        Ok((join(one).await?, join(other).await?))
+    } else {
+        let other = tokio::spawn(other);
+        let one = tokio::spawn(one);
+        Ok((join(one).await?, join(other).await?))
+    }
+}
+
+/// How often each of two orders came about. Both must: a rule for an order that never comes is not tried.
+#[derive(Default)]
+struct Orders(u64, u64);
+
+impl Orders {
+    fn saw(&mut self, first: bool) {
+        if first { self.0 += 1 } else { self.1 += 1 }
+    }
+}
+
+impl Drop for Orders {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert!(self.0 > 0 && self.1 > 0, "one order never came: {} to {}", self.0, self.1);
+        }
+    }
 }
 
 /// The two handles, shared with what is spawned.
-async fn two<P: Handles>(place: &P) -> Result<[std::sync::Arc<P::Store>; 2]> {
-    Ok(place.open_two().await?.map(std::sync::Arc::new))
+async fn two<P: Handles>(place: &P) -> Result<[Arc<P::Store>; 2]> {
+    Ok(place.open_two().await?.map(Arc::new))
 }
 
 /// Two commits at once, each through its own handle.
 async fn both<S: Store>(
-    handles: &[std::sync::Arc<S>; 2],
+    handles: &[Arc<S>; 2],
+    round: u64,
     one: Commit,
     other: Commit,
 ) -> Result<(Result<Committed>, Result<Committed>)> {
     let [first, second] = handles.clone();
-    at_once(async move { first.commit(one).await }, async move { second.commit(other).await }).await
+    at_once(round, async move { first.commit(one).await }, async move { second.commit(other).await }).await
 }
 
 /// Asserts that one of two happened and that the other was refused so.
@@ -53,13 +80,13 @@ fn without_gaps(events: &[Event], first: u64) {
 /// Two make the last agent that a tree has room for.
 pub async fn the_last_place_of_a_tree_is_given_once(place: impl Handles) -> Result<()> {
     let handles = two(&place).await?;
-    for _ in 0..ROUNDS {
+    for round in 0..ROUNDS {
         let root = new_root(&*handles[0], owner()).await?;
         let make = || {
             let child = root.child("digger", "digs", None, at(1));
             Commit::new(at(1)).expect(Expect::TreeBelow(root.id, 2)).write(Write::NewAgent(child))
         };
-        let outcomes = both(&handles, make(), make()).await?;
+        let outcomes = both(&handles, round, make(), make()).await?;
         one_of(&outcomes, |refusal| matches!(refusal, Error::TreeFull { .. }));
         let query = AgentQuery { root: Some(root.id), ..AgentQuery::default() };
         assert_eq!(handles[1].agents(&Scope::House, query).await?.len(), 2);
@@ -76,13 +103,13 @@ pub async fn a_record_is_changed_and_made_once(place: impl Handles) -> Result<()
         let make = |status| {
             Commit::new(at(1)).expect(Expect::Absent(EntityKind::Request, id.clone())).write(record(status))
         };
-        let outcomes = both(&handles, make("open"), make("open")).await?;
+        let outcomes = both(&handles, round, make("open"), make("open")).await?;
         one_of(&outcomes, |refusal| matches!(refusal, Error::Exists { .. }));
         let change = |status| {
             let expected = Expect::Status(EntityKind::Request, id.clone(), "open");
             Commit::new(at(2)).expect(expected).write(record(status))
         };
-        let outcomes = both(&handles, change("one"), change("other")).await?;
+        let outcomes = both(&handles, round, change("one"), change("other")).await?;
         one_of(&outcomes, |refusal| matches!(refusal, Error::NotInStatus { .. }));
         let found = handles[1].entity(&Scope::House, EntityKind::Request, &id).await?;
         let expected = if outcomes.0.is_ok() { "one" } else { "other" };
@@ -93,20 +120,21 @@ pub async fn a_record_is_changed_and_made_once(place: impl Handles) -> Result<()
 
 /// A tree at rest is forgotten while somebody writes to it, wakes it, or takes it up.
 pub async fn a_tree_is_forgotten_or_written_to(place: impl Handles) -> Result<()> {
-    let handles = two(&place).await?;
+    let (handles, mut orders) = (two(&place).await?, Orders::default());
     for round in 0..ROUNDS {
         let root = new_root(&*handles[0], owner()).await?;
         let forget =
             Commit::new(at(9)).expect(Expect::AtRest(root.id, at(5))).write(Write::PruneAgent(root.id));
         let mut news = Commit::new(at(2));
-        match round % 2 {
+        match round / 2 % 2 {
             0 => news.post(post(root.id, "hello"), &root.owner),
             _ => news.push(Write::Wake(wakeup(&root, at(2)))),
         }
-        let outcomes = both(&handles, forget, news).await?;
+        let outcomes = both(&handles, round, forget, news).await?;
         one_of(&outcomes, |refusal| matches!(refusal, Error::NotAtRest { .. } | Error::NoAgent { .. }));
         let is_left = handles[1].agent(&Scope::House, root.id).await?.is_some();
         assert_eq!(is_left, outcomes.1.is_ok());
+        orders.saw(is_left);
         let woken = handles[0].due(at(99), None, u32::MAX).await?;
         assert_eq!(woken.iter().any(|wakeup| wakeup.agent == root.id), is_left);
     }
@@ -115,18 +143,24 @@ pub async fn a_tree_is_forgotten_or_written_to(place: impl Handles) -> Result<()
 
 /// A tree is forgotten while an activation takes its root up, which then writes nothing.
 pub async fn a_tree_is_forgotten_while_it_is_claimed(place: impl Handles) -> Result<()> {
-    let handles = two(&place).await?;
-    for _ in 0..ROUNDS {
+    let (handles, mut orders) = (two(&place).await?, Orders::default());
+    for round in 0..ROUNDS {
         let root = new_root(&*handles[0], owner()).await?;
         let forget =
             Commit::new(at(9)).expect(Expect::AtRest(root.id, at(5))).write(Write::PruneAgent(root.id));
         let [first, second] = handles.clone();
         let id = root.id;
         let (forgotten, claimed) =
-            at_once(async move { first.commit(forget).await }, async move { second.claim(id, 0).await })
-                .await?;
+            at_once(
+                round,
+                async move { first.commit(forget).await },
+                async move { second.claim(id, 0).await },
+            )
+            .await?;
         forgotten?;
-        if let Some(claimed) = claimed? {
+        let claimed = claimed?;
+        orders.saw(claimed.is_some());
+        if let Some(claimed) = claimed {
             let mut agent = claimed.agent;
             let item = say(&mut agent, RunId::new(), "nobody reads this");
             let refused = handles[1].commit(Commit::fenced(&agent, at(10)).write(Write::Item(item))).await;
@@ -139,8 +173,8 @@ pub async fn a_tree_is_forgotten_while_it_is_claimed(place: impl Handles) -> Res
 
 /// An activation commits while another takes its agent up: that one reads the commit, or it is refused.
 pub async fn a_claim_reads_what_was_committed_before_it(place: impl Handles) -> Result<()> {
-    let handles = two(&place).await?;
-    for _ in 0..ROUNDS {
+    let (handles, mut orders) = (two(&place).await?, Orders::default());
+    for round in 0..ROUNDS {
         let root = new_root(&*handles[0], owner()).await?;
         let mut agent = claim(&*handles[0], root.id).await?.agent;
         let item = say(&mut agent, RunId::new(), "hello");
@@ -148,9 +182,14 @@ pub async fn a_claim_reads_what_was_committed_before_it(place: impl Handles) -> 
         let [first, second] = handles.clone();
         let id = root.id;
         let (committed, claimed) =
-            at_once(async move { first.commit(commit).await }, async move { claim(&*second, id).await })
-                .await?;
+            at_once(
+                round,
+                async move { first.commit(commit).await },
+                async move { claim(&*second, id).await },
+            )
+            .await?;
         let claimed = claimed?;
+        orders.saw(committed.is_ok());
         match committed {
             Ok(_) => assert_eq!((claimed.items.len(), claimed.agent.items), (1, 1)),
             Err(Error::Fenced { .. }) => assert_eq!((claimed.items.len(), claimed.agent.items), (0, 0)),
@@ -163,27 +202,29 @@ pub async fn a_claim_reads_what_was_committed_before_it(place: impl Handles) -> 
 
 /// Events are forgotten while the tree has a new one.
 pub async fn forgetting_events_loses_none_that_comes_meanwhile(place: impl Handles) -> Result<()> {
-    let handles = two(&place).await?;
-    for _ in 0..ROUNDS {
+    let (handles, mut orders) = (two(&place).await?, Orders::default());
+    for round in 0..ROUNDS {
         let root = new_root(&*handles[0], owner()).await?;
         let child = |at| Write::NewAgent(root.child("digger", "digs", None, at));
         handles[0].commit(Commit::new(at(1)).write(child(at(1))).write(child(at(1)))).await?;
         let forget = Commit::new(at(2)).write(Write::PruneEvents(root.id, u64::MAX));
-        let (forgotten, added) = both(&handles, forget, Commit::new(at(2)).write(child(at(2)))).await?;
+        let (forgotten, added) =
+            both(&handles, round, forget, Commit::new(at(2)).write(child(at(2)))).await?;
         forgotten?;
         added?;
         let left = handles[1].events(&Scope::House, root.id, 0, 100).await?;
         let last = handles[0].last_event(&Scope::House, root.id).await?;
         assert_eq!((left.last().map(|event| event.seq), last), (Some(4), 4));
         without_gaps(&left, left.first().map_or(0, |event| event.seq));
+        orders.saw(left.len() == 1);
     }
     Ok(())
 }
 
 /// Somebody writes to an agent whose activation commits: it hears of it with that commit or with the next.
 pub async fn a_commit_hears_of_a_post_before_it(place: impl Handles) -> Result<()> {
-    let handles = two(&place).await?;
-    for _ in 0..ROUNDS {
+    let (handles, mut orders) = (two(&place).await?, Orders::default());
+    for round in 0..ROUNDS {
         let root = new_root(&*handles[0], owner()).await?;
         let mut agent = claim(&*handles[0], root.id).await?.agent;
         let mut commit = |text| {
@@ -193,11 +234,11 @@ pub async fn a_commit_hears_of_a_post_before_it(place: impl Handles) -> Result<(
         let (first, next) = (commit("first"), commit("next"));
         let mut news = Commit::new(at(2));
         news.post(post(root.id, "hello"), &root.owner);
-        let (committed, posted) = both(&handles, first, news).await?;
+        let (committed, posted) = both(&handles, round, first, news).await?;
         posted?;
-        let heard = committed?.inbox;
+        orders.saw(committed?.inbox);
         // Whether it came before or after: what the activation reads next is true.
-        assert!(handles[0].commit(next).await?.inbox, "heard before: {heard}");
+        assert!(handles[0].commit(next).await?.inbox);
         assert_eq!(handles[0].inbox(root.id).await?.len(), 1);
     }
     Ok(())
@@ -208,14 +249,14 @@ pub async fn two_trees_are_written_in_either_order(place: impl Handles) -> Resul
     let handles = two(&place).await?;
     let one = new_root(&*handles[0], owner()).await?;
     let other = new_root(&*handles[1], owner()).await?;
-    for _ in 0..ROUNDS {
+    for round in 0..ROUNDS {
         let child =
             |root: &entourage_types::Agent| Write::NewAgent(root.child("digger", "digs", None, at(1)));
         let (forth, back) = (
             Commit::new(at(1)).write(child(&one)).write(child(&other)),
             Commit::new(at(1)).write(child(&other)).write(child(&one)),
         );
-        let (first, second) = both(&handles, forth, back).await?;
+        let (first, second) = both(&handles, round, forth, back).await?;
         first?;
         second?;
     }

@@ -14,8 +14,8 @@ pub struct Standing {
     pub owner: Owner,
 }
 
-/// What a store answers to one [`Lookup`] after the other, inside the transaction that writes.
-pub trait LookUp {
+/// How a store finds what a [`Lookup`] names, inside the transaction that writes.
+pub trait Find {
     /// What can go wrong meanwhile.
     type Error;
 
@@ -70,7 +70,7 @@ impl Facts {
     ///
     /// # Errors
     /// When the store fails.
-    pub fn of<S: LookUp>(commit: &Commit, store: &mut S) -> Result<Self, S::Error> {
+    pub fn of<S: Find>(commit: &Commit, store: &mut S) -> Result<Self, S::Error> {
         let mut facts = Self::default();
         for lookup in commit.lookups() {
             match lookup {

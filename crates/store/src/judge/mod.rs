@@ -8,7 +8,7 @@ mod rules;
 
 use entourage_types::{Agent, AgentId, EventBody};
 
-pub use facts::{Facts, LookUp, Standing};
+pub use facts::{Facts, Find, Standing};
 pub use lookups::Lookup;
 
 use crate::{Commit, Error, Expect, Fence, Result, Write, commit::RecordKey, derive};

@@ -1,11 +1,8 @@
 //! Who may write what, as far as the commit itself shows it.
 
-use entourage_types::{Agent, AgentId, StepKey};
+use entourage_types::{Agent, AgentId, LONGEST_NAME, StepKey};
 
 use crate::{Commit, Error, Result, Write};
-
-/// The longest name in bytes: an index of PostgreSQL has 2,704 for a whole row.
-const LONGEST_NAME: usize = 512;
 
 impl Commit {
     /// Refuses a commit that breaks the rules of [`Write`]. `writer` is the fenced agent as it
@@ -31,7 +28,7 @@ fn is_plain(write: &Write) -> Result<()> {
             None => Ok(()),
         };
     match write {
-        Write::NewAgent(agent) | Write::Agent(agent) => {
+        Write::NewAgent(agent) => {
             all(&[agent.owner.as_str(), &agent.kind, agent.key.as_deref().unwrap_or_default()])?;
             if agent.title.contains('\0') { refuse("a title has a NUL".to_owned()) } else { Ok(()) }
         }
@@ -45,7 +42,7 @@ fn is_plain(write: &Write) -> Result<()> {
             _ => Ok(()),
         },
         Write::Entity(entity) => all(&[entity.owner.as_str(), &entity.id, &entity.status]),
-        _ => Ok(()),
+        other => other.record().map_or(Ok(()), |record| all(&[record.owner.as_str(), &record.id])),
     }
 }
 
@@ -91,7 +88,7 @@ fn by_activation(agent: &Agent, writes: &[Write], new: &[AgentId]) -> Result<()>
             Write::PruneEntity(kind, id) => {
                 return refuse(format!("a commit of agent {} would forget {kind} {id}", agent.id));
             }
-            Write::Run(run) if run.agent != agent.id => {
+            Write::Run(run) if (run.agent, &run.owner) != (agent.id, &agent.owner) => {
                 return refuse(format!("a commit of agent {} writes a run of agent {}", agent.id, run.agent));
             }
             _ => {}

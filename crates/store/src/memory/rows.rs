@@ -9,7 +9,8 @@ use entourage_types::{
 
 use crate::{
     Claim, Commit, Committed, Error, Result, Spender, Write,
-    judge::{Facts, Judged, LookUp, Standing},
+    derive::not_before,
+    judge::{Facts, Find, Judged, Standing},
 };
 
 /// All rows, each sort in the order it was made.
@@ -113,7 +114,7 @@ impl Rows {
         for (root, agent, body) in told {
             let of_tree = self.events.entry(root).or_default();
             let (seq, at) =
-                of_tree.last().map_or((1, commit.at), |last| (last.seq + 1, last.at.max(commit.at)));
+                of_tree.last().map_or((1, commit.at), |last| (last.seq + 1, not_before(last.at, commit.at)));
             let event = Event { root, seq, agent, at, body };
             of_tree.push(event.clone());
             events.push(event);
@@ -211,7 +212,7 @@ impl Rows {
     }
 }
 
-impl LookUp for &Rows {
+impl Find for &Rows {
     type Error = Error;
 
     fn writer(&mut self, agent: AgentId) -> Result<Option<Agent>> {
