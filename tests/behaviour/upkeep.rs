@@ -260,7 +260,6 @@ async fn an_agent_at_rest_between_two_turns_goes_on_with_another_call() {
     world.died().await;
     damage(&world, "UPDATE agents SET status = 'succeeded', waiting_on = NULL");
     let world = world.reborn(Faults::none()).await;
-    mend(&world).await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     assert_eq!(model.requests().len(), 3);
     assert_eq!(world.audit().await, []);
