@@ -57,9 +57,9 @@ async fn tools_are_offered_as_a_schema_and_used_like_any_other() {
         r#"{"action":"fetch_url","arguments":{"url":"<the address of the page>"}}  Reads a page."#
     ));
     let schema = requests[0].output_schema.as_ref().expect("a schema");
-    assert_eq!(schema["anyOf"][0]["properties"]["action"], json!({"const": "final_answer"}));
-    assert_eq!(schema["anyOf"][1]["properties"]["action"], json!({"const": "fetch_url"}));
-    assert_eq!(schema["anyOf"][1]["properties"]["arguments"], tools()[0].parameters);
+    assert_eq!(schema["anyOf"][0]["properties"]["action"], json!({"const": "fetch_url"}));
+    assert_eq!(schema["anyOf"][0]["properties"]["arguments"], tools()[0].parameters);
+    assert_eq!(schema["anyOf"][1]["properties"]["action"], json!({"const": "final_answer"}));
     let told = [
         Message::User("What does https://a.example say?".into()),
         Message::Assistant {
@@ -123,8 +123,8 @@ async fn another_tool_is_tried_before_the_answer_where_there_is_one() {
     let other = ToolSpec { name: "list_files".into(), ..tools()[0].clone() };
     let both: Arc<[ToolSpec]> = [tools()[0].clone(), other].into();
     for (results, expected) in [
-        (&["A"][..], &["final_answer", "fetch_url", "list_files"][..]),
-        (&["A", "A"], &["final_answer", "list_files"]),
+        (&["A"][..], &["fetch_url", "list_files", "final_answer"][..]),
+        (&["A", "A"], &["list_files", "final_answer"]),
         (&["A", "A", "A"], &["final_answer"]),
     ] {
         let request = Request { tools: Arc::clone(&both), ..ask(again(results)) };
@@ -133,7 +133,7 @@ async fn another_tool_is_tried_before_the_answer_where_there_is_one() {
     let mut messages = again(&["A", "A"]);
     messages.extend(made("list_files", &json!({}), "a.txt"));
     let request = Request { tools: Arc::clone(&both), ..ask(messages.clone()) };
-    let all = ["final_answer", "fetch_url", "list_files"];
+    let all = ["fetch_url", "list_files", "final_answer"];
     assert_eq!(left(request).await, all, "with other arguments it may be what is needed now");
     messages.extend(made("list_files", &json!({}), "a.txt"));
     let request = Request { tools: Arc::clone(&both), ..ask(messages.clone()) };
@@ -148,9 +148,9 @@ async fn results_that_differ_in_their_ids_alone_are_the_same() {
     let begun = |id: &str| format!("Begun (task=\"tsk_{id}\").");
     let [first, second] = ["a", "b"].map(|digit| begun(&digit.repeat(32)));
     assert_eq!(left(ask(again(&[&first, &second]))).await, ["final_answer"]);
-    assert_eq!(left(ask(again(&["5", "-5"]))).await, ["final_answer", "fetch_url"]);
+    assert_eq!(left(ask(again(&["5", "-5"]))).await, ["fetch_url", "final_answer"]);
     let [first, second] = ["a", "b"].map(begun);
-    assert_eq!(left(ask(again(&[&first, &second]))).await, ["final_answer", "fetch_url"]);
+    assert_eq!(left(ask(again(&[&first, &second]))).await, ["fetch_url", "final_answer"]);
 }
 
 /// A model without an address would make one up.
@@ -196,6 +196,7 @@ async fn work_is_handed_on_in_the_background_only_where_there_is_no_other_way() 
     for (offered, expected) in [
         (&["send_message", "spawn_agent", "wait"][..], &["final_answer", "send_message"][..]),
         (&["spawn_agent", "reactivate_agent"], &["final_answer", "spawn_agent", "reactivate_agent"]),
+        (&["send_message", "read_file"], &["send_message", "read_file", "final_answer"]),
     ] {
         let tools = offered.iter().map(|name| named(name)).collect();
         let request = Request { tools, ..ask(vec![Message::User("Ask a.example.".into())]) };
@@ -287,9 +288,9 @@ async fn the_action_that_ends_the_work_is_offered_once_and_asking_only_where_the
     };
     let [fetch, ends, asks] = [tools()[0].clone(), tool("final_answer"), tool("ask_user")];
     for (offered, expected) in [
-        (vec![fetch.clone(), ends.clone()], vec!["final_answer", "fetch_url"]),
-        (vec![asks.clone(), fetch, ends], vec!["final_answer", "fetch_url"]),
-        (vec![asks], vec!["final_answer", "ask_user"]),
+        (vec![fetch.clone(), ends.clone()], vec!["fetch_url", "final_answer"]),
+        (vec![asks.clone(), fetch, ends], vec!["fetch_url", "final_answer"]),
+        (vec![asks], vec!["ask_user", "final_answer"]),
     ] {
         let scripted = ScriptedModel::new([Script::text(r#"{"action": "final_answer", "text": "A."}"#)]);
         let request = Request { tools: offered.into(), ..ask(vec![Message::User("Ask a.example.".into())]) };

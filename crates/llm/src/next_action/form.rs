@@ -1,7 +1,5 @@
 //! The form of an action: what a weak model is offered and how it answers.
 
-use std::fmt::Write as _;
-
 use entourage_types::{CallId, ToolCall, ToolSpec};
 use serde_json::{Map, Value, json};
 
@@ -20,6 +18,21 @@ const INSTEAD: [&str; 1] = ["ask_user"];
 /// waits for the result.
 const IN_BACKGROUND: [&str; 2] = ["spawn_agent", "wait"];
 const IN_TURN: &str = "send_message";
+
+/// Tools that look into nothing outside: notes, learnings, what was said, other agents.
+const AT_HAND: [&str; 10] = [
+    "search_notes",
+    "create_note",
+    "save_learning",
+    "update_learning",
+    "retire_learning",
+    "send_message",
+    "spawn_agent",
+    "reactivate_agent",
+    "read_output",
+    "search_agent_history",
+    "wait",
+];
 
 /// The tools that are worth an example.
 pub(super) fn offered(tools: &[ToolSpec]) -> Vec<&ToolSpec> {
@@ -42,22 +55,32 @@ pub(super) fn usable<'t>(tools: &[&'t ToolSpec], has_address: bool) -> Vec<&'t T
 /// How to answer: an example for each tool. It depends on the tools alone, so it is as stable as they are.
 pub(super) fn instructions(tools: &[&ToolSpec]) -> String {
     let mut text = "Reply with one JSON object, your next action, in one of these forms:".to_owned();
-    // The answer first: a small model takes what stands first for what is meant, and where something is to be looked
-    // up, the words behind the answer keep it from that. Writing to a string cannot fail.
     let answer = json!({"action": FINAL, "text": ANSWER});
-    let _ = write!(text, "\n{answer}  Only when a result says it.");
-    for tool in tools {
+    let answer = format!("\n{answer}  Only when a result says it.");
+    let calls = tools.iter().map(|tool| {
         let example = json!({"action": tool.name, "arguments": example::arguments(tool)});
-        let _ = write!(text, "\n{example}  {}", tool.description);
-    }
+        format!("\n{example}  {}", tool.description)
+    });
+    text.extend(in_order(answer, calls, answers_first(tools)));
     text
 }
 
 /// One of the tools with its arguments, or the final answer.
-pub(super) fn schema(tools: &[&ToolSpec]) -> Value {
+pub(super) fn schema(tools: &[&ToolSpec], answers_first: bool) -> Value {
     let answer = action(FINAL, "text", json!({"type": "string"}));
     let calls = tools.iter().map(|tool| action(&tool.name, "arguments", tool.parameters.clone()));
-    json!({"anyOf": std::iter::once(answer).chain(calls).collect::<Vec<_>>()})
+    json!({"anyOf": in_order(answer, calls, answers_first).collect::<Vec<_>>()})
+}
+
+/// Whether the answer stands first among the actions. A small model takes what stands first for what is meant: where
+/// there is nothing to look into but its own notes, it answers at once, and elsewhere it looks first.
+pub(super) fn answers_first(tools: &[&ToolSpec]) -> bool {
+    tools.iter().all(|tool| AT_HAND.contains(&tool.name.as_str()))
+}
+
+fn in_order<T>(answer: T, calls: impl Iterator<Item = T>, first: bool) -> impl Iterator<Item = T> {
+    let (before, behind) = if first { (Some(answer), None) } else { (None, Some(answer)) };
+    before.into_iter().chain(calls).chain(behind)
 }
 
 fn action(name: &str, field: &str, content: Value) -> Value {

@@ -83,7 +83,7 @@ impl<M: Model> Model for NextAction<M> {
             let _ = write!(last, "\n\nMy request was: {asked}\n{next}");
         }
         request.system = format!("{}\n\n{}", request.system, form::instructions(&tools)).into();
-        request.output_schema = Some(Arc::new(form::schema(&left)));
+        request.output_schema = Some(Arc::new(form::schema(&left, form::answers_first(&tools))));
         request.temperature.get_or_insert(TEMPERATURE);
         let mut reply = self.next(request, &tools, deltas).await?;
         if let Err(error) = form::act(&mut reply) {
