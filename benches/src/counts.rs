@@ -22,7 +22,7 @@ use anyhow::{Context as _, Result};
 use async_trait::async_trait;
 use clap::{Parser, Subcommand};
 use entourage_engine::{Clock, Kinds};
-use entourage_store::{Between, Commit, Committed, Store, Through};
+use entourage_store::{Commit, Committed, Layered, Store, StoreLayer};
 use entourage_store_sqlite::{Durability, Settings, Statements};
 use entourage_tools::{Toolbox, builtin};
 use entourage_types::{AgentId, Time, seeded_ids};
@@ -83,7 +83,7 @@ struct Counters {
 }
 
 #[async_trait]
-impl Between for Counters {
+impl StoreLayer for Counters {
     async fn commit(
         &self,
         store: &Arc<dyn Store>,
@@ -187,7 +187,7 @@ impl Counting<'_> {
             })),
             ..Settings::default()
         };
-        let layer = |store| -> Arc<dyn Store> { Arc::new(Through::new(Arc::new(store), counters.clone())) };
+        let layer = |store| -> Arc<dyn Store> { Arc::new(Layered::new(Arc::new(store), counters.clone())) };
         let bed = Bed::placed(self.server, script, (kinds, tools), (settings, 1), layer, Arc::new(Still))?;
         Ok((bed, counters))
     }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use entourage_engine::{Client, Error, House, Kinds, kinds::parse};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{Commit, Committed, Page, Store, Write};
-use entourage_testkit::{Between, Effects, Fault, Faults, Faulty, TestTool, Through, World};
+use entourage_testkit::{Effects, Fault, Faults, Faulty, Layered, StoreLayer, TestTool, World};
 use entourage_tests::{first_tools, plain, well_formed};
 use entourage_tools::{Effect, Toolbox};
 use entourage_types::{
@@ -356,7 +356,7 @@ async fn a_grant_lets_go_what_waits_for_it_and_nothing_else() {
 struct Quick(Client);
 
 #[async_trait]
-impl Between for Quick {
+impl StoreLayer for Quick {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> entourage_store::Result<Committed> {
         let asks =
             |write: &Write| matches!(write, Write::Question(asked) if asked.status == QuestionStatus::Open);
@@ -380,7 +380,7 @@ async fn granted_at_once(faults: &Faults) -> (u64, usize) {
     });
     let world = World::builder(model.clone()).workers(0).in_memory().start().await;
     let happened = Effects::default();
-    let quick: Arc<dyn Store> = Arc::new(Through::new(Arc::clone(world.store()), Quick(world.client())));
+    let quick: Arc<dyn Store> = Arc::new(Layered::new(Arc::clone(world.store()), Quick(world.client())));
     let root = world.ask("Pay.").await;
     for faults in [faults, &Faults::none()] {
         let house = House::builder(

@@ -9,7 +9,7 @@ use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{
     AgentQuery, Commit, Committed, Error as StoreError, Page, Result as StoreResult, Store, Write,
 };
-use entourage_testkit::{Between, Fault, Faults, World, WorldBuilder};
+use entourage_testkit::{Fault, Faults, StoreLayer, World, WorldBuilder};
 use entourage_tests::{first_tools, plain};
 use entourage_types::{Action, Agent, AgentId, Chat, Kind, Limits, Record, Run, Scope, Status};
 use serde_json::json;
@@ -245,7 +245,7 @@ async fn the_deletion_of_a_chat_survives_a_death_at_every_commit() {
 struct OpensLate(Mutex<Option<Commit>>);
 
 #[async_trait]
-impl Between for OpensLate {
+impl StoreLayer for OpensLate {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> StoreResult<Committed> {
         let is_late = |write: &Write| matches!(write, Write::NewAgent(agent) if agent.title == "late");
         if commit.writes.iter().any(is_late) {

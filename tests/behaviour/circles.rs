@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use entourage_engine::Kinds;
 use entourage_llm::{Message, Request, Script};
 use entourage_store::{Commit, Committed, Result, Store, Write};
-use entourage_testkit::{Between, Fault, Story, Told};
+use entourage_testkit::{Fault, StoreLayer, Story, Told};
 use entourage_tests::first_tools;
 use entourage_types::{AgentId, Kind};
 use serde_json::json;
@@ -35,7 +35,7 @@ impl Together {
 }
 
 #[async_trait]
-impl Between for Together {
+impl StoreLayer for Together {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
         let closer = commit.writes.iter().find_map(|write| match write {
             Write::Task(task) if task.instruction == CLOSE && task.created == task.updated => Some(task.from),

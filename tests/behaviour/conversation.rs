@@ -66,7 +66,7 @@ async fn a_wakeup_with_nothing_to_read_opens_no_run() {
     let client = world.client();
     let agent = client.create(NewAgent::default(), None).await.unwrap();
     let mut commit = Commit::new(agent.created);
-    commit.push(Write::Wake(Wakeup {
+    commit.push(Write::ScheduleWakeup(Wakeup {
         id: WakeupId::new(),
         agent: agent.id,
         owner: agent.owner.clone(),

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use entourage_engine::Error;
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
 use entourage_store::{Claim, Commit, Committed, Page, Store, Write};
-use entourage_testkit::{Between, Effects, Fault, Faults, HeldModel, TestTool, World};
+use entourage_testkit::{Effects, Fault, Faults, HeldModel, StoreLayer, TestTool, World};
 use entourage_tests::{first_tools, one_kind, plain, well_formed};
 use entourage_tools::{Effect, Toolbox};
 use entourage_types::{
@@ -635,7 +635,7 @@ struct HoldsSpawn {
 }
 
 #[async_trait]
-impl Between for HoldsSpawn {
+impl StoreLayer for HoldsSpawn {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> entourage_store::Result<Committed> {
         let spawns = |write: &Write| matches!(write, Write::NewAgent(agent) if agent.parent.is_some());
         if commit.writes.iter().any(spawns) {
@@ -673,7 +673,7 @@ async fn a_task_that_had_ended_is_told_to_be_under_way_before_a_deletion_cancels
     // It is read with the deletion and not before.
     let due = Time::from_micros(task.updated.micros() + 3_600_000_000);
     let wakeup = Wakeup { id: post.wakeup, agent: task.to, owner: Owner::local(), due };
-    let commit = Commit::new(task.updated).write(Write::Wake(wakeup)).write(Write::Post(post));
+    let commit = Commit::new(task.updated).write(Write::ScheduleWakeup(wakeup)).write(Write::Post(post));
     world.store().commit(commit).await.unwrap();
     person(&world).intervene(task.to, Action::Delete, None).await.unwrap();
     let is_over =
@@ -729,7 +729,7 @@ struct LandsBeforeClaim {
 }
 
 #[async_trait]
-impl Between for LandsBeforeClaim {
+impl StoreLayer for LandsBeforeClaim {
     async fn claim(
         &self,
         store: &Arc<dyn Store>,

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use entourage_engine::House;
 use entourage_llm::{Script, ScriptedModel};
 use entourage_store::{Commit, Committed, Page, Result as Stored, Store, Write};
-use entourage_testkit::{Between, Effects, TestTool, Through, World, within};
+use entourage_testkit::{Effects, Layered, StoreLayer, TestTool, World, within};
 use entourage_tests::one_kind;
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
 use entourage_types::{Action, Agent, Owner, Status, StepState, ToolSpec};
@@ -41,7 +41,7 @@ impl Stop {
 
 /// Stops behind the commit of an intent: the call is on record and has not begun.
 #[async_trait]
-impl Between for Stop {
+impl StoreLayer for Stop {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Stored<Committed> {
         let is_intent =
             |write: &Write| matches!(write, Write::Step(step) if step.state == StepState::Started);
@@ -92,7 +92,7 @@ impl Scene {
         let pay = TestTool::new("pay", Effect::Unsafe, &effects);
         let world = World::builder(model.clone()).workers(0).in_memory().start().await;
         let store: Arc<dyn Store> =
-            Arc::new(Through::new(Arc::clone(world.store()), behind_the_intent.clone()));
+            Arc::new(Layered::new(Arc::clone(world.store()), behind_the_intent.clone()));
         let house = House::builder(store, Arc::new(model))
             .tools(Toolbox::new().with(Slow(pay, before_the_effect.clone())))
             .kinds(one_kind(|_| {}))

@@ -110,7 +110,7 @@ async fn writing_a_task_is_what_sets_its_agent_off() {
     let (task, worker) = (tasks(&world, chat.id).await.remove(0), workers(&world, chat.id).await.remove(0));
     assert_eq!((task.to, task.status, worker.items), (worker.id, Status::Queued, 0));
     assert!(model.requests().iter().all(is_orchestrator), "nobody has asked the sub-agent for anything");
-    let wakes = |write: &Write| matches!(write, Write::Wake(wakeup) if wakeup.agent == worker.id);
+    let wakes = |write: &Write| matches!(write, Write::ScheduleWakeup(wakeup) if wakeup.agent == worker.id);
     let writes_it = |write: &Write| matches!(write, Write::Task(written) if written.id == task.id);
     let facts = world.witness().facts();
     let commits = facts.iter().filter_map(|fact| match fact {

@@ -15,7 +15,7 @@ use entourage_engine::{
     dispatch::{Advance, Dispatcher, Embedded},
 };
 use entourage_llm::{Message, Script, ScriptedModel};
-use entourage_store::{Between, Commit, Committed, Error, MemoryStore, Page, Result, Store, Write};
+use entourage_store::{Commit, Committed, Error, MemoryStore, Page, Result, Store, StoreLayer, Write};
 use entourage_testkit::{Fault, Faults, HeldModel, World, within};
 use entourage_tests::{first_tools, plain};
 use entourage_types::{Agent, AgentId, Owner, Status, Time, Wakeup, WakeupId};
@@ -59,7 +59,7 @@ impl Outage {
 }
 
 #[async_trait]
-impl Between for Outage {
+impl StoreLayer for Outage {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
         self.count(match self.check() {
             Ok(()) => store.commit(commit).await,
@@ -166,7 +166,7 @@ async fn the_pauses_between_attempts_double_up_to_half_a_minute() {
     let (store, at) = (Arc::new(MemoryStore::default()), clock.now());
     let agent = Agent::root(Owner::local(), "helper", "", at);
     let wakeup = Wakeup { id: WakeupId::new(), agent: agent.id, owner: agent.owner.clone(), due: at };
-    let commit = Commit::new(at).write(Write::NewAgent(agent)).write(Write::Wake(wakeup));
+    let commit = Commit::new(at).write(Write::NewAgent(agent)).write(Write::ScheduleWakeup(wakeup));
     store.commit(commit).await.unwrap();
     let tried = Mutex::default();
     let house = Arc::new(Full { clock: Arc::clone(&clock), tried, enough: enough.clone() });
@@ -211,7 +211,7 @@ struct Damage {
 }
 
 #[async_trait]
-impl Between for Damage {
+impl StoreLayer for Damage {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
         if !self.is_damaged.load(Ordering::SeqCst) {
             return store.commit(commit).await;

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use entourage_engine::{Clock, Error, NewAgent, Pruned, Retention, Signal, Speech};
 use entourage_llm::{Message as Said, Script, ScriptedModel};
 use entourage_store::{Commit, Committed, Page, Result as StoreResult, Store, Write};
-use entourage_testkit::{Between, Fault, Faults, World, within};
+use entourage_testkit::{Fault, Faults, StoreLayer, World, within};
 use entourage_tests::{first_tools, plain};
 use entourage_types::{
     Agent, Answer, Author, Entity, EntityKind, Item, ItemBody, Message, Owner, Post, PostBody, PostId, RunId,
@@ -297,7 +297,7 @@ async fn all_that_is_old_goes_at_once_however_much_it_is() {
 struct ComesBack;
 
 #[async_trait]
-impl Between for ComesBack {
+impl StoreLayer for ComesBack {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> StoreResult<Committed> {
         if let Some(Write::PruneEvents(root, _)) = commit.writes.first() {
             let message = PostBody::Message {

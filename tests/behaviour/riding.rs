@@ -76,8 +76,8 @@ async fn a_run_takes_the_wake_ups_that_it_served_with_it_in_the_commit_of_its_en
         let Fact::Committed(commit) = fact else { continue };
         for write in &commit.writes {
             match write {
-                Write::Wake(wakeup) => left.push(wakeup.id),
-                Write::Woken(id) => left.retain(|wakeup| wakeup != id),
+                Write::ScheduleWakeup(wakeup) => left.push(wakeup.id),
+                Write::ConsumeWakeup(id) => left.retain(|wakeup| wakeup != id),
                 _ => {}
             }
         }

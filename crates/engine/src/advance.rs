@@ -6,7 +6,7 @@ use tracing::Instrument;
 
 use crate::{
     Error, House, Result,
-    live::Entered,
+    activations::ActivationGuard,
     restart::TakeUp,
     run::{Interrupt, Run, session},
 };
@@ -43,7 +43,7 @@ impl House {
         Ok(())
     }
 
-    async fn activate(&self, agent: AgentId, entered: &Entered) -> Result<()> {
+    async fn activate(&self, agent: AgentId, entered: &ActivationGuard) -> Result<()> {
         // What could not be kept is not begun: a model would be asked, and paid, for nothing.
         self.inner.store.ready().await?;
         let (alone, given_up) = match self.take_up(agent, entered).await {
@@ -127,7 +127,7 @@ impl House {
         let now = self.now();
         let mut commit = Commit::fenced(&claim.agent, now);
         for wakeup in claim.wakeups.iter().filter(|wakeup| wakeup.due <= now) {
-            commit.push(Write::Woken(wakeup.id));
+            commit.push(Write::ConsumeWakeup(wakeup.id));
         }
         match self.inner.store.commit(commit).await {
             Ok(_) => {

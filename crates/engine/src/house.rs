@@ -4,27 +4,27 @@
 use std::sync::Arc;
 
 use entourage_llm::Model;
-use entourage_store::{Store, Through};
+use entourage_store::{Layered, Store};
 use entourage_tools::{Notes, Toolbox};
 use entourage_types::{Agent, Owner, Time};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Check, Client, Clock, Kinds, SystemClock, ThreadKeeper, Tracer,
+    activations::Live,
     check::Checks,
     dispatch,
     feed::Feed,
     keeper::Keeping,
-    live::Live,
     memory::Memory,
     notes::TreeNotes,
-    offer::Offers,
     outbox::Outbox,
-    recent::Recent,
     restart::Restarts,
     run::Reading,
     schemas::Schemas,
     servers::Servers,
+    toolset::Toolsets,
+    transcript_cache::Recent,
     unknown::Repeating,
     versions::{Source, Versions},
 };
@@ -39,7 +39,7 @@ pub(crate) struct Inner {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) versions: Versions,
-    pub(crate) offers: Offers,
+    pub(crate) offers: Toolsets,
     pub(crate) servers: Servers,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) feed: Feed,
@@ -222,19 +222,19 @@ impl Builder {
     #[must_use]
     pub fn build(self) -> House {
         let repeating = Repeating { clock: Arc::clone(&self.clock) };
-        let store: Arc<dyn Store> = Arc::new(Through::new(self.store, repeating));
+        let store: Arc<dyn Store> = Arc::new(Layered::new(self.store, repeating));
         let store: Arc<dyn Store> = match self.outbox.receivers() {
             [] => store,
-            _ => Arc::new(Through::new(store, self.outbox.clone())),
+            _ => Arc::new(Layered::new(store, self.outbox.clone())),
         };
         let store: Arc<dyn Store> = match &self.keeping {
-            Some(keeping) => Arc::new(Through::new(store, keeping.clone())),
+            Some(keeping) => Arc::new(Layered::new(store, keeping.clone())),
             None => store,
         };
         House {
             inner: Arc::new(Inner {
                 feed: Feed::new(Arc::clone(&store)),
-                offers: Offers::new(self.tools),
+                offers: Toolsets::new(self.tools),
                 servers: Servers::new(self.servers),
                 recent: Recent::default(),
                 reading: Reading::default(),

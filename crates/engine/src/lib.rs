@@ -3,6 +3,7 @@
 //! [`House`] is the whole; [`Client`] is what one owner may see and do; [`dispatch`] delivers
 //! wake-ups. The loop itself stands in [`programs`] and fits on a screen.
 
+mod activations;
 mod advance;
 pub mod agencies;
 mod approval;
@@ -10,23 +11,20 @@ mod budget;
 mod check;
 mod client;
 mod clock;
+mod delete_tree;
 mod digest;
 pub mod dispatch;
 mod error;
 mod feed;
 mod house;
-mod intervene;
 mod keeper;
 pub mod kinds;
-mod live;
 pub mod measure;
 mod memory;
 mod notes;
-mod offer;
 mod outbox;
 pub mod programs;
 mod prompt;
-mod recent;
 pub mod responses;
 mod restart;
 mod retention;
@@ -36,11 +34,13 @@ mod schemas;
 mod servers;
 mod sub_agents;
 mod thread;
+mod toolset;
 pub mod trace;
+mod transcript_cache;
 mod unknown;
 pub mod upkeep;
 mod versions;
-mod watch;
+mod watchdog;
 
 pub use agencies::{Agency, Chart};
 pub use check::{Check, Checked, Side};

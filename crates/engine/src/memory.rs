@@ -10,7 +10,7 @@ use entourage_types::{
     Time,
 };
 
-use crate::{offer::Offer, prompt::Tail, sub_agents};
+use crate::{prompt::Tail, sub_agents, toolset::Toolset};
 
 /// More learnings than an agent can have.
 const ALL_LEARNINGS: u32 = 200;
@@ -56,7 +56,7 @@ impl Memory {
     }
 
     /// What the sections behind its conversation are made of, as far as its kind wants them.
-    pub(crate) async fn tail(&self, kind: &Kind, offer: &Offer) -> Result<Tail> {
+    pub(crate) async fn tail(&self, kind: &Kind, offer: &Toolset) -> Result<Tail> {
         let wants = |section| kind.context.sections.contains(&section);
         let mut tail = Tail::default();
         if wants(Section::Notes) {

@@ -17,7 +17,7 @@ use entourage_types::{
 };
 use tokio::sync::{Notify, OnceCell, Semaphore};
 
-use crate::{Error, House, Result, live::Entered};
+use crate::{Error, House, Result, activations::ActivationGuard};
 
 /// From so many ends in a row on, runs are taken up one at a time, each until it has got somewhere or its turn is over:
 /// the one that is at fault is then alone among them when the process ends, or one of few.
@@ -157,7 +157,7 @@ impl House {
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) async fn take_up(&self, id: AgentId, entered: &Entered) -> Result<TakeUp> {
+    pub(crate) async fn take_up(&self, id: AgentId, entered: &ActivationGuard) -> Result<TakeUp> {
         let restarts = &self.inner.restarts;
         let Some(mut taken) = restarts.take(&*self.inner.store, id, self.now()).await? else {
             return Ok(TakeUp::GoOn(None));
@@ -168,7 +168,7 @@ impl House {
         came
     }
 
-    async fn count_restart(&self, taken: &Taken<'_>, entered: &Entered) -> Result<TakeUp> {
+    async fn count_restart(&self, taken: &Taken<'_>, entered: &ActivationGuard) -> Result<TakeUp> {
         let (id, left) = (taken.agent, taken.left);
         // Who waits for a turn need not be read again before there is a place to wait in.
         let store = &self.inner.store;
@@ -230,7 +230,7 @@ impl House {
     }
 
     /// Waits until no other run is taken up alone. None where it has to come again.
-    async fn wait_for_turn(&self, agent: AgentId, entered: &Entered) -> Alone {
+    async fn wait_for_turn(&self, agent: AgentId, entered: &ActivationGuard) -> Alone {
         let Restarts { turns, waiting, .. } = &self.inner.restarts;
         let _waiting = waiting.try_acquire().ok()?;
         loop {

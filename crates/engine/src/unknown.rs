@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use entourage_store::{Between, Commit, Committed, Error, Result, Store};
+use entourage_store::{Commit, Committed, Error, Result, Store, StoreLayer};
 
 use crate::Clock;
 
@@ -18,7 +18,7 @@ pub(crate) struct Repeating {
 }
 
 #[async_trait]
-impl Between for Repeating {
+impl StoreLayer for Repeating {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
         if commit.fence.is_some() {
             return store.commit(commit).await;

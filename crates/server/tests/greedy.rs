@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use entourage_engine::{House, Kinds, Page, kinds::parse};
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
 use entourage_server::Settings;
-use entourage_store::{Between, Error, MemoryStore, Through};
+use entourage_store::{Error, Layered, MemoryStore, StoreLayer};
 use entourage_store_sqlite::SqliteStore;
 use entourage_tools::{Caller, Context, Done, Effect, Outcome, Tool};
 use entourage_types::{AgentId, Note, NoteId, ToolSpec, Verdict};
@@ -374,7 +374,7 @@ struct Endless {
 }
 
 #[async_trait]
-impl Between for Endless {
+impl StoreLayer for Endless {
     async fn pass(&self) -> Result<(), Error> {
         let _leaves = Leaves(Arc::clone(&self.left));
         self.asked.notify_one();
@@ -387,7 +387,7 @@ impl Between for Endless {
 async fn a_client_that_hangs_up_ends_its_read() {
     let (asked, left) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let endless = Endless { asked: Arc::clone(&asked), left: Arc::clone(&left) };
-    let store = Through::new(Arc::new(MemoryStore::default()), endless);
+    let store = Layered::new(Arc::new(MemoryStore::default()), endless);
     let site = Site::at_rest(Arc::new(store), Settings::default()).await;
     let mut client = TcpStream::connect(site.address).await.unwrap();
     client.write_all(b"GET /v1/agents HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").await.unwrap();

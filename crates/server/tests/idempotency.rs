@@ -12,7 +12,7 @@ use std::{
 use async_trait::async_trait;
 use entourage_engine::{Client, Kinds, NewAgent, Retention, Speech, Spoken};
 use entourage_server::Settings;
-use entourage_store::{Between, MemoryStore, Store, Through};
+use entourage_store::{Layered, MemoryStore, Store, StoreLayer};
 use entourage_store_sqlite::SqliteStore;
 use entourage_types::{Action, AgentId, Input, Kind, Owner, Time};
 use reqwest::Method;
@@ -149,7 +149,7 @@ struct HoldsUp {
 }
 
 #[async_trait]
-impl Between for HoldsUp {
+impl StoreLayer for HoldsUp {
     async fn pass(&self) -> entourage_store::Result<()> {
         if self.after.fetch_sub(1, Ordering::SeqCst) == 0 {
             self.has_come.add_permits(1);
@@ -167,7 +167,7 @@ async fn is_one_request(request: impl AsyncFn(Client, AgentId) -> String) {
         let none = || Arc::new(Semaphore::new(0));
         let holds_up =
             HoldsUp { after: Arc::new(AtomicI64::new(after)), has_come: none(), may_go_on: none() };
-        let slow = house(Arc::new(Through::new(Arc::clone(&store), holds_up.clone())));
+        let slow = house(Arc::new(Layered::new(Arc::clone(&store), holds_up.clone())));
         let quick = house(Arc::clone(&store)).client(Owner::local());
         let agent = quick.create(NewAgent::default(), None).await.unwrap().id;
         let mut slow = pin!(request(slow.client(Owner::local()), agent));

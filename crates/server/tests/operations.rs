@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use entourage_engine::House;
 use entourage_llm::{Connection, Gated, Price, Script, ScriptedModel};
 use entourage_server::Settings;
-use entourage_store::{Between, Commit, Committed, Error, MemoryStore, Store, Through};
+use entourage_store::{Commit, Committed, Error, Layered, MemoryStore, Store, StoreLayer};
 use entourage_store_sqlite::SqliteStore;
 use reqwest::Method;
 use serde_json::json;
@@ -144,7 +144,7 @@ impl Held {
 }
 
 #[async_trait]
-impl Between for Held {
+impl StoreLayer for Held {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed, Error> {
         self.check()?;
         store.commit(commit).await
@@ -159,7 +159,7 @@ impl Between for Held {
 #[tokio::test]
 async fn a_house_whose_commits_fail_is_not_ready_and_says_why_until_they_succeed() {
     let held = Arc::new(AtomicBool::new(true));
-    let store = Through::new(Arc::new(MemoryStore::default()), Held(Arc::clone(&held)));
+    let store = Layered::new(Arc::new(MemoryStore::default()), Held(Arc::clone(&held)));
     let site = Site::over(Arc::new(store), Settings::default()).await;
     assert_eq!(site.get("/v1/agents").await.status, 200, "it can be read");
     let problem = site.get("/readyz").await.problem(503, "store-unavailable");
@@ -173,7 +173,7 @@ async fn a_house_whose_commits_fail_is_not_ready_and_says_why_until_they_succeed
 struct Silent;
 
 #[async_trait]
-impl Between for Silent {
+impl StoreLayer for Silent {
     async fn ready(&self, _: &Arc<dyn Store>) -> Result<(), Error> {
         std::future::pending().await
     }
@@ -181,7 +181,7 @@ impl Between for Silent {
 
 #[tokio::test]
 async fn a_probe_is_answered_while_the_store_is_silent() {
-    let store = Through::new(Arc::new(MemoryStore::default()), Silent);
+    let store = Layered::new(Arc::new(MemoryStore::default()), Silent);
     let site = Site::over(Arc::new(store), Settings::default()).await;
     let problem = site.get("/readyz").await.problem(503, "store-unavailable");
     assert!(problem.detail.contains("has not answered for 2 seconds"), "{}", problem.detail);

@@ -10,7 +10,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use entourage_engine::{Client, Clock, Entry, House, Kinds, NewAgent};
 use entourage_llm::{Script, ScriptedModel};
 use entourage_server::Settings;
-use entourage_store::{Between, Commit, MemoryStore, Through, Write};
+use entourage_store::{Commit, Layered, MemoryStore, StoreLayer, Write};
 use entourage_types::{
     About, Agent, AgentId, CallId, Owner, Question, QuestionId, QuestionStatus, RunId, Scope, Time,
 };
@@ -254,7 +254,7 @@ async fn pages_of_any_size_lose_nothing_where_the_wall_clock_went_back() {
 #[derive(Clone, Default)]
 struct Counts(Arc<AtomicUsize>);
 
-impl Between for Counts {
+impl StoreLayer for Counts {
     fn shown(&self, _: &Scope, _: &Owner) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
@@ -263,7 +263,7 @@ impl Between for Counts {
 /// How many rows are read for a page of one message of a chat in which so many questions are open.
 async fn rows_read(open: i64) -> usize {
     let rows = Counts::default();
-    let house = house(Arc::new(Through::new(Arc::new(MemoryStore::default()), rows.clone())));
+    let house = house(Arc::new(Layered::new(Arc::new(MemoryStore::default()), rows.clone())));
     let new = NewAgent { kind: Some("orchestrator".into()), ..NewAgent::default() };
     let chat = house.client(Owner::local()).create(new, None).await.unwrap();
     for at in (0..open).map(Time::from_micros) {

@@ -7,7 +7,7 @@ use std::sync::{
 };
 
 use entourage_server::Settings;
-use entourage_store::{Between, Through};
+use entourage_store::{Layered, StoreLayer};
 use entourage_store_sqlite::SqliteStore;
 use entourage_types::Event;
 use reqwest::Method;
@@ -26,7 +26,7 @@ const SIZE: usize = 100_000;
 /// Counts the events that are read.
 struct Counts(Arc<AtomicUsize>);
 
-impl Between for Counts {
+impl StoreLayer for Counts {
     fn events(&self, events: Vec<Event>) -> Vec<Event> {
         self.0.fetch_add(events.len(), Ordering::Relaxed);
         events
@@ -54,7 +54,7 @@ fn events(frames: &[Frame]) -> Vec<Event> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_that_read_nothing_hold_up_nobody_and_get_every_event_in_the_end() {
     let read = Arc::new(AtomicUsize::new(0));
-    let store = Through::new(Arc::new(SqliteStore::in_memory().unwrap()), Counts(Arc::clone(&read)));
+    let store = Layered::new(Arc::new(SqliteStore::in_memory().unwrap()), Counts(Arc::clone(&read)));
     let site = Site::over(Arc::new(store), Settings::default()).await;
     let (alone, watched) = (site.done("hello").await, site.done("hello").await);
     // Once without them: what is read for the one who talks.

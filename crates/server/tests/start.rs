@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use entourage_llm::{Deltas, Model, Reply, Request};
 use entourage_server::Settings;
-use entourage_store::{Between, Commit, Committed, Store, Through};
+use entourage_store::{Commit, Committed, Layered, Store, StoreLayer};
 use entourage_store_sqlite::SqliteStore;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -104,7 +104,7 @@ struct Holds {
 }
 
 #[async_trait]
-impl Between for Holds {
+impl StoreLayer for Holds {
     async fn commit(
         &self,
         store: &Arc<dyn Store>,
@@ -124,7 +124,7 @@ impl Between for Holds {
 async fn requests_in_the_middle_of_their_commits_are_done_though_the_house_stops() {
     let none = || Arc::new(Semaphore::new(0));
     let holds = Holds { begins: Arc::default(), have_come: none(), let_go: none() };
-    let store = Through::new(Arc::new(SqliteStore::in_memory().unwrap()), holds.clone());
+    let store = Layered::new(Arc::new(SqliteStore::in_memory().unwrap()), holds.clone());
     let site = Site::at_rest(Arc::new(store), Settings::default()).await;
     let [told, paused, deleted] = [site.make("one").await, site.make("two").await, site.make("three").await];
     holds.begins.store(true, Ordering::SeqCst);

@@ -9,7 +9,7 @@ use std::{
 };
 
 use entourage_server::Settings;
-use entourage_store::{Between, Through};
+use entourage_store::{Layered, StoreLayer};
 use entourage_store_sqlite::SqliteStore;
 use entourage_types::{Event, Owner};
 use reqwest::{Method, StatusCode};
@@ -140,7 +140,7 @@ async fn a_server_without_a_free_connection_says_so_and_that_it_is_up() {
 /// Counts the bytes of events that are read.
 struct Counts(Arc<AtomicUsize>);
 
-impl Between for Counts {
+impl StoreLayer for Counts {
     fn events(&self, events: Vec<Event>) -> Vec<Event> {
         let bytes: usize = events.iter().map(|event| serde_json::to_string(event).unwrap().len()).sum();
         self.0.fetch_add(bytes, Ordering::Relaxed);
@@ -152,7 +152,7 @@ impl Between for Counts {
 async fn events_that_no_client_takes_are_not_read_from_the_store() {
     const SOCKETS: usize = 50;
     let read = Arc::new(AtomicUsize::new(0));
-    let store = Through::new(Arc::new(SqliteStore::in_memory().unwrap()), Counts(Arc::clone(&read)));
+    let store = Layered::new(Arc::new(SqliteStore::in_memory().unwrap()), Counts(Arc::clone(&read)));
     let site = Site::at_rest(Arc::new(store), settings()).await;
     let (token, bob) = (token_of("ann"), site.bearing(&token_of("bob")));
     let ann = site.bearing(&token);

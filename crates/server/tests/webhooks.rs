@@ -16,7 +16,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use entourage_engine::{Client, House, Kinds, NewAgent, Page, kinds::parse};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_server::{Settings, WebhookSender};
-use entourage_store::{Between, Commit, Committed, Store, Through, Write};
+use entourage_store::{Commit, Committed, Layered, Store, StoreLayer, Write};
 use entourage_store_sqlite::SqliteStore;
 use entourage_tools::{Caller, Context, Effect, Outcome, Tool};
 use entourage_types::{
@@ -132,7 +132,7 @@ async fn forget_wakeups(site: &Site, agent: AgentId) {
     // Only an activation may.
     let claimed = store.claim(agent, u64::MAX).await.unwrap().expect("there is such an agent");
     let mut commit = Commit::fenced(&claimed.agent, Time::now());
-    commit.writes.extend(own.map(|wakeup| Write::Woken(wakeup.id)));
+    commit.writes.extend(own.map(|wakeup| Write::ConsumeWakeup(wakeup.id)));
     assert!(!commit.writes.is_empty(), "it would have gone on by itself");
     store.commit(commit).await.unwrap();
     assert!(!woken(site).await.contains(&agent));
@@ -345,7 +345,7 @@ impl Tool for Pay {
 struct LosesOutput(AtomicBool);
 
 #[async_trait]
-impl Between for LosesOutput {
+impl StoreLayer for LosesOutput {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> entourage_store::Result<Committed> {
         let is_output = |write: &Write| {
             matches!(write, Write::Item(item)
@@ -370,7 +370,7 @@ async fn a_new_tool_call_drives_tool_runner() {
             _ => speak(request),
         }))
     });
-    let store = Through::new(Arc::new(SqliteStore::in_memory().unwrap()), LosesOutput::default());
+    let store = Layered::new(Arc::new(SqliteStore::in_memory().unwrap()), LosesOutput::default());
     let tools = entourage_tools::builtin(entourage_tools::Settings::default()).with(Pay);
     let kinds = Kinds::builtin().with(parse("researcher.md", PAYER).0.unwrap());
     let house = House::builder(Arc::new(store), Arc::new(model)).tools(tools).kinds(kinds);

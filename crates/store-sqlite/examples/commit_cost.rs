@@ -117,7 +117,7 @@ impl Activation {
             .write(Write::Run(self.run.clone()))
             .write(Write::Agent(self.agent.clone()))
             .write(Write::Post(post.clone()))
-            .write(Write::Read(post.id))
+            .write(Write::ConsumePost(post.id))
     }
 }
 

@@ -5,13 +5,14 @@ use entourage_types::Agent;
 use rusqlite::Connection;
 
 use crate::{
-    agents, entities, events, fault::Result, group::Done, inbox, items, known::Known, prune, runs, usage,
+    agents, entities, events, fault::Result, group::Done, inbox, items, prune, runs, usage,
+    writer_cache::WriterCache,
 };
 
 /// Writes a commit that may happen.
 pub(crate) fn commit(
     connection: &Connection,
-    known: &mut Known,
+    known: &mut WriterCache,
     commit: &Commit,
     Judged { writer, events: told }: Judged,
 ) -> Result<Done> {
@@ -50,15 +51,15 @@ pub(crate) fn commit(
                 inbox::put(connection, post, known.next_arrival(connection)?)?;
                 known.inbox_has_posts(post.agent);
             }
-            (Write::Read(post), Some(agent)) => inbox::take(connection, agent.id, *post)?,
-            (Write::Wake(wakeup), _) => {
+            (Write::ConsumePost(post), Some(agent)) => inbox::take(connection, agent.id, *post)?,
+            (Write::ScheduleWakeup(wakeup), _) => {
                 inbox::wake(connection, wakeup)?;
                 wakeups.push(wakeup.clone());
             }
-            (Write::Woken(wakeup), Some(agent)) => inbox::woken(connection, agent.id, *wakeup)?,
-            (Write::Forget(wakeup), _) => inbox::woken(connection, wakeup.agent, wakeup.id)?,
+            (Write::ConsumeWakeup(wakeup), Some(agent)) => inbox::woken(connection, agent.id, *wakeup)?,
+            (Write::DropOrphanWakeup(wakeup), _) => inbox::woken(connection, wakeup.agent, wakeup.id)?,
             // An outsider's are refused.
-            (Write::Agent(_) | Write::Run(_) | Write::Read(_) | Write::Woken(_), None) => {}
+            (Write::Agent(_) | Write::Run(_) | Write::ConsumePost(_) | Write::ConsumeWakeup(_), None) => {}
             (Write::PruneEvents(root, below), _) => prune::events(connection, *root, *below)?,
             (Write::PruneAgent(agent), _) => {
                 prune::agent(connection, *agent)?;

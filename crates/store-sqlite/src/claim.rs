@@ -4,7 +4,7 @@ use entourage_store::Claim;
 use entourage_types::{Agent, AgentId, Scope};
 use rusqlite::Connection;
 
-use crate::{fault::Result, inbox, items, known::Known, readers::snapshot, runs};
+use crate::{fault::Result, inbox, items, readers::snapshot, runs, writer_cache::WriterCache};
 
 /// So many posts of a new agent are read at once.
 const FEW_POSTS: u32 = 4;
@@ -19,7 +19,11 @@ pub(crate) enum Claimed {
 }
 
 /// Claims an agent on the connection that writes.
-pub(crate) fn claim(connection: &Connection, known: &mut Known, id: AgentId) -> Result<Option<Claimed>> {
+pub(crate) fn claim(
+    connection: &Connection,
+    known: &mut WriterCache,
+    id: AgentId,
+) -> Result<Option<Claimed>> {
     let Some(agent) = known.claim(connection, id)? else { return Ok(None) };
     // Whoever commits waits for this.
     if agent.items > 0 || inbox::has_more_than(connection, id, FEW_POSTS)? {

@@ -10,10 +10,10 @@ use crate::{
     agents,
     fault::Result,
     items,
-    known::Known,
     readers::snapshot,
     rows::{count, int, json, time, word, word_if_any},
     select::Select,
+    writer_cache::WriterCache,
 };
 
 /// Before all events.
@@ -102,7 +102,7 @@ pub(crate) fn last_seen(connection: &Connection, scope: &Scope, root: AgentId) -
 /// Numbers what a commit tells, writes it, and returns it as subscribers get it.
 pub(crate) fn append(
     connection: &Connection,
-    known: &mut Known,
+    known: &mut WriterCache,
     at: Time,
     told: Vec<(AgentId, AgentId, EventBody)>,
 ) -> Result<Vec<Event>> {

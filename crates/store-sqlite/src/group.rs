@@ -18,9 +18,9 @@ use crate::{
     apply,
     claim::{self, Claimed},
     fault::Result,
-    known::{EmptyInboxes, Known},
     look_up::Rows,
     place::Place,
+    writer_cache::{EmptyInboxes, WriterCache},
 };
 
 /// At most this many jobs in one transaction, so that the first of them need not wait for long.
@@ -84,11 +84,11 @@ pub(crate) struct Done {
 }
 
 /// The one connection that writes, and what it knows ahead of the database.
-pub(crate) struct Desk {
+pub(crate) struct WriterState {
     connection: Connection,
     /// How long another program that holds the file is waited for.
     patience: Duration,
-    known: Known,
+    known: WriterCache,
     /// Groups settled so far.
     groups: u64,
     course: Arc<Course>,
@@ -127,10 +127,10 @@ pub(crate) enum Busy {
 /// What a probe writes, in bytes: about as much as a commit of a long answer.
 const PROBE: u32 = 64 << 10;
 
-impl Desk {
+impl WriterState {
     /// On the connection to the file at this place; another program that holds it is waited for so long.
     pub(crate) fn new(connection: Connection, patience: Duration, place: Place) -> Self {
-        Self { connection, patience, known: Known::new(), groups: 0, course: Arc::default(), place }
+        Self { connection, patience, known: WriterCache::new(), groups: 0, course: Arc::default(), place }
     }
 
     pub(crate) fn course(&self) -> Arc<Course> {
@@ -329,7 +329,7 @@ mod tests {
     }
 
     /// Settles the commits as one group, and returns what each author is told.
-    fn settle_all<const N: usize>(desk: &mut Desk, commits: [Commit; N]) -> [Told<Done>; N] {
+    fn settle_all<const N: usize>(desk: &mut WriterState, commits: [Commit; N]) -> [Told<Done>; N] {
         let mut answers = Vec::new();
         let group = commits.map(|commit| {
             let (author, answer) = oneshot::channel();
@@ -341,16 +341,16 @@ mod tests {
         std::array::from_fn(|_| answers.next().unwrap().blocking_recv().unwrap())
     }
 
-    fn ids(desk: &Desk) -> Vec<String> {
+    fn ids(desk: &WriterState) -> Vec<String> {
         let mut statement = desk.connection.prepare("SELECT id FROM entities ORDER BY n").unwrap();
         statement.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<_>>().unwrap()
     }
 
-    fn open() -> (tempfile::TempDir, Desk) {
+    fn open() -> (tempfile::TempDir, WriterState) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("house.db");
         let connection = crate::open::writer(&path, None, true).unwrap();
-        let desk = Desk::new(connection, Duration::ZERO, Place::of(&path));
+        let desk = WriterState::new(connection, Duration::ZERO, Place::of(&path));
         (directory, desk)
     }
 
@@ -369,7 +369,7 @@ mod tests {
     fn a_full_disk_refuses_what_does_not_fit_and_nothing_else() {
         let (_directory, mut desk) = open();
         let pages: u32 = desk.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
-        let room = |desk: &Desk, pages: u32| {
+        let room = |desk: &WriterState, pages: u32| {
             desk.connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
         };
         room(&desk, pages + 4);

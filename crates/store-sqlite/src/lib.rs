@@ -18,7 +18,6 @@ mod group;
 mod health;
 mod inbox;
 mod items;
-mod known;
 mod lock;
 mod look_up;
 mod migrate;
@@ -35,6 +34,7 @@ mod select;
 mod trouble;
 mod usage;
 mod writer;
+mod writer_cache;
 
 use std::{
     path::Path,
@@ -62,7 +62,7 @@ pub use health::damage;
 use crate::{
     aside::Aside,
     claim::Claimed,
-    group::{Desk, Hints},
+    group::{Hints, WriterState},
     lock::Lock,
     place::Place,
     readers::Readers,
@@ -235,7 +235,7 @@ impl SqliteStore {
         let no_thread = |error| unusable(error, "a thread cannot be started");
         let database = Database {
             readers: Readers::start(near, far).map_err(no_thread)?,
-            writer: Writer::start(Desk::new(writer, settings.patience, place), durability)
+            writer: Writer::start(WriterState::new(writer, settings.patience, place), durability)
                 .map_err(no_thread)?,
             damaged: OnceLock::new(),
             _lock: lock,

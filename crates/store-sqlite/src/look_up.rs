@@ -7,14 +7,14 @@ use rusqlite::Connection;
 use crate::{
     agents, entities,
     fault::{Fault, Result},
-    known::Known,
     prune,
+    writer_cache::WriterCache,
 };
 
 /// The rows, and what the writer knows of them without asking.
 pub(crate) struct Rows<'a> {
     pub(crate) connection: &'a Connection,
-    pub(crate) known: &'a mut Known,
+    pub(crate) known: &'a mut WriterCache,
 }
 
 impl Find for Rows<'_> {

@@ -23,9 +23,9 @@ use tokio::sync::oneshot;
 use crate::{
     Durability,
     claim::Claimed,
-    group::{Busy, Course, Desk, Done, GROUP, Hints, Job, Told, Work},
-    known::EmptyInboxes,
+    group::{Busy, Course, Done, GROUP, Hints, Job, Told, Work, WriterState},
     place::Place,
+    writer_cache::EmptyInboxes,
 };
 
 /// A group that takes so long keeps the store from being ready.
@@ -41,7 +41,7 @@ pub(crate) struct Writer {
 
 struct Shared {
     waiting: Mutex<Vec<Job>>,
-    desk: Mutex<Option<Desk>>,
+    desk: Mutex<Option<WriterState>>,
     /// How the groups fare.
     course: Arc<Course>,
     place: Place,
@@ -53,7 +53,7 @@ struct Shared {
 
 impl Writer {
     /// Starts with its desk. Without a durability nothing is ever synced.
-    pub(crate) fn start(desk: Desk, durability: Option<Durability>) -> std::io::Result<Self> {
+    pub(crate) fn start(desk: WriterState, durability: Option<Durability>) -> std::io::Result<Self> {
         let at_once = durability != Some(Durability::Full);
         let (course, place, empty_inboxes) = (desk.course(), desk.place().clone(), desk.empty_inboxes());
         let shared = Arc::new(Shared {
@@ -223,7 +223,7 @@ impl Shared {
     }
 
     /// Writes until nothing waits. False where another program kept it from that.
-    fn work(&self, desk: &mut Desk, busy: Busy) -> bool {
+    fn work(&self, desk: &mut WriterState, busy: Busy) -> bool {
         loop {
             let group: Vec<Job> = {
                 let mut waiting = locked(&self.waiting);

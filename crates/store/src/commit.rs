@@ -66,13 +66,13 @@ pub enum Write {
     /// A post into any agent's inbox.
     Post(Post),
     /// A post of the fenced agent's inbox has been read.
-    Read(PostId),
+    ConsumePost(PostId),
     /// An agent has something to do.
-    Wake(Wakeup),
+    ScheduleWakeup(Wakeup),
     /// A wake-up has been served.
-    Woken(WakeupId),
+    ConsumeWakeup(WakeupId),
     /// A wake-up of an agent that is not there, which nobody could ever serve, is taken away.
-    Forget(Wakeup),
+    DropOrphanWakeup(Wakeup),
     /// The events of a tree with numbers below this one are forgotten, all but its last, so that no
     /// number is given twice. An outsider's write, as the next one.
     PruneEvents(AgentId, u64),
@@ -137,7 +137,7 @@ impl Commit {
 
     /// Posts to an agent and wakes it.
     pub fn post(&mut self, post: Post, owner: &Owner) {
-        self.writes.push(Write::Wake(Wakeup {
+        self.writes.push(Write::ScheduleWakeup(Wakeup {
             id: post.wakeup,
             agent: post.agent,
             owner: owner.clone(),

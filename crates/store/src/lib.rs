@@ -2,13 +2,13 @@
 //!
 //! A store is what passes the suite in `conformance`. What holds once a call returned stands with the call.
 
-mod between;
 mod changed;
 mod commit;
 pub mod conformance;
 mod derive;
 mod error;
 pub mod judge;
+mod layer;
 pub mod measure;
 mod memory;
 mod query;
@@ -24,11 +24,11 @@ use entourage_types::{
 };
 use tokio::sync::broadcast;
 
-pub use between::{Between, Through};
 pub use changed::Changed;
 pub use commit::{Commit, Committed, Expect, Fence, Write};
 pub use derive::not_before;
 pub use error::Error;
+pub use layer::{Layered, StoreLayer};
 pub use memory::MemoryStore;
 pub use query::{AgentQuery, EntityQuery, ItemQuery, Page, RunCount, RunQuery};
 pub use usage::{Spender, Sums, UsageQuery};

@@ -8,7 +8,7 @@ use std::{
 
 use entourage_engine::{Check, Courier, Kinds, Outbox, Receiver, ThreadKeeper, Tracer, dispatch::Settings};
 use entourage_llm::Model;
-use entourage_store::{Between, MemoryStore, Store, Through};
+use entourage_store::{Layered, MemoryStore, Store, StoreLayer};
 use entourage_store_sqlite::{Durability, Settings as StoreSettings, SqliteStore};
 use entourage_tools::Toolbox;
 
@@ -152,8 +152,8 @@ impl WorldBuilder {
 
     /// Who stands between every house of this world and what is kept, in all lives: to hold a commit up,
     /// say.
-    pub fn between(mut self, between: impl Between) -> Self {
-        self.over = Some(Box::new(|store| Arc::new(Through::new(store, between))));
+    pub fn between(mut self, between: impl StoreLayer) -> Self {
+        self.over = Some(Box::new(|store| Arc::new(Layered::new(store, between))));
         self
     }
 
@@ -199,7 +199,7 @@ impl WorldBuilder {
             }
             (Arc::new(must(SqliteStore::open(&path, settings), "a database")), Some(directory))
         };
-        let store: Arc<dyn Store> = Arc::new(Through::new(store, self.witness.clone()));
+        let store: Arc<dyn Store> = Arc::new(Layered::new(store, self.witness.clone()));
         let store = match self.over {
             Some(over) => over(store),
             None => store,

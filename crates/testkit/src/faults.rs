@@ -11,7 +11,7 @@ use entourage_store::{Claim, Commit, Committed, Error, Result, Store, Write};
 use entourage_types::{AgentId, CommitId};
 use tokio::sync::Notify;
 
-use crate::{Between, Through};
+use crate::{Layered, StoreLayer};
 
 /// What happens at the chosen commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,10 +162,10 @@ impl Drop for UnderWay<'_> {
 }
 
 /// A store as one process sees it, until that process dies.
-pub type Faulty = Through<Faults>;
+pub type Faulty = Layered<Faults>;
 
 #[async_trait]
-impl Between for Faults {
+impl StoreLayer for Faults {
     async fn pass(&self) -> Result<()> {
         if self.dead() { Err(Error::Closed) } else { Ok(()) }
     }
@@ -212,7 +212,7 @@ impl Between for Faults {
             }
             Some(Fault::LoseEpoch) => {
                 let woken = commit.writes.iter().filter_map(|write| match write {
-                    Write::Wake(wakeup) => Some(wakeup.agent),
+                    Write::ScheduleWakeup(wakeup) => Some(wakeup.agent),
                     _ => None,
                 });
                 let taken = commit.fence.map_or_else(|| woken.collect(), |fence| vec![fence.agent]);

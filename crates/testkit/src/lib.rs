@@ -33,4 +33,4 @@ pub use tool::{Effects, TestTool};
 pub use witness::{Fact, Witness};
 pub use world::{World, within};
 
-pub use entourage_store::{Between, Through};
+pub use entourage_store::{Layered, StoreLayer};

@@ -13,7 +13,7 @@ use entourage_types::{
     Verdict, WakeupId,
 };
 
-use crate::Between;
+use crate::StoreLayer;
 
 macro_rules! bugs {
     ($($(#[$doc:meta])* $bug:ident => $says:literal),+ $(,)?) => {
@@ -88,10 +88,10 @@ impl Planted {
     /// What becomes of one write.
     fn distort(&self, write: Write) -> Option<Write> {
         let hit = match (self.bug, &write) {
-            (Bug::WakeupStays, Write::Woken(_)) => true,
-            (Bug::WakeupLost, Write::Wake(_))
+            (Bug::WakeupStays, Write::ConsumeWakeup(_)) => true,
+            (Bug::WakeupLost, Write::ScheduleWakeup(_))
             | (Bug::PostLost, Write::Post(_))
-            | (Bug::PostReadTwice, Write::Read(_)) => self.shows(),
+            | (Bug::PostReadTwice, Write::ConsumePost(_)) => self.shows(),
             (Bug::AnswerLost, Write::Post(post)) => matches!(post.body, PostBody::Answer { .. }),
             (Bug::ResultLost, Write::Post(post)) => matches!(post.body, PostBody::Done { .. }),
             (Bug::IntentLost, Write::Step(step)) => step.state == StepState::Started,
@@ -174,7 +174,7 @@ impl Planted {
 }
 
 #[async_trait]
-impl Between for Planted {
+impl StoreLayer for Planted {
     fn scope(&self, scope: &Scope) -> Scope {
         if self.bug == Bug::OwnerIgnored { Scope::House } else { scope.clone() }
     }
@@ -194,7 +194,7 @@ impl Between for Planted {
         if self.bug == Bug::WakeupServedEarly {
             let mut commit = Commit::fenced(&claim.agent, claim.agent.updated);
             let served: Vec<WakeupId> = claim.wakeups.iter().map(|wakeup| wakeup.id).collect();
-            commit.writes.extend(served.into_iter().map(Write::Woken));
+            commit.writes.extend(served.into_iter().map(Write::ConsumeWakeup));
             store.commit(commit).await?;
         }
         if self.bug == Bug::EpochNotRaised {

@@ -10,7 +10,7 @@ use entourage_tools::Toolbox;
 use entourage_types::{Action, Agent, Answer, Owner, Question, QuestionStatus, Time};
 
 use crate::{
-    Between, CallEffects, Effects, Fact, Fault, Faults, Violation, Witness, World, WorldBuilder,
+    CallEffects, Effects, Fact, Fault, Faults, StoreLayer, Violation, Witness, World, WorldBuilder,
     call_effects::{call_effects, same_effects},
     plain::{numbered, plain},
 };
@@ -176,7 +176,7 @@ impl Story {
 
     /// Who stands between house and store, made anew for each telling.
     #[must_use]
-    pub fn between<B: Between>(mut self, make: impl Fn() -> B + Send + Sync + 'static) -> Self {
+    pub fn between<B: StoreLayer>(mut self, make: impl Fn() -> B + Send + Sync + 'static) -> Self {
         self.world = Arc::new(move |world| world.between(make()));
         self
     }

@@ -9,7 +9,7 @@ use entourage_tools::Effect;
 use entourage_types::{AgentId, CallId, Owner, Scope};
 use tokio::sync::{OwnedMutexGuard, watch};
 
-use crate::Between;
+use crate::StoreLayer;
 
 /// One thing that happened.
 #[derive(Debug, Clone)]
@@ -112,7 +112,7 @@ impl Witness {
 }
 
 #[async_trait]
-impl Between for Witness {
+impl StoreLayer for Witness {
     fn shown(&self, scope: &Scope, owner: &Owner) {
         if let Some(to) = scope.owner().filter(|to| *to != owner) {
             self.saw(Fact::Shown { to: to.clone(), of: owner.clone() });
@@ -138,7 +138,7 @@ impl Between for Witness {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use entourage_store::{MemoryStore, Through, Write};
+    use entourage_store::{Layered, MemoryStore, Write};
     use entourage_types::{
         Action, Agent, Author, Intervention, InterventionId, InterventionStatus, Post, PostBody, PostId,
         Time, WakeupId,
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[async_trait]
-    impl Between for Slow {
+    impl StoreLayer for Slow {
         async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
             let committed = store.commit(commit).await;
             if self.is_slow.load(Ordering::SeqCst) {
@@ -202,8 +202,8 @@ mod tests {
     #[tokio::test]
     async fn an_audit_waits_for_the_record_of_a_commit_that_the_store_shows_already() {
         let (slow, witness, at) = (Slow::default(), Witness::default(), Time::from_micros(1));
-        let below: Arc<dyn Store> = Arc::new(Through::new(Arc::new(MemoryStore::default()), slow.clone()));
-        let store: Arc<dyn Store> = Arc::new(Through::new(below, witness.clone()));
+        let below: Arc<dyn Store> = Arc::new(Layered::new(Arc::new(MemoryStore::default()), slow.clone()));
+        let store: Arc<dyn Store> = Arc::new(Layered::new(below, witness.clone()));
         let agent = Agent::root(Owner::local(), "helper", "", at);
         store.commit(Commit::new(at).write(Write::NewAgent(agent.clone()))).await.unwrap();
         let (pending, post) = stop(&agent, at);
@@ -215,9 +215,9 @@ mod tests {
         slow.is_slow.store(true, Ordering::SeqCst);
         let applied = Intervention { status: InterventionStatus::Applied, ..pending };
         let read = Commit::fenced(&agent, at)
-            .write(Write::Read(post.id))
+            .write(Write::ConsumePost(post.id))
             .write(Write::Intervention(applied))
-            .write(Write::Woken(post.wakeup));
+            .write(Write::ConsumeWakeup(post.wakeup));
         let reading = tokio::spawn({
             let store = Arc::clone(&store);
             async move { store.commit(read).await }

@@ -15,7 +15,7 @@ use entourage::{
     schemars::{self, JsonSchema},
     serde::Deserialize,
     serde_json::{Value, json},
-    store::{self, Between, Commit, Committed, Through},
+    store::{self, StoreLayer, Commit, Committed, Layered},
     tools::{self, Caller, Context, Effect, Outcome, parse, spec_of},
     types::{CallId, ToolCall, ToolSpec, Usage},
 };
@@ -98,7 +98,7 @@ async fn count_words(_: Context, Text { text }: Text) -> Json<usize> {
 pub struct Commits(pub Arc<AtomicUsize>);
 
 #[async_trait]
-impl Between for Commits {
+impl StoreLayer for Commits {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> store::Result<Committed> {
         self.0.fetch_add(1, Ordering::Relaxed);
         store.commit(commit).await
@@ -126,7 +126,7 @@ pub async fn open(store: Arc<dyn Store>) -> entourage::Result<(Agency, Commits)>
     let commits = Commits::default();
     let agency = Agency::new([&agent], [])
         .model(Arc::new(Counter))
-        .store(Arc::new(Through::new(store, commits.clone())))
+        .store(Arc::new(Layered::new(store, commits.clone())))
         .clock(Arc::new(SystemClock))
         .open()
         .await?;

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::Client;
 use crate::{
     Result,
-    offer::Position,
     prompt::{self, View},
     run::{BYTES, density},
+    toolset::Position,
 };
 
 /// The conversation is shown in at most so many blocks.

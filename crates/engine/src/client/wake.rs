@@ -28,7 +28,7 @@ impl Client {
         }
         let now = self.house.now();
         let wakeup = Wakeup { id: WakeupId::new(), agent: id, owner: self.owner.clone(), due: now };
-        let commit = Commit::new(now).expect(Expect::Agent(id)).write(Write::Wake(wakeup));
+        let commit = Commit::new(now).expect(Expect::Agent(id)).write(Write::ScheduleWakeup(wakeup));
         self.commit_once(key, &request, "woken", commit).await?;
         Ok(true)
     }

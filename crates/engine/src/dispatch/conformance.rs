@@ -146,7 +146,8 @@ impl Recorder {
         let Some(claim) = self.store.claim(agent, 0).await? else { return Ok(()) };
         let now = self.clock.now();
         let mut commit = Commit::fenced(&claim.agent, now);
-        commit.writes = claim.wakeups.iter().filter(|w| w.due <= now).map(|w| Write::Woken(w.id)).collect();
+        commit.writes =
+            claim.wakeups.iter().filter(|w| w.due <= now).map(|w| Write::ConsumeWakeup(w.id)).collect();
         if !commit.writes.is_empty() {
             self.store.commit(commit).await?;
             self.seen().served.insert(agent);
@@ -239,7 +240,7 @@ async fn agents(subject: &dyn Subject, owner: &Owner, count: usize) -> Vec<Agent
 async fn wake(subject: &dyn Subject, agents: &[Agent], due: Time) {
     let wakeup = |agent: &Agent| {
         let (agent, owner) = (agent.id, agent.owner.clone());
-        Write::Wake(Wakeup { id: WakeupId::new(), agent, owner, due })
+        Write::ScheduleWakeup(Wakeup { id: WakeupId::new(), agent, owner, due })
     };
     let writes = agents.iter().map(wakeup).collect();
     commit(subject, Commit { writes, ..Commit::new(subject.clock().now()) }).await;

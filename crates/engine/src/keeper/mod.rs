@@ -8,7 +8,7 @@ mod save;
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use entourage_store::{Between, Commit, Committed, Result as Stored, Store, Write};
+use entourage_store::{Commit, Committed, Result as Stored, Store, StoreLayer, Write};
 use entourage_types::{
     AgentId, EntityKind, Item, ItemBody, KeptThread, Record, Scope, ThreadKey, Time, Unsaved,
 };
@@ -56,7 +56,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Keeping(pub(crate) Arc<dyn ThreadKeeper>);
 
 #[async_trait]
-impl Between for Keeping {
+impl StoreLayer for Keeping {
     async fn commit(&self, store: &Arc<dyn Store>, mut commit: Commit) -> Stored<Committed> {
         // What a thread begins with was loaded, and belongs to no fence.
         let writer = commit.fence.map(|fence| fence.agent);

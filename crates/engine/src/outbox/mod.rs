@@ -10,7 +10,7 @@ mod pace;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use entourage_store::{Between, Commit, Committed, Result, Store, Write};
+use entourage_store::{Commit, Committed, Result, Store, StoreLayer, Write};
 use entourage_types::{Delivery, DeliveryId, DeliveryStatus, Occasion, Owner, Record, Subject, Time};
 use tokio::sync::broadcast;
 
@@ -125,7 +125,7 @@ impl Outbox {
 }
 
 #[async_trait]
-impl Between for Outbox {
+impl StoreLayer for Outbox {
     async fn commit(&self, store: &Arc<dyn Store>, mut commit: Commit) -> Result<Committed> {
         let deliveries = self.deliveries(&commit);
         for delivery in &deliveries {

@@ -14,7 +14,7 @@ use std::{fmt::Write as _, sync::Arc};
 use entourage_llm::Request;
 use entourage_types::{Item, Kind, TaskId};
 
-use crate::offer::Offer;
+use crate::toolset::Toolset;
 
 pub(crate) use conversation::{REFUSED, UNSENT, View, is_cut};
 pub(crate) use escape::escaped;
@@ -26,7 +26,13 @@ pub(crate) use tail::Tail;
 const READS_ON: &str = "read_output";
 
 /// The request for an agent's next turn. Everything but the tail only ever grows at its end.
-pub(crate) fn request(kind: &Kind, offer: &Offer, system: Arc<str>, items: &[Item], tail: String) -> Request {
+pub(crate) fn request(
+    kind: &Kind,
+    offer: &Toolset,
+    system: Arc<str>,
+    items: &[Item],
+    tail: String,
+) -> Request {
     Request {
         model: kind.model.clone(),
         system,

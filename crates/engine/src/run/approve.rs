@@ -13,7 +13,7 @@ use entourage_types::{
 use serde_json::Value;
 
 use super::{Result, Run, ask::Wanted};
-use crate::{digest::digest, offer::Offered};
+use crate::{digest::digest, toolset::OfferedTool};
 
 /// What holds a call back.
 pub(super) enum Hold {
@@ -40,7 +40,7 @@ impl Run<'_> {
     /// addresses, of this call and others, that only the agents chose.
     pub(super) async fn held_back(
         &self,
-        offered: &Offered,
+        offered: &OfferedTool,
         call: &ToolCall,
         invented: &[Address],
     ) -> Result<Option<Hold>> {

@@ -84,7 +84,7 @@ impl Run<'_> {
         writes.push(Write::Question(question));
         if let Some((due, id)) = due {
             let (agent, owner) = (self.agent.id, self.agent.owner.clone());
-            writes.push(Write::Wake(Wakeup { id, agent, owner, due }));
+            writes.push(Write::ScheduleWakeup(Wakeup { id, agent, owner, due }));
         }
         self.commit(writes).await
     }

@@ -17,7 +17,7 @@ use crate::{
     feed::{AgentDelta, Piece, Pieces},
     prompt::{self, View},
     retry::{self, Next},
-    watch::Pulse,
+    watchdog::Heartbeat,
 };
 
 /// How far a call that failed has come.
@@ -231,7 +231,7 @@ impl Run<'_> {
         let step = Step { attempt: made, ..step };
         let wakeup =
             Wakeup { id: WakeupId::new(), agent: self.agent.id, owner: self.agent.owner.clone(), due };
-        match self.commit(vec![Write::Step(step), Write::Wake(wakeup)]).await {
+        match self.commit(vec![Write::Step(step), Write::ScheduleWakeup(wakeup)]).await {
             Ok(()) => Interrupt::Suspended(WaitingOn::Retry),
             Err(interrupt) => interrupt,
         }
@@ -255,7 +255,7 @@ fn said_something(
 /// Hands the pieces of one attempt on, with their places.
 struct Streamed<'a> {
     pieces: &'a Pieces,
-    pulse: (&'a Pulse, &'a dyn Clock),
+    pulse: (&'a Heartbeat, &'a dyn Clock),
     offset: u64,
     /// Whether anything was said.
     began: bool,

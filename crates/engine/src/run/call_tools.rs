@@ -18,9 +18,9 @@ use serde_json::Value;
 use super::{
     Interrupt, Result, Run,
     ask::{ASKED_BESIDE, Wanted},
+    delegation_order::{Came, Order},
     kept::output,
     make::{Ran, beside_others, run_tool},
-    order::{Came, Order},
     reply::{Reply, reply_of},
     speak::{Told, effect_of},
 };
@@ -55,7 +55,7 @@ impl Run<'_> {
                 // What others want may be read again from the start; the turn is not asked for twice.
                 self.flush().await?;
             }
-            self.heed().await?;
+            self.apply_interventions().await?;
         }
         if !self.all_answered(calls) {
             let begun = self.take_posts(calls).await?;
@@ -87,7 +87,7 @@ impl Run<'_> {
                 }
             }
             if !self.all_answered(calls) {
-                self.leave_circles(calls).await?;
+                self.break_deadlocks(calls).await?;
             }
             if !self.all_answered(calls) {
                 return Err(Interrupt::Suspended(self.waits_on(calls)));
@@ -125,7 +125,7 @@ impl Run<'_> {
             let mut writes = vec![self.read(&post)];
             // The wake-up for when nobody answers is of no use any more.
             let limit = asked.as_ref().and_then(|asked| asked.due);
-            writes.extend(limit.map(|(_, wakeup)| Write::Woken(wakeup)));
+            writes.extend(limit.map(|(_, wakeup)| Write::ConsumeWakeup(wakeup)));
             match reply_of(call, asked.as_ref(), &post) {
                 Reply::Output(output) => self.finish(calls, index, output, writes).await?,
                 Reply::Begin(arguments) => {
@@ -248,7 +248,7 @@ impl Run<'_> {
                 let step =
                     self.steps.row(StepKey::Tool(call.id), StepState::Open(Wait::Until { until: due }), at);
                 let (agent, owner) = (self.agent.id, self.agent.owner.clone());
-                let wake = Write::Wake(Wakeup { id: WakeupId::new(), agent, owner, due });
+                let wake = Write::ScheduleWakeup(Wakeup { id: WakeupId::new(), agent, owner, due });
                 self.commit(vec![Write::Step(step), wake]).await
             }
             // As after a crash: it may have happened, and only a person can say.

@@ -60,7 +60,7 @@ impl Run<'_> {
             updated: at,
             ..self.agent.clone()
         }));
-        writes.extend(self.served.iter().copied().map(Write::Woken));
+        writes.extend(self.served.iter().copied().map(Write::ConsumeWakeup));
         writes
     }
 
@@ -90,7 +90,7 @@ impl Run<'_> {
             // Posts that came too late for this run are for the next one, whatever became of the
             // wake-ups they brought.
             let (agent, owner) = (self.agent.id, self.agent.owner.clone());
-            writes.push(Write::Wake(Wakeup { id: WakeupId::new(), agent, owner, due: at }));
+            writes.push(Write::ScheduleWakeup(Wakeup { id: WakeupId::new(), agent, owner, due: at }));
         }
         if let (TaskResult::Error(text), Some(cause)) = (&result, cause) {
             self.answer_for_open_calls(&format!("the run ended ({text})"), &mut writes).await?;
@@ -107,7 +107,7 @@ impl Run<'_> {
         }
         writes.push(self.run_row(status, None));
         writes.push(self.rested_row(status, Some(reason), at));
-        writes.extend(self.served.drain(..).map(Write::Woken));
+        writes.extend(self.served.drain(..).map(Write::ConsumeWakeup));
         if status == Status::Succeeded {
             writes.extend(self.idle_wakeup(at));
         }
@@ -145,7 +145,7 @@ impl Run<'_> {
             writes.push(self.run_row(Status::Cancelled, None));
         }
         writes.push(self.agent_row(Status::Cancelled, None, at));
-        writes.extend(self.served.drain(..).chain(wakeups).map(Write::Woken));
+        writes.extend(self.served.drain(..).chain(wakeups).map(Write::ConsumeWakeup));
         let expect = std::mem::take(&mut self.expecting);
         let commit = Commit { writes, expect, ..Commit::fenced(&self.agent, at) };
         self.house.inner.store.commit(commit).await?;
@@ -212,7 +212,7 @@ impl Run<'_> {
             let (status, updated) = (QuestionStatus::Expired, self.house.now());
             writes.push(Write::Question(Question { status, updated, ..question }));
         }
-        writes.extend(asked.due.map(|(_, wakeup)| Write::Woken(wakeup)));
+        writes.extend(asked.due.map(|(_, wakeup)| Write::ConsumeWakeup(wakeup)));
         Ok(matches!(status, Some(QuestionStatus::Answered | QuestionStatus::Declined)))
     }
 

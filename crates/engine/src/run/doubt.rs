@@ -6,7 +6,7 @@ use entourage_types::{About, Intent, Output, Step, StepState, ToolCall};
 use serde_json::Value;
 
 use super::{Result, Run, ask::Wanted, kept::output};
-use crate::offer::declared;
+use crate::toolset::declared;
 
 impl Run<'_> {
     /// Whether the call was begun and is not known to have ended, and may not be begun again unasked. What

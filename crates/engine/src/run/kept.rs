@@ -60,7 +60,7 @@ impl Run<'_> {
 
 /// What an output takes, in bytes.
 fn weight(output: &Output) -> usize {
-    size(&output.text) + output.details.as_ref().map_or(0, crate::recent::of_value)
+    size(&output.text) + output.details.as_ref().map_or(0, crate::transcript_cache::of_value)
 }
 
 /// The bytes of a text as JSON: control characters are written as six.

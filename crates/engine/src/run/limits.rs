@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use entourage_types::{Item, ItemBody, Level, Notice, StopReason, ToolCall};
 
-use super::{Interrupt, Result, Run, stall};
+use super::{Interrupt, Result, Run, loop_detection};
 
 /// A limit that is met, and what is said of it.
 pub(super) struct Met {
@@ -82,7 +82,7 @@ impl Run<'_> {
             let said = format!("`{tool}` was called {} times in a row", limits.max_same_tool);
             return Some(Met::leaving_one(StopReason::SameTool, said));
         }
-        let said = stall::found(&self.items, limits.max_repeats as usize)?;
+        let said = loop_detection::found(&self.items, limits.max_repeats as usize)?;
         Some(Met::leaving_one(StopReason::Stalled, said))
     }
 

@@ -7,35 +7,35 @@ mod approve;
 mod ask;
 mod call_model;
 mod call_tools;
+mod cancel_work;
 mod check;
-mod circle;
 mod close;
 mod compact;
 mod context;
+mod deadlock;
 mod delegate;
+mod delegation_order;
 mod doubt;
-mod drop;
 mod expire;
 mod finish;
-mod heed;
+mod interventions;
 mod invented;
 mod kept;
 mod limits;
+mod loop_detection;
 mod make;
-mod order;
 mod reactivate;
 mod receive;
 mod reply;
 mod rows;
 pub(crate) mod session;
 mod speak;
-mod spend;
-mod stall;
 mod steps;
 mod stop;
 mod summarize;
 mod terms;
 mod trace;
+mod usage;
 
 use std::sync::{Arc, Mutex};
 
@@ -57,13 +57,13 @@ use steps::Steps;
 
 use crate::{
     House,
-    live::Entered,
-    offer::{Offer, Position},
+    activations::ActivationGuard,
     programs,
     prompt::is_cut,
     restart::{Alone, ended_in_order},
+    toolset::{Position, Toolset},
     versions::is_kind,
-    watch::Pulse,
+    watchdog::Heartbeat,
 };
 
 type Result<T, E = Interrupt> = std::result::Result<T, E>;
@@ -72,7 +72,7 @@ type Result<T, E = Interrupt> = std::result::Result<T, E>;
 pub struct Run<'h> {
     house: &'h House,
     kind: Arc<Kind>,
-    offer: Arc<Offer>,
+    offer: Arc<Toolset>,
     position: Position,
     /// The stable prefix, once it was needed.
     system: Option<Arc<str>>,
@@ -98,7 +98,7 @@ pub struct Run<'h> {
     /// Where it says which message it answers.
     answers: Arc<Mutex<Option<PostId>>>,
     /// Beats with each commit and each piece of an answer.
-    pulse: Arc<Pulse>,
+    pulse: Arc<Heartbeat>,
     /// Whether a person wants it to begin nothing new.
     paused: bool,
     /// Whether an attempt that is due later is made now.
@@ -118,7 +118,11 @@ impl<'h> Run<'h> {
     ///
     /// # Errors
     /// When the version of its kind that it started with cannot be read.
-    pub(crate) async fn open(house: &'h House, claim: Claim, entered: &Entered) -> Result<Self, StoreError> {
+    pub(crate) async fn open(
+        house: &'h House,
+        claim: Claim,
+        entered: &ActivationGuard,
+    ) -> Result<Self, StoreError> {
         let now = house.now();
         let Claim { agent, run, steps, items, inbox, wakeups } = claim;
         let kind = house.kind_of(&agent, run.as_ref()).await?;
@@ -195,7 +199,7 @@ impl<'h> Run<'h> {
 
     /// As far as it can go now, up to and including its close.
     pub(crate) async fn go_on(&mut self) -> Result<(), StoreError> {
-        let begun = match self.heed().await {
+        let begun = match self.apply_interventions().await {
             Ok(()) => self.end_session().await,
             interrupted => interrupted,
         };
@@ -323,7 +327,8 @@ impl<'h> Run<'h> {
             self.inbox = self.house.inner.store.inbox(self.agent.id).await?;
             // What rides along has been read, and the store does not know it yet.
             let riding = &self.riding;
-            let is_read = |post: &Post| riding.iter().any(|w| matches!(w, Write::Read(id) if *id == post.id));
+            let is_read =
+                |post: &Post| riding.iter().any(|w| matches!(w, Write::ConsumePost(id) if *id == post.id));
             self.inbox.retain(|post| !is_read(post));
         }
         Ok(())
@@ -332,6 +337,6 @@ impl<'h> Run<'h> {
     /// A post has been read: it goes, and the wake-up it brought is served.
     fn read(&mut self, post: &Post) -> Write {
         self.served.push(post.wakeup);
-        Write::Read(post.id)
+        Write::ConsumePost(post.id)
     }
 }

@@ -67,7 +67,7 @@ impl Run<'_> {
             return Err(Interrupt::Stopping);
         }
         self.refresh().await?;
-        self.heed().await?;
+        self.apply_interventions().await?;
         let posts = self.take_inbox(share);
         if !posts.is_empty() || !self.opened {
             self.hear(&posts).await?;
@@ -97,7 +97,7 @@ impl Run<'_> {
         self.opened = true;
         self.commit(writes).await?;
         // Nobody may want an answer to what was just read.
-        self.heed().await
+        self.apply_interventions().await
     }
 
     /// The posts for this run. A message that is answered by a run of its own begins one, and the next

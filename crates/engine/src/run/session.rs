@@ -126,7 +126,7 @@ impl Run<'_> {
     /// The wake-up that closes the session unless something happens before; there is one per agent.
     pub(super) fn idle_wakeup(&self, at: Time) -> Option<Write> {
         ends_by_idleness(&self.agent, &self.kind).then(|| {
-            Write::Wake(Wakeup {
+            Write::ScheduleWakeup(Wakeup {
                 id: WakeupId::from_uuid(self.agent.id.uuid()),
                 agent: self.agent.id,
                 owner: self.agent.owner.clone(),
@@ -135,13 +135,13 @@ impl Run<'_> {
         })
     }
 
-    /// Offers what fits where the agent stands now.
+    /// Toolsets what fits where the agent stands now.
     pub(super) fn position_changed(&mut self) {
-        self.position = crate::offer::Position::of(&self.agent, &self.kind, &self.items);
+        self.position = crate::toolset::Position::of(&self.agent, &self.kind, &self.items);
         self.offer_anew();
     }
 
-    /// Offers what there is by now.
+    /// Toolsets what there is by now.
     pub(super) fn offer_anew(&mut self) {
         let (offers, owner) = (&self.house.inner.offers, &self.agent.owner);
         self.offer = offers.of(&self.kind, self.position, owner, || self.house.offered_from());

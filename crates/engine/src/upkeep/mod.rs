@@ -95,7 +95,7 @@ impl House {
 const PAGE: u32 = 500;
 
 fn wake(agent: AgentId, owner: &Owner, due: Time) -> Write {
-    Write::Wake(Wakeup { id: WakeupId::new(), agent, owner: owner.clone(), due })
+    Write::ScheduleWakeup(Wakeup { id: WakeupId::new(), agent, owner: owner.clone(), due })
 }
 
 // Houses sleep by the hundred thousand: what is read goes by, page by page, and only ids are kept.

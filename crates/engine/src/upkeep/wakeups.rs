@@ -48,6 +48,6 @@ fn damage(house: &House, wakeup: &Wakeup) -> Damage {
     Damage {
         agent: wakeup.agent,
         text: format!("there is no agent {} for wake-up {}: it is taken away", wakeup.agent, wakeup.id),
-        mend: Commit::new(house.now()).write(Write::Forget(wakeup.clone())),
+        mend: Commit::new(house.now()).write(Write::DropOrphanWakeup(wakeup.clone())),
     }
 }

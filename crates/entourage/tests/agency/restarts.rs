@@ -15,7 +15,9 @@ use entourage::{
     schemars::{self, JsonSchema},
 };
 use entourage_llm::{Script, ScriptedModel};
-use entourage_store::{Between, Commit, Committed, MemoryStore, Result as Stored, RunQuery, Store, Through};
+use entourage_store::{
+    Commit, Committed, Layered, MemoryStore, Result as Stored, RunQuery, Store, StoreLayer,
+};
 use entourage_testkit::{HeldModel, within};
 use entourage_types::{Scope, Status};
 use serde::Deserialize;
@@ -212,7 +214,7 @@ struct Slow {
 }
 
 #[async_trait]
-impl Between for Slow {
+impl StoreLayer for Slow {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Stored<Committed> {
         if commit.fence.is_some() && self.is_slow.load(Ordering::SeqCst) {
             self.come.add_permits(1);
@@ -230,7 +232,7 @@ async fn closing_lets_a_commit_under_way_come_to_its_end() {
     let kept = Arc::new(MemoryStore::default());
     let model = Arc::new(HeldModel::new(ScriptedModel::new([Script::text("here")])));
     let a = agent("A");
-    let through = Arc::new(Through::new(Arc::<MemoryStore>::clone(&kept), slow.clone()));
+    let through = Arc::new(Layered::new(Arc::<MemoryStore>::clone(&kept), slow.clone()));
     let agency = Agency::new([&a], []).store(through).model(Arc::clone(&model)).open().await.unwrap();
     let waiting = tokio::spawn(a.get_response("Go.").chat_id("c").into_future());
     model.begun().await;

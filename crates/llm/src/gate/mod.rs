@@ -107,7 +107,7 @@ impl Gate {
                 inner.state.enter(now, first, (priority, owner.as_ref()))
             };
             match way {
-                Way::Through(round, began) => {
+                Way::Layered(round, began) => {
                     place.passed = true;
                     return Ok(Pass { gate: self, owner, round, began, asking: true });
                 }

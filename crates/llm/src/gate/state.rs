@@ -35,7 +35,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// Yes, in this round, from this moment.
-    Through(u64, Instant),
+    Layered(u64, Instant),
     /// Not yet: until that moment, or until called.
     Wait(Option<Instant>),
     /// Not for so long that waiting here is no use.
@@ -176,7 +176,7 @@ impl State {
                 if self.rate.is_some() {
                     self.made.push_back(now);
                 }
-                Way::Through(self.round, now)
+                Way::Layered(self.round, now)
             }
         }
     }
@@ -327,7 +327,7 @@ mod tests {
 
     /// A call that begins and ends at once. False where nobody is let through.
     fn call(state: &mut State, now: Instant, sort: Sort) -> bool {
-        let Way::Through(round, began) = state.enter(now, true, (Priority::Person, None)) else {
+        let Way::Layered(round, began) = state.enter(now, true, (Priority::Person, None)) else {
             return false;
         };
         state.ended(now, (round, None, began), sort);
@@ -360,7 +360,7 @@ mod tests {
             assert_eq!(pause(&mut state, now), Some(own), "refused {refused} times before");
             now += own;
         }
-        let Way::Through(round, began) = state.enter(now, true, (Priority::Person, None)) else {
+        let Way::Layered(round, began) = state.enter(now, true, (Priority::Person, None)) else {
             panic!("it is open")
         };
         state.accepted(now, (round, None, began), false);

@@ -15,7 +15,7 @@ fn much(known: &Agent) -> Commit {
     let mut commit = Commit::new(at(1))
         .write(Write::NewAgent(new))
         .write(Write::Entity(request(&known.owner, "a request", "done")))
-        .write(Write::Wake(wakeup(known, at(1))));
+        .write(Write::ScheduleWakeup(wakeup(known, at(1))));
     commit.post(post(known.id, "hello"), &known.owner);
     commit
 }
@@ -149,7 +149,7 @@ pub async fn hints_follow_durability(place: impl Place) -> Result<()> {
     let (mut hints, mut woken) = (store.changed(), store.woken());
 
     let refused = Commit::new(at(1)).expect(Expect::TreeBelow(known.root, 0));
-    assert!(store.commit(refused.write(Write::Wake(wakeup(&agent, at(1))))).await.is_err());
+    assert!(store.commit(refused.write(Write::ScheduleWakeup(wakeup(&agent, at(1))))).await.is_err());
     assert_eq!(hints.try_recv().err(), Some(TryRecvError::Empty));
     assert_eq!(woken.try_recv().err(), Some(TryRecvError::Empty));
 
@@ -158,7 +158,7 @@ pub async fn hints_follow_durability(place: impl Place) -> Result<()> {
     let commit = Commit::fenced(&agent, at(2))
         .write(Write::Item(item.clone()))
         .write(Write::Run(run))
-        .write(Write::Wake(wake.clone()))
+        .write(Write::ScheduleWakeup(wake.clone()))
         .write(Write::Entity(note(&agent, "a note", "tells nobody").entity()?));
     store.commit(commit).await?;
     let Ok(hint) = hints.try_recv() else { panic!("the commit returned and its hint was not sent") };

@@ -157,7 +157,8 @@ pub async fn an_outsider_writes_no_transcript(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let mut agent = new_root(&store, owner()).await?;
     let (post, wakeup) = (post(agent.id, "hello"), wakeup(&agent, at(1)));
-    let known = Commit::new(at(1)).write(Write::Post(post.clone())).write(Write::Wake(wakeup.clone()));
+    let known =
+        Commit::new(at(1)).write(Write::Post(post.clone())).write(Write::ScheduleWakeup(wakeup.clone()));
     store.commit(known).await?;
     let run = run(&agent);
     for write in [
@@ -165,9 +166,9 @@ pub async fn an_outsider_writes_no_transcript(place: impl Place) -> Result<()> {
         Write::Item(say(&mut agent, run.id, "forged")),
         Write::Step(step(run.id, "model/0", done())),
         Write::Run(run),
-        Write::Read(post.id),
-        Write::Woken(wakeup.id),
-        Write::Forget(wakeup.clone()),
+        Write::ConsumePost(post.id),
+        Write::ConsumeWakeup(wakeup.id),
+        Write::DropOrphanWakeup(wakeup.clone()),
     ] {
         let refused = store.commit(Commit::new(at(2)).write(write.clone())).await;
         assert!(matches!(refused, Err(Error::Corrupt(_))), "{write:?}: {refused:?}");
@@ -185,7 +186,7 @@ pub async fn nothing_is_posted_to_nobody(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let agent = Agent::root(owner(), "helper", "helps", at(0));
     let (post, wakeup) = (post(agent.id, "hello"), wakeup(&agent, at(1)));
-    for write in [Write::Post(post.clone()), Write::Wake(wakeup)] {
+    for write in [Write::Post(post.clone()), Write::ScheduleWakeup(wakeup)] {
         let refused = store.commit(Commit::new(at(1)).write(write)).await;
         assert!(
             matches!(refused, Err(Error::NoAgent { agent: missing }) if missing == agent.id),

@@ -23,7 +23,7 @@ pub async fn what_was_kept_is_there_again(place: impl Place) -> Result<()> {
         .write(Write::Run(run.clone()))
         .write(Write::Step(step.clone()))
         .write(Write::Post(post.clone()))
-        .write(Write::Wake(wake.clone()))
+        .write(Write::ScheduleWakeup(wake.clone()))
         .write(Write::Entity(note.clone()))
         .write(Write::Agent(agent.clone()));
     store.commit(commit).await?;

@@ -34,7 +34,7 @@ pub async fn each_change_is_told(place: impl Place) -> Result<()> {
         .write(Write::Question(question(&agent)))
         .write(Write::Entity(note(&agent, "a", "b").entity()?))
         .write(Write::Post(post(child.id, "dig")))
-        .write(Write::Wake(wakeup(&child, at(8))))
+        .write(Write::ScheduleWakeup(wakeup(&child, at(8))))
         .write(Write::Agent(agent.clone()));
     let told = derive::events(&commit, Some(&before));
     assert!(told.len() >= 7, "the derivation tells of each");

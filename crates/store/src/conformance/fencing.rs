@@ -21,7 +21,7 @@ pub async fn an_old_epoch_is_refused(place: impl Place) -> Result<()> {
     let (run, post) = (run(&second), post(agent.id, "hello"));
     let wakeup = wakeup(&agent, at(9));
     let known = Commit::fenced(&second, at(1)).write(Write::Run(run.clone()));
-    store.commit(known.write(Write::Post(post.clone())).write(Write::Wake(wakeup.clone()))).await?;
+    store.commit(known.write(Write::Post(post.clone())).write(Write::ScheduleWakeup(wakeup.clone()))).await?;
     // Whatever it would write, be it nothing.
     let writes = [
         None,
@@ -29,8 +29,8 @@ pub async fn an_old_epoch_is_refused(place: impl Place) -> Result<()> {
         Some(Write::Item(say(&mut first.clone(), run.id, "too late"))),
         Some(Write::Run(Run { status: Status::Failed, ..run.clone() })),
         Some(Write::Step(step(run.id, "model/0", done()))),
-        Some(Write::Read(post.id)),
-        Some(Write::Woken(wakeup.id)),
+        Some(Write::ConsumePost(post.id)),
+        Some(Write::ConsumeWakeup(wakeup.id)),
     ];
     for old in [&agent, &first] {
         for write in &writes {
@@ -87,7 +87,7 @@ pub async fn a_claim_reads_all_that_there_is(place: impl Place) -> Result<()> {
     commit.writes.extend(steps.iter().cloned().map(Write::Step));
     commit.writes.extend(items.iter().cloned().map(Write::Item));
     commit.writes.extend(posts.iter().cloned().map(Write::Post));
-    commit.writes.extend(wakeups.iter().cloned().map(Write::Wake));
+    commit.writes.extend(wakeups.iter().cloned().map(Write::ScheduleWakeup));
     store.commit(commit.write(Write::Agent(agent.clone()))).await?;
 
     let claim = claim(&store, agent.id).await?;

@@ -36,9 +36,9 @@ pub async fn a_commit_says_whether_posts_are_left(place: impl Place) -> Result<(
         assert!(!outside.inbox, "an outsider has no inbox");
     }
     assert!(store.commit(fenced()).await?.inbox, "two unread");
-    assert!(store.commit(fenced().write(Write::Read(first.id))).await?.inbox, "one unread");
+    assert!(store.commit(fenced().write(Write::ConsumePost(first.id))).await?.inbox, "one unread");
     assert_eq!(store.inbox(agent.id).await?, std::slice::from_ref(&second));
-    assert!(!store.commit(fenced().write(Write::Read(second.id))).await?.inbox, "both read");
+    assert!(!store.commit(fenced().write(Write::ConsumePost(second.id))).await?.inbox, "both read");
     assert_eq!(store.inbox(agent.id).await?, []);
     assert!(store.commit(fenced().write(Write::Post(third.clone()))).await?.inbox);
     assert_eq!(store.inbox(agent.id).await?, [third]);
@@ -50,13 +50,14 @@ pub async fn reading_takes_ones_own_posts_only(place: impl Place) -> Result<()> 
     let store = place.open().await?;
     let (known, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let (theirs, wake) = (post(other.id, "theirs"), wakeup(&other, at(1)));
-    let commit = Commit::new(at(1)).write(Write::Post(theirs.clone())).write(Write::Wake(wake.clone()));
+    let commit =
+        Commit::new(at(1)).write(Write::Post(theirs.clone())).write(Write::ScheduleWakeup(wake.clone()));
     store.commit(commit).await?;
     let agent = claim(&store, known.id).await?.agent;
     let commit = Commit::fenced(&agent, at(2))
-        .write(Write::Read(theirs.id))
-        .write(Write::Woken(wake.id))
-        .write(Write::Read(PostId::new()));
+        .write(Write::ConsumePost(theirs.id))
+        .write(Write::ConsumeWakeup(wake.id))
+        .write(Write::ConsumePost(PostId::new()));
     store.commit(commit).await?;
     assert_eq!(store.inbox(other.id).await?, [theirs]);
     assert_eq!(store.due(at(1), None, 10).await?, [wake]);
@@ -70,7 +71,7 @@ pub async fn due_wakeups_are_in_order_and_paged(place: impl Place) -> Result<()>
     let mut wakeups: Vec<Wakeup> =
         [5, 3, 3, 9, 1, 3, 7].iter().zip(agents.iter().cycle()).map(|(due, a)| wakeup(a, at(*due))).collect();
     for wakeup in wakeups.iter().rev() {
-        store.commit(Commit::new(at(0)).write(Write::Wake(wakeup.clone()))).await?;
+        store.commit(Commit::new(at(0)).write(Write::ScheduleWakeup(wakeup.clone()))).await?;
     }
     wakeups.sort_by_key(|wakeup| (wakeup.due, wakeup.id));
     assert_eq!(store.due(at(7), None, 100).await?, wakeups[..6]);
@@ -94,12 +95,15 @@ pub async fn a_served_wakeup_is_gone(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let (first, mut second) = (wakeup(&known, at(1)), wakeup(&known, at(2)));
-    let commit = Commit::new(at(0)).write(Write::Wake(first.clone())).write(Write::Wake(second.clone()));
+    let commit = Commit::new(at(0))
+        .write(Write::ScheduleWakeup(first.clone()))
+        .write(Write::ScheduleWakeup(second.clone()));
     store.commit(commit).await?;
     let agent = claim(&store, known.id).await?.agent;
     second.due = at(8);
-    let commit =
-        Commit::fenced(&agent, at(3)).write(Write::Woken(first.id)).write(Write::Wake(second.clone()));
+    let commit = Commit::fenced(&agent, at(3))
+        .write(Write::ConsumeWakeup(first.id))
+        .write(Write::ScheduleWakeup(second.clone()));
     store.commit(commit).await?;
     assert_eq!(store.due(at(7), None, 10).await?, []);
     assert_eq!(store.due(at(8), None, 10).await?, [second.clone()]);

@@ -128,7 +128,7 @@ pub async fn a_tree_is_forgotten_or_written_to(place: impl Handles) -> Result<()
         let mut news = Commit::new(at(2));
         match round / 2 % 2 {
             0 => news.post(post(root.id, "hello"), &root.owner),
-            _ => news.push(Write::Wake(wakeup(&root, at(2)))),
+            _ => news.push(Write::ScheduleWakeup(wakeup(&root, at(2)))),
         }
         let outcomes = both(&handles, round, forget, news).await?;
         one_of(&outcomes, |refusal| matches!(refusal, Error::NotAtRest { .. } | Error::NoAgent { .. }));

@@ -200,10 +200,12 @@ impl Known {
                 Write::NewAgent(self.agent(*of).child("digger", "digs", key, at(now)))
             }
             Deed::Post { to } => Write::Post(post(self.agent(*to).id, "hello")),
-            Deed::Wake { whom, due, again: false } => Write::Wake(wakeup(&self.agent(*whom), at(*due))),
+            Deed::Wake { whom, due, again: false } => {
+                Write::ScheduleWakeup(wakeup(&self.agent(*whom), at(*due)))
+            }
             Deed::Wake { whom, due, again: true } => {
                 let mut wakeups = self.wakeups.iter().cycle().skip(*whom);
-                Write::Wake(entourage_types::Wakeup { due: at(*due), ..wakeups.next()?.clone() })
+                Write::ScheduleWakeup(entourage_types::Wakeup { due: at(*due), ..wakeups.next()?.clone() })
             }
             Deed::Task { from, to } => {
                 let task = task(&self.agent(*from), self.agent(*to).id);
@@ -264,8 +266,8 @@ impl Known {
                 let step = step((*current)?, &format!("tool/{key}"), state);
                 Write::Step(Step { updated: at(now), ..step })
             }
-            Deed::Read { nth } => Write::Read(self.posts.get(*nth)?.id),
-            Deed::Woken { nth } => Write::Woken(self.wakeups.get(*nth)?.id),
+            Deed::Read { nth } => Write::ConsumePost(self.posts.get(*nth)?.id),
+            Deed::Woken { nth } => Write::ConsumeWakeup(self.wakeups.get(*nth)?.id),
             _ => return None,
         })
     }

@@ -60,7 +60,7 @@ pub async fn a_forgotten_agent_leaves_nothing(place: impl Place) -> Result<()> {
             .write(Write::Item(item))
             .write(Write::Question(question(&agent)))
             .write(Write::Post(post(agent.id, "dig")))
-            .write(Write::Wake(wakeup(&agent, at(3))))
+            .write(Write::ScheduleWakeup(wakeup(&agent, at(3))))
             .write(Write::Entity(note(&agent, "depth", "two metres").entity()?));
         store.commit(commit).await?;
         runs.push(run.id);
@@ -192,9 +192,9 @@ pub async fn a_tree_is_at_rest_or_refuses(place: impl Place) -> Result<()> {
     let (letter, alarm) = (post(child.id, "dig"), wakeup(&child, at(100)));
     store.commit(Commit::new(at(4)).write(Write::Post(letter.clone()))).await?;
     assert!(!rests(5).await?);
-    store.commit(Commit::fenced(&agent, at(4)).write(Write::Read(letter.id))).await?;
+    store.commit(Commit::fenced(&agent, at(4)).write(Write::ConsumePost(letter.id))).await?;
     assert!(rests(5).await?);
-    store.commit(Commit::new(at(4)).write(Write::Wake(alarm))).await?;
+    store.commit(Commit::new(at(4)).write(Write::ScheduleWakeup(alarm))).await?;
     assert!(!rests(5).await?);
     Ok(())
 }

@@ -100,7 +100,7 @@ pub async fn agents_with_something_to_do_are_found(place: impl Place) -> Result<
     let [quiet, written_to, woken, both] = &agents[..] else { return Ok(()) };
     let later = wakeup(woken, at(9_000_000));
     let unwoken = Commit::new(at(2)).write(Write::Post(post(written_to.id, "hello")));
-    store.commit(unwoken.write(Write::Wake(later.clone()))).await?;
+    store.commit(unwoken.write(Write::ScheduleWakeup(later.clone()))).await?;
     let mut commit = Commit::new(at(3));
     commit.post(post(both.id, "hello"), &owner());
     store.commit(commit).await?;
@@ -115,7 +115,7 @@ pub async fn agents_with_something_to_do_are_found(place: impl Place) -> Result<
         assert_eq!(ids(&store, query.clone()).await?, expected, "{query:?}");
     }
     let agent = claim(&store, woken.id).await?.agent;
-    store.commit(Commit::fenced(&agent, at(4)).write(Write::Woken(later.id))).await?;
+    store.commit(Commit::fenced(&agent, at(4)).write(Write::ConsumeWakeup(later.id))).await?;
     let found = ids(&store, AgentQuery { unwoken: true, ..all }).await?;
     assert_eq!(found, [quiet.id, written_to.id, woken.id]);
     Ok(())

@@ -83,8 +83,8 @@ impl<'c> Wanted<'c> {
             Write::Run(run) => self.add(Lookup::Run(run.id)),
             Write::Step(step) => self.add(Lookup::Run(step.run)),
             Write::Post(post) => self.add_exists(post.agent),
-            Write::Wake(wakeup) => self.add_exists(wakeup.agent),
-            Write::Forget(wakeup) => self.add(Lookup::Exists(wakeup.agent)),
+            Write::ScheduleWakeup(wakeup) => self.add_exists(wakeup.agent),
+            Write::DropOrphanWakeup(wakeup) => self.add(Lookup::Exists(wakeup.agent)),
             Write::PruneAgent(agent) => {
                 self.add(Lookup::Exists(*agent));
                 self.add(Lookup::Dependents(*agent));

@@ -32,7 +32,7 @@ impl Commit {
         for expected in &self.expect {
             expect(expected, facts)?;
         }
-        self.keeps_the_rules(writer)?;
+        self.validate(writer)?;
         self.fits(facts, writer)?;
         let events = derive::events(self, writer);
         let is_gone = |root| {
@@ -75,11 +75,11 @@ impl Commit {
                         return Err(Error::foreign_step(step));
                     }
                 }
-                Write::Forget(wakeup) if facts.agents.contains(&wakeup.agent) => {
+                Write::DropOrphanWakeup(wakeup) if facts.agents.contains(&wakeup.agent) => {
                     return Err(Error::has_its_agent(wakeup));
                 }
                 Write::Post(post) => self.addressee(post.agent, facts, writer)?,
-                Write::Wake(wakeup) => self.addressee(wakeup.agent, facts, writer)?,
+                Write::ScheduleWakeup(wakeup) => self.addressee(wakeup.agent, facts, writer)?,
                 Write::PruneAgent(agent) => childless(*agent, before, facts)?,
                 _ => {}
             }

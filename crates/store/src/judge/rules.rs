@@ -7,7 +7,7 @@ use crate::{Commit, Error, Result, Write};
 impl Commit {
     /// Refuses a commit that breaks the rules of [`Write`]. `writer` is the fenced agent as it
     /// stands; none for an outsider.
-    pub(super) fn keeps_the_rules(&self, writer: Option<&Agent>) -> Result<()> {
+    pub(super) fn validate(&self, writer: Option<&Agent>) -> Result<()> {
         self.writes.iter().try_for_each(is_plain)?;
         let new = begun(&self.writes)?;
         match writer {
@@ -36,7 +36,7 @@ fn is_plain(write: &Write) -> Result<()> {
             refuse("a run's error has a NUL".to_owned())
         }
         Write::Run(run) => all(&[run.owner.as_str(), &run.kind_version]),
-        Write::Wake(wakeup) => all(&[wakeup.owner.as_str()]),
+        Write::ScheduleWakeup(wakeup) => all(&[wakeup.owner.as_str()]),
         Write::Step(step) => match &step.key {
             StepKey::Named(name) => all(&[name]),
             _ => Ok(()),
@@ -112,7 +112,11 @@ fn same_place(before: &Agent, after: &Agent) -> bool {
 fn by_outsider(writes: &[Write], new: &[AgentId]) -> Result<()> {
     let foreign = writes.iter().find(|write| match write {
         Write::Item(item) => !new.contains(&item.agent),
-        Write::Agent(_) | Write::Run(_) | Write::Step(_) | Write::Read(_) | Write::Woken(_) => true,
+        Write::Agent(_)
+        | Write::Run(_)
+        | Write::Step(_)
+        | Write::ConsumePost(_)
+        | Write::ConsumeWakeup(_) => true,
         _ => false,
     });
     match foreign {

@@ -105,7 +105,7 @@ impl Rows {
         let Judged { writer, events: told } = commit.judge(&facts)?;
         let mut wakeups = Vec::new();
         for write in commit.writes {
-            if let Write::Wake(wakeup) = &write {
+            if let Write::ScheduleWakeup(wakeup) = &write {
                 wakeups.push(wakeup.clone());
             }
             self.write(write, writer.as_ref())?;
@@ -151,21 +151,21 @@ impl Rows {
                 posts.retain(|other| other.id != post.id);
                 posts.push(post);
             }
-            Write::Read(post) => {
+            Write::ConsumePost(post) => {
                 if let Some(posts) = writer.and_then(|own| self.inbox.get_mut(&own.id)) {
                     posts.retain(|other| other.id != post);
                 }
             }
-            Write::Wake(wakeup) => {
+            Write::ScheduleWakeup(wakeup) => {
                 self.wakeups.insert(wakeup.id, wakeup);
             }
-            Write::Woken(id) => {
+            Write::ConsumeWakeup(id) => {
                 let own = |wakeup: &Wakeup| writer.is_some_and(|own| own.id == wakeup.agent);
                 if self.wakeups.get(&id).is_some_and(own) {
                     self.wakeups.remove(&id);
                 }
             }
-            Write::Forget(wakeup) => {
+            Write::DropOrphanWakeup(wakeup) => {
                 self.wakeups.remove(&wakeup.id);
             }
             Write::PruneEvents(root, below) => {

@@ -23,7 +23,7 @@ pub(super) fn check(whole: &Whole, facts: &[Fact], found: &mut Found) {
                 Write::Post(post) => {
                     posts.insert(post.id, post.clone());
                 }
-                Write::Read(id) => {
+                Write::ConsumePost(id) => {
                     let again = !read.insert(*id);
                     if again {
                         found.add(Messages, agent_of(commit), format!("{id} was read twice"));
@@ -65,7 +65,8 @@ pub(super) fn check(whole: &Whole, facts: &[Fact], found: &mut Found) {
 fn woken(commit: &Commit, found: &mut Found) {
     for write in &commit.writes {
         let Write::Post(post) = write else { continue };
-        let wakes = |write: &Write| matches!(write, Write::Wake(wakeup) if wakeup.id == post.wakeup);
+        let wakes =
+            |write: &Write| matches!(write, Write::ScheduleWakeup(wakeup) if wakeup.id == post.wakeup);
         found.must(commit.writes.iter().any(wakes), Messages, post.agent, || {
             format!("{} was posted without its wake-up", post.id)
         });

@@ -70,7 +70,7 @@ pub(super) fn tasks(facts: &[Fact], found: &mut Found) {
                 }) => {
                     retries.insert(*id, *agent);
                 }
-                Write::Read(id) => {
+                Write::ConsumePost(id) => {
                     about.extend(posts.get(id));
                     trying.extend(retries.get(id));
                 }

@@ -18,14 +18,14 @@ use tokio::task::{Id, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::cast;
-use crate::{Between, Dice, FakeClock, Fault, Faults, Through};
+use crate::{Dice, FakeClock, Fault, Faults, Layered, StoreLayer};
 
 /// Lets others go first now and then, so that activations meet each other anywhere.
 #[derive(Clone)]
 struct Lingering(Dice);
 
 #[async_trait]
-impl Between for Lingering {
+impl StoreLayer for Lingering {
     async fn pass(&self) -> Result<()> {
         self.0.linger().await;
         Ok(())
@@ -81,9 +81,9 @@ impl Life {
         let stop = CancellationToken::new();
         let house = |faults: Option<&Faults>| {
             let store: Arc<dyn Store> =
-                Arc::new(Through::new(Arc::clone(&stage.store), Lingering(dice.clone())));
+                Arc::new(Layered::new(Arc::clone(&stage.store), Lingering(dice.clone())));
             let store = match faults {
-                Some(faults) => Arc::new(Through::new(store, faults.clone())),
+                Some(faults) => Arc::new(Layered::new(store, faults.clone())),
                 None => store,
             };
             House::builder(store, Arc::clone(&stage.model))

@@ -18,7 +18,7 @@ use entourage_engine::Clock;
 use entourage_store::{AgentQuery, MemoryStore, Page, RunQuery, Store};
 use entourage_types::{Agent, EntityKind, Scope, Time};
 
-use crate::{Bug, Dice, Effects, FakeClock, Invariant, Planted, Through, Violation, Witness, audit};
+use crate::{Bug, Dice, Effects, FakeClock, Invariant, Layered, Planted, Violation, Witness, audit};
 use cast::{Improviser, Mood};
 use life::{Life, Stage};
 use people::People;
@@ -112,12 +112,12 @@ impl Simulation {
         let witness = Witness::default();
         let kept: Arc<dyn Store> = Arc::new(MemoryStore::default());
         let kept: Arc<dyn Store> = match self.bug {
-            Some(bug) => Arc::new(Through::new(kept, Planted::new(bug))),
+            Some(bug) => Arc::new(Layered::new(kept, Planted::new(bug))),
             None => kept,
         };
         let mood = Mood::new(dice.clone(), self.bug);
         let stage = Stage {
-            store: Arc::new(Through::new(kept, witness.clone())),
+            store: Arc::new(Layered::new(kept, witness.clone())),
             clock: FakeClock::default(),
             model: Arc::new(Improviser(mood.clone())),
             tools: cast::tools(&Effects::seen_by(&witness), &mood),

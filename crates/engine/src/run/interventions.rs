@@ -8,7 +8,7 @@ use entourage_types::{
 
 use super::{
     Interrupt, Result, Run,
-    drop::{Concerned, Dropped},
+    cancel_work::{Concerned, Dropped},
 };
 
 impl Run<'_> {
@@ -17,7 +17,7 @@ impl Run<'_> {
     /// # Errors
     /// [`Interrupt::Suspended`] when it is to pause, [`Interrupt::Stopping`] when it is to be
     /// deleted, which is not the activation's to do.
-    pub(crate) async fn heed(&mut self) -> Result<()> {
+    pub(crate) async fn apply_interventions(&mut self) -> Result<()> {
         let wanted: Vec<(Post, InterventionId, Action, Option<PostId>)> = self
             .inbox
             .iter()
@@ -163,7 +163,7 @@ impl Run<'_> {
         for post in std::mem::take(&mut self.inbox) {
             commit.push(self.read(&post));
         }
-        commit.writes.extend(self.served.drain(..).map(Write::Woken));
+        commit.writes.extend(self.served.drain(..).map(Write::ConsumeWakeup));
         self.house.inner.store.commit(commit).await.map(|_| ())
     }
 }

@@ -31,7 +31,7 @@ fn kept<K: Hash + Eq, V>() -> LruCache<K, V> {
 }
 
 /// Rows as they stand inside the transaction under way.
-pub(crate) struct Known {
+pub(crate) struct WriterCache {
     agents: LruCache<AgentId, Agent>,
     /// Where the events of each tree stand, the number of the last, and when it was.
     told: LruCache<AgentId, (Tree, u64, Time)>,
@@ -67,7 +67,7 @@ impl EmptyInboxes {
     }
 }
 
-impl Known {
+impl WriterCache {
     pub(crate) fn new() -> Self {
         Self {
             agents: kept(),
@@ -263,9 +263,9 @@ mod tests {
     fn an_inbox_is_empty_for_readers_once_that_is_durable_and_until_somebody_writes() {
         let directory = tempfile::tempdir().unwrap();
         let connection = crate::open::writer(&directory.path().join("house.db"), None, true).unwrap();
-        let (mut known, agent) = (Known::new(), AgentId::new());
+        let (mut known, agent) = (WriterCache::new(), AgentId::new());
         let readers = known.empty_inboxes();
-        let empty = |known: &mut Known| assert!(!known.has_posts(&connection, agent).unwrap());
+        let empty = |known: &mut WriterCache| assert!(!known.has_posts(&connection, agent).unwrap());
 
         empty(&mut known);
         assert!(!readers.has(agent), "the transaction is under way");

@@ -3,7 +3,7 @@
 use entourage_store::{AgentQuery, Error as StoreError, Page};
 use entourage_types::{Agent, AgentId, Scope, Status};
 
-use crate::{House, Result, live::Entered, run::Run};
+use crate::{House, Result, activations::ActivationGuard, run::Run};
 
 /// Agents read at once.
 const PAGE: u32 = 200;
@@ -24,7 +24,7 @@ impl House {
     }
 
     /// The same by an activation of the agent.
-    pub(crate) async fn delete_entered(&self, id: AgentId, entered: &Entered) -> Result<()> {
+    pub(crate) async fn delete_entered(&self, id: AgentId, entered: &ActivationGuard) -> Result<()> {
         loop {
             // From here on the agent makes no children and begins no effect.
             let Some(claim) = self.inner.store.claim(id, 0).await? else { return Ok(()) };

@@ -17,9 +17,9 @@ use crate::{
 };
 
 /// The tools of the house and the offers made of them.
-pub(crate) struct Offers {
+pub(crate) struct Toolsets {
     tools: RwLock<Arc<Toolbox>>,
-    made: Mutex<HashMap<(String, Position, Withheld), Arc<Offer>>>,
+    made: Mutex<HashMap<(String, Position, Withheld), Arc<Toolset>>>,
 }
 
 /// The tools that an owner's agents may not use, by name.
@@ -52,19 +52,19 @@ impl Position {
 const OWN: [&str; 1] = ["read_output"];
 
 /// What one kind of agent is offered.
-pub(crate) struct Offer {
+pub(crate) struct Toolset {
     /// As the model sees it, in the order in which the kind lists them: small models try the first ones first.
     pub(crate) specs: Arc<[ToolSpec]>,
     /// How many bytes they have, roughly.
     pub(crate) weight: usize,
-    tools: HashMap<String, Offered>,
+    tools: HashMap<String, OfferedTool>,
     kind: Arc<Kind>,
     /// The servers whose tools are not known now.
     away: Vec<String>,
 }
 
 /// One tool on offer.
-pub(crate) struct Offered {
+pub(crate) struct OfferedTool {
     pub(crate) tool: Arc<dyn Tool>,
     /// What its calls do to the world, as the kind says, or else the tool.
     pub(crate) effect: Effect,
@@ -75,7 +75,7 @@ pub(crate) struct Offered {
     rules: Vec<Arc<ApprovalRule>>,
 }
 
-impl Offers {
+impl Toolsets {
     pub(crate) fn new(tools: Toolbox) -> Self {
         Self { tools: RwLock::new(Arc::new(tools)), made: Mutex::default() }
     }
@@ -99,7 +99,7 @@ impl Offers {
         position: Position,
         owner: &Owner,
         made_of: impl FnOnce() -> (Arc<Kinds>, Vec<String>),
-    ) -> Arc<Offer> {
+    ) -> Arc<Toolset> {
         let withheld: Withheld = self
             .tools()
             .iter()
@@ -134,7 +134,7 @@ impl Offers {
         withheld: &[String],
         kinds: &Kinds,
         away: Vec<String>,
-    ) -> Offer {
+    ) -> Toolset {
         let peers: Vec<Arc<Kind>> = kind.peers.iter().filter_map(|name| kinds.get(name)).collect();
         let Position { is_root, has_sessions, has_cuts } = position;
         let caller = Caller { kind, peers: &peers, is_root, has_sessions, has_cuts };
@@ -148,7 +148,7 @@ impl Offers {
                 Ok(checker) => {
                     let effect = declared(kind, tool.name()).unwrap_or_else(|| tool.effect());
                     let concerned = rules.iter().filter(|rule| concerns(rule, &spec.name, effect));
-                    let offered = Offered {
+                    let offered = OfferedTool {
                         tool: Arc::clone(tool),
                         effect,
                         parameters: spec.parameters.clone(),
@@ -165,13 +165,13 @@ impl Offers {
         let weight =
             |spec: &ToolSpec| spec.name.len() + spec.description.len() + spec.parameters.to_string().len();
         let kind = Arc::clone(kind);
-        Offer { weight: specs.iter().map(weight).sum(), specs: specs.into(), tools, kind, away }
+        Toolset { weight: specs.iter().map(weight).sum(), specs: specs.into(), tools, kind, away }
     }
 }
 
-impl Offer {
+impl Toolset {
     /// The tool that a call names, when it is on offer and the arguments fit.
-    pub(crate) fn allowed(&self, tool: &str, arguments: &Value) -> Result<&Offered, ToolError> {
+    pub(crate) fn allowed(&self, tool: &str, arguments: &Value) -> Result<&OfferedTool, ToolError> {
         let offered = self.named(tool)?;
         let renamed = offered.tool.renamed(arguments);
         offered.checker.check(renamed.as_ref().unwrap_or(arguments))?;
@@ -179,7 +179,7 @@ impl Offer {
     }
 
     /// The tool that a call names, when it is on offer.
-    pub(crate) fn named(&self, tool: &str) -> Result<&Offered, ToolError> {
+    pub(crate) fn named(&self, tool: &str) -> Result<&OfferedTool, ToolError> {
         let missing = || {
             let is_of = |server: &&String| wants(&self.kind, tool) && pattern::is_of_server(server, tool);
             match self.away.iter().find(is_of) {
@@ -221,7 +221,7 @@ impl Offer {
     }
 }
 
-impl Offered {
+impl OfferedTool {
     /// The rules that hold back a call with these arguments.
     pub(crate) fn rules(&self, arguments: &Value) -> impl Iterator<Item = &Arc<ApprovalRule>> {
         self.rules.iter().filter(|rule| holds(rule, arguments))
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn nobody_forgets_what_is_being_made_of_the_kinds() {
-        let (offers, kind) = (Offers::new(Toolbox::new()), Arc::new(Kind::bare("a")));
+        let (offers, kind) = (Toolsets::new(Toolbox::new()), Arc::new(Kind::bare("a")));
         let position = Position { is_root: true, has_sessions: false, has_cuts: false };
         let mut asked = 0;
         for expected in [1, 1, 2] {

@@ -36,7 +36,7 @@ impl Run<'_> {
 
     /// Looks again, before it sleeps, at those who were written to. Where a message has closed a circle
     /// and was not read, it is taken back in one commit with the output of its call.
-    pub(super) async fn leave_circles(&mut self, calls: &[ToolCall]) -> Result<()> {
+    pub(super) async fn break_deadlocks(&mut self, calls: &[ToolCall]) -> Result<()> {
         for (index, call) in calls.iter().enumerate() {
             let Some((task, why)) = self.closed_by(call).await? else { continue };
             let mut writes = Vec::new();

@@ -19,7 +19,7 @@ const SLOW: [Duration; 2] = [Duration::from_secs(120), Duration::from_secs(600)]
 const LONGEST: Duration = Duration::from_secs(1800);
 
 /// The signs of life of one activation.
-pub(crate) struct Pulse {
+pub(crate) struct Heartbeat {
     /// When it last beat, in microseconds.
     last: AtomicI64,
     /// For how many microseconds it had been at work by then. A machine that sleeps is not at work.
@@ -36,7 +36,7 @@ pub(crate) enum Overdue {
     Endless,
 }
 
-impl Pulse {
+impl Heartbeat {
     pub(crate) fn new(now: Time) -> Self {
         let (last, worked) = (AtomicI64::new(now.micros()), AtomicU64::new(0));
         Self { last, worked, patience: AtomicU64::new(SLACK.as_secs()) }
@@ -95,7 +95,7 @@ impl Pulse {
 
 impl House {
     /// Returns once an activation must be stopped; tells of it when it is slow.
-    pub(crate) async fn overdue(&self, agent: AgentId, pulse: &Pulse) -> Overdue {
+    pub(crate) async fn overdue(&self, agent: AgentId, pulse: &Heartbeat) -> Overdue {
         let clock = self.clock();
         let mut slow = SLOW.into_iter().peekable();
         loop {
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn a_night_in_which_the_machine_slept_is_not_time_at_work() {
         let (began, minute) = (Time::from_micros(0), Duration::from_secs(60));
-        let pulse = Pulse::new(began);
+        let pulse = Heartbeat::new(began);
         pulse.may_be_silent_for(&Limits { model_seconds: 60, tool_seconds: 60, ..Limits::default() });
         pulse.beat(began + minute);
         assert_eq!(pulse.age(began + minute), minute);

@@ -12,7 +12,7 @@ use std::{
 use entourage_types::{AgentId, PostId, Time};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Clock, watch::Pulse};
+use crate::{Clock, watchdog::Heartbeat};
 
 /// How long one that was cut off may take to be gone until it is left behind: a tool that holds up
 /// its thread must not hold up the person who ends it.
@@ -41,10 +41,10 @@ struct Activation {
 }
 
 /// One activation under way, until dropped.
-pub(crate) struct Entered {
+pub(crate) struct ActivationGuard {
     agent: AgentId,
     activation: Activation,
-    pulse: Arc<Pulse>,
+    pulse: Arc<Heartbeat>,
     at_work: AtWork,
 }
 
@@ -56,7 +56,7 @@ impl Live {
         agent: AgentId,
         stopping: &CancellationToken,
         clock: &dyn Clock,
-    ) -> Entered {
+    ) -> ActivationGuard {
         loop {
             match self.try_enter(agent, stopping, clock.now()) {
                 Ok(entered) => return entered,
@@ -72,7 +72,7 @@ impl Live {
         agent: AgentId,
         stopping: &CancellationToken,
         clock: &dyn Clock,
-    ) -> Entered {
+    ) -> ActivationGuard {
         let end = clock.now() + GRACE;
         loop {
             let other = match self.try_enter(agent, stopping, clock.now()) {
@@ -93,7 +93,7 @@ impl Live {
         agent: AgentId,
         stopping: &CancellationToken,
         now: Time,
-    ) -> Result<Entered, Activation> {
+    ) -> Result<ActivationGuard, Activation> {
         match locked(&self.at_work).entry(agent) {
             Entry::Occupied(other) => Err(other.get().clone()),
             Entry::Vacant(place) => {
@@ -101,7 +101,7 @@ impl Live {
                     Activation { cut: stopping.child_token(), answers: Arc::default(), gone: Arc::default() };
                 place.insert(activation.clone());
                 let at_work = Arc::clone(&self.at_work);
-                Ok(Entered { agent, activation, pulse: Arc::new(Pulse::new(now)), at_work })
+                Ok(ActivationGuard { agent, activation, pulse: Arc::new(Heartbeat::new(now)), at_work })
             }
         }
     }
@@ -172,9 +172,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Entered {
+impl ActivationGuard {
     /// The signs of life of this activation.
-    pub(crate) fn pulse(&self) -> &Arc<Pulse> {
+    pub(crate) fn pulse(&self) -> &Arc<Heartbeat> {
         &self.pulse
     }
 
@@ -189,7 +189,7 @@ impl Entered {
     }
 }
 
-impl Drop for Entered {
+impl Drop for ActivationGuard {
     fn drop(&mut self) {
         leave(&self.at_work, self.agent, &self.activation);
     }

@@ -17,7 +17,7 @@ use crate::{
 
 /// Somebody who stands between a house and its store. By itself it changes nothing.
 #[async_trait]
-pub trait Between: Send + Sync + 'static {
+pub trait StoreLayer: Send + Sync + 'static {
     /// Called before each call; an error is what the caller gets instead.
     async fn pass(&self) -> Result<()> {
         Ok(())
@@ -55,12 +55,12 @@ pub trait Between: Send + Sync + 'static {
 }
 
 /// A store with somebody between it and its house.
-pub struct Through<B> {
+pub struct Layered<B> {
     store: Arc<dyn Store>,
     between: B,
 }
 
-impl<B: Between> Through<B> {
+impl<B: StoreLayer> Layered<B> {
     /// The store as it is seen past `between`.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, between: B) -> Self {
@@ -78,7 +78,7 @@ impl<B: Between> Through<B> {
 }
 
 #[async_trait]
-impl<B: Between> Store for Through<B> {
+impl<B: StoreLayer> Store for Layered<B> {
     async fn agent(&self, scope: &Scope, id: AgentId) -> Result<Option<Agent>> {
         let found = self.store.agent(&self.enter(scope).await?, id).await?;
         self.show(scope, found.iter().map(|agent| &agent.owner));
