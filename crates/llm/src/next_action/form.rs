@@ -20,7 +20,7 @@ const IN_BACKGROUND: [&str; 2] = ["spawn_agent", "wait"];
 const IN_TURN: &str = "send_message";
 
 /// Tools that look into nothing outside: notes, learnings, what was said, other agents.
-const AT_HAND: [&str; 10] = [
+const AT_HAND: [&str; 11] = [
     "search_notes",
     "create_note",
     "save_learning",
