@@ -25,7 +25,6 @@ use crate::{
     servers::Servers,
     toolset::Toolsets,
     transcript_cache::Recent,
-    unknown::Repeating,
     versions::{Source, Versions},
 };
 
@@ -221,11 +220,9 @@ impl Builder {
     /// The house.
     #[must_use]
     pub fn build(self) -> House {
-        let repeating = Repeating { clock: Arc::clone(&self.clock) };
-        let store: Arc<dyn Store> = Arc::new(Layered::new(self.store, repeating));
         let store: Arc<dyn Store> = match self.outbox.receivers() {
-            [] => store,
-            _ => Arc::new(Layered::new(store, self.outbox.clone())),
+            [] => self.store,
+            _ => Arc::new(Layered::new(self.store, self.outbox.clone())),
         };
         let store: Arc<dyn Store> = match &self.keeping {
             Some(keeping) => Arc::new(Layered::new(store, keeping.clone())),

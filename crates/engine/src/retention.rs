@@ -103,7 +103,7 @@ impl House {
             }
             if !commit.writes.is_empty() {
                 let forgets = commit.writes.len() as u64;
-                self.store().commit(commit).await?;
+                self.commit(commit).await?;
                 pruned += forgets;
             }
         }
@@ -132,7 +132,7 @@ impl House {
         // The root is the last of them: with it go the events and all records of the tree.
         agents.sort_by_key(|agent| (agent.id == root.id, std::cmp::Reverse(agent.depth)));
         let at_rest = Commit::new(self.now()).expect(Expect::AtRest(root.id, before));
-        let forget = async |commit: Commit| match self.store().commit(commit).await {
+        let forget = async |commit: Commit| match self.commit(commit).await {
             Ok(_) => Ok(true),
             // Somebody has come back to it meanwhile, or others forgot it.
             Err(StoreError::NotAtRest { .. } | StoreError::NoAgent { .. } | StoreError::Corrupt(_)) => {

@@ -31,7 +31,7 @@ impl Client {
             for other in covered {
                 commit = closing(other, Answer::Granted, commit).0;
             }
-            match self.house.store().commit(commit).await {
+            match self.house.commit(commit).await {
                 Ok(_) => return Ok(closed),
                 // This one, or one that the grant covers, was answered meanwhile: it is read again.
                 Err(StoreError::NotInStatus { .. }) => {}

@@ -107,7 +107,7 @@ impl Client {
             commit.push(Write::Intervention(record));
             post.into_iter().for_each(|post| commit.post(post, &thread.owner));
         }
-        self.house.store().commit(commit).await?;
+        self.house.commit(commit).await?;
         Ok(root)
     }
 

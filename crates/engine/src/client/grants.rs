@@ -37,7 +37,7 @@ impl Client {
         let revoked = Grant { status, updated, ..grant };
         let standing = Expect::Status(EntityKind::Grant, id.to_string(), GrantStatus::Standing.as_str());
         let commit = Commit::new(updated).expect(standing).write(Write::Grant(revoked.clone()));
-        match self.house.store().commit(commit).await {
+        match self.house.commit(commit).await {
             Ok(_) => Ok(revoked),
             Err(StoreError::NotInStatus { .. }) => self.grant(id).await,
             Err(error) => Err(error.into()),

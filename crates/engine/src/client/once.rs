@@ -52,7 +52,7 @@ impl Client {
                 body,
             }));
         }
-        match self.house.store().commit(commit).await {
+        match self.house.commit(commit).await {
             Ok(_) => Ok(None),
             Err(StoreError::Exists { kind: EntityKind::Request, .. }) => {
                 self.first_answer(key, request).await?.ok_or(Error::KeyReused).map(Some)

@@ -119,7 +119,7 @@ impl Client {
         };
         let expect = Expect::Status(kind, key, status.as_str());
         let commit = Commit::new(now).expect(expect).write(Write::Entity(delivery.entity()?));
-        match self.house.store().commit(commit).await {
+        match self.house.commit(commit).await {
             Ok(_) => self.house.inner.outbox.hint(&delivery),
             // It has arrived meanwhile, or was forgotten.
             Err(StoreError::NotInStatus { .. }) => {}

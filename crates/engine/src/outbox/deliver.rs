@@ -119,7 +119,7 @@ impl House {
         delivery.attempts += 1;
         (delivery.due, delivery.updated) = (again.unwrap_or(now), now);
         measure::attempted(&delivery);
-        match self.store().commit(pending(&delivery, now)?).await {
+        match self.commit(pending(&delivery, now)?).await {
             Ok(_) => Ok(again),
             // Somebody else has tried it, or asked for it anew.
             Err(StoreError::NotInStatus { .. }) => Ok(None),

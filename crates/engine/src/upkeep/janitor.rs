@@ -47,7 +47,7 @@ impl House {
         }
         // On record from the beginning, so that a house that never runs for long comes to them too.
         if !new.writes.is_empty() {
-            self.store().commit(new).await?;
+            self.commit(new).await?;
         }
         Ok(next)
     }
@@ -82,7 +82,7 @@ impl House {
         round.at = Some(self.now());
         round.due = self.now() + EVERY;
         let commit = Commit::new(self.now()).write(Write::Entity(round.entity()?));
-        self.store().commit(commit).await?;
+        self.commit(commit).await?;
         Ok(round)
     }
 

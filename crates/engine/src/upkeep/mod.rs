@@ -83,7 +83,7 @@ impl House {
                 *write = Write::Entity(left);
             }
         }
-        match self.store().commit(mend).await {
+        match self.commit(mend).await {
             Ok(_) => Ok(true),
             Err(StoreError::NotInStatus { .. } | StoreError::NoAgent { .. }) => Ok(false),
             Err(error) => Err(error.into()),
