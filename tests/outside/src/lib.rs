@@ -15,7 +15,7 @@ use entourage::{
     schemars::{self, JsonSchema},
     serde::Deserialize,
     serde_json::{Value, json},
-    store::{self, StoreLayer, Commit, Committed, Layered},
+    store::{self, Commit, Committed, Layered, StoreLayer},
     tools::{self, Caller, Context, Effect, Outcome, parse, spec_of},
     types::{CallId, ToolCall, ToolSpec, Usage},
 };
