@@ -566,13 +566,7 @@ async fn a_modification_and_a_pause_survive_a_death_at_every_commit() {
         let commits = intervene_with(modifies, Faults::at_any(u64::MAX, Fault::DieBefore)).await;
         assert!(commits > 5, "{commits}");
         for at in 1..=commits {
-            for fault in [
-                Fault::DieBefore,
-                Fault::DieAfter,
-                Fault::LoseEpoch,
-                Fault::UnknownBefore,
-                Fault::UnknownAfter,
-            ] {
+            for fault in Fault::ENDING {
                 println!("{fault:?} at commit {at}");
                 intervene_with(modifies, Faults::at_any(at, fault)).await;
             }
@@ -588,13 +582,7 @@ async fn a_deletion_survives_a_death_at_every_commit() {
     assert!(commits > 7, "{commits}");
     for workers in 1..=2 {
         for at in 1..=commits {
-            for fault in [
-                Fault::DieBefore,
-                Fault::DieAfter,
-                Fault::LoseEpoch,
-                Fault::UnknownBefore,
-                Fault::UnknownAfter,
-            ] {
+            for fault in Fault::ENDING {
                 delete_with(workers, Faults::at_any(at, fault)).await;
             }
         }

@@ -85,7 +85,7 @@ struct Turns {
 impl Turns {
     /// Takes the turn unless another has it; then that one's end.
     fn take(&self, agent: AgentId, now: Time) -> Option<Time> {
-        let mut whose = self.whose.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut whose = locked(&self.whose);
         let until = whose.map(|(_, until)| until).filter(|until| *until > now);
         if until.is_none() {
             *whose = Some((agent, now + TURN));
@@ -102,8 +102,7 @@ pub(crate) struct Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let mut whose = self.turns.whose.lock().unwrap_or_else(PoisonError::into_inner);
-        whose.take_if(|(agent, _)| *agent == self.agent);
+        locked(&self.turns.whose).take_if(|(agent, _)| *agent == self.agent);
         self.turns.over.notify_waiters();
     }
 }

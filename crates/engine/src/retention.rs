@@ -80,7 +80,7 @@ impl House {
                 {
                     pruned.trees += 1;
                 } else if let Some(before) = events {
-                    pruned.events += self.prune_events(root.id, before, &Commit::new(self.now())).await?;
+                    pruned.events += self.prune_events(root.id, before, &[]).await?;
                 }
             }
         }
@@ -131,8 +131,11 @@ impl House {
         let mut agents = self.store().agents(&Scope::House, query).await?;
         // The root is the last of them: with it go the events and all records of the tree.
         agents.sort_by_key(|agent| (agent.id == root.id, std::cmp::Reverse(agent.depth)));
-        let at_rest = Commit::new(self.now()).expect(Expect::AtRest(root.id, before));
-        let forget = async |commit: Commit| match self.commit(commit).await {
+        let at_rest = [Expect::AtRest(root.id, before)];
+        let forget = async |writes| match self
+            .commit(Commit { expect: at_rest.to_vec(), writes, ..Commit::new(self.now()) })
+            .await
+        {
             Ok(_) => Ok(true),
             // Somebody has come back to it meanwhile, or others forgot it.
             Err(StoreError::NotAtRest { .. } | StoreError::NoAgent { .. } | StoreError::Corrupt(_)) => {
@@ -140,7 +143,7 @@ impl House {
             }
             Err(error) => Err(error),
         };
-        if !forget(at_rest.clone()).await? {
+        if !forget(Vec::new()).await? {
             return Ok(false);
         }
         match self.prune_events(root.id, self.now(), &at_rest).await {
@@ -149,16 +152,16 @@ impl House {
         };
         for some in agents.chunks(AGENTS) {
             let writes = some.iter().map(|agent| Write::PruneAgent(agent.id)).collect();
-            if !forget(Commit { writes, ..at_rest.clone() }).await? {
+            if !forget(writes).await? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Forgets the events of a tree that are older than that moment, for as long as what `base` expects
+    /// Forgets the events of a tree that are older than that moment, for as long as what is expected
     /// holds. Returns how many.
-    async fn prune_events(&self, root: AgentId, before: Time, base: &Commit) -> Result<u64> {
+    async fn prune_events(&self, root: AgentId, before: Time, expect: &[Expect]) -> Result<u64> {
         let store = self.store();
         let Some(first) = at_or_after(&**store, root, 0).await?.filter(|first| first.at < before) else {
             return Ok(0);
@@ -167,7 +170,9 @@ impl House {
         let mut below = first.seq;
         while below < keep && !self.stopping().is_cancelled() {
             below = keep.min(below + EVENTS);
-            store.commit(base.clone().write(Write::PruneEvents(root, below))).await?;
+            // Each is a commit of its own, under its own id.
+            let forgets = Commit { expect: expect.to_vec(), ..Commit::new(self.now()) };
+            self.commit(forgets.write(Write::PruneEvents(root, below))).await?;
         }
         Ok(below - first.seq)
     }

@@ -1,5 +1,5 @@
 //! Commits whose outcome is not known. An activation needs to know nothing: it ends, and the next one reads what
-//! happened. What a person asked for, and what the house does on its own account, is repeated until it is known.
+//! happened. What a person asks for, and what maintenance does, is repeated until it is known.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ impl House {
     /// Commits for somebody who holds no agent, again under the same id while nobody knows whether it happened.
     ///
     /// # Errors
-    /// As the store's; [`Error::Unknown`] where it cannot be known for a quarter of a minute.
+    /// As the store's; [`Error::Unknown`] where that is still not known after about 25 seconds.
     pub(crate) async fn commit(&self, commit: Commit) -> Result<Committed> {
         let mut outcome = self.inner.store.commit(commit.clone()).await;
         for again in 0..TIMES {

@@ -30,6 +30,12 @@ pub enum Fault {
     UnknownAfter,
 }
 
+impl Fault {
+    /// All after which the work goes on: all but the one that never returns.
+    pub const ENDING: [Self; 5] =
+        [Self::DieBefore, Self::DieAfter, Self::LoseEpoch, Self::UnknownBefore, Self::UnknownAfter];
+}
+
 /// The faults of one life of a process, shared by its stores.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {

@@ -258,13 +258,7 @@ impl Story {
         let all = expected.commits[0];
         let mut points: Vec<Vec<(u64, Fault)>> = Vec::new();
         for at in 1..=all {
-            for fault in [
-                Fault::DieBefore,
-                Fault::DieAfter,
-                Fault::LoseEpoch,
-                Fault::UnknownBefore,
-                Fault::UnknownAfter,
-            ] {
+            for fault in Fault::ENDING {
                 points.push(vec![(at, fault)]);
             }
             for first in [Fault::DieBefore, Fault::DieAfter] {

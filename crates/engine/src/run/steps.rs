@@ -7,7 +7,6 @@ use entourage_store::Write;
 use entourage_types::{
     CallId, Checkpoint, Item, ItemBody, RunId, Step, StepKey, StepState, Time, ToolCall, Turn,
 };
-
 use futures::future::BoxFuture;
 
 use super::{Interrupt, Result, Run};

@@ -137,13 +137,15 @@ fn expect(expected: &Expect, facts: &Facts) -> Result<()> {
     }
 }
 
+/// Whether a new agent would be a second one: of the same id, or of the same key in the tree.
+pub(crate) fn is_same(agent: &Agent, new: &Agent) -> bool {
+    agent.id == new.id || (new.key.is_some() && (agent.root, &agent.key) == (new.root, &new.key))
+}
+
 /// The agent in whose place a new one would be, of those there are and of those made before it.
 fn in_place_of(new: &Agent, before: &[Write], facts: &Facts) -> Option<AgentId> {
-    let is_same = |agent: &Agent| {
-        agent.id == new.id || (new.key.is_some() && (agent.root, &agent.key) == (new.root, &new.key))
-    };
     let made = before.iter().find_map(|write| match write {
-        Write::NewAgent(agent) if is_same(agent) => Some(agent.id),
+        Write::NewAgent(agent) if is_same(agent, new) => Some(agent.id),
         _ => None,
     });
     made.or_else(|| facts.taken.iter().find(|(id, _)| *id == new.id).map(|(_, taken)| *taken))

@@ -10,7 +10,7 @@ use entourage_types::{
 use crate::{
     Claim, Commit, Committed, Error, Result, Spender, Write,
     derive::not_before,
-    judge::{Facts, Find, Judged, Standing},
+    judge::{Facts, Find, Judged, Standing, is_same},
 };
 
 /// All rows, each sort in the order it was made.
@@ -224,10 +224,7 @@ impl Find for &Rows {
     }
 
     fn in_place_of(&mut self, new: &Agent) -> Result<Option<AgentId>> {
-        let is_same = |agent: &&Agent| {
-            agent.id == new.id || (new.key.is_some() && (agent.root, &agent.key) == (new.root, &new.key))
-        };
-        Ok(self.agents.iter().find(is_same).map(|agent| agent.id))
+        Ok(self.agents.iter().find(|agent| is_same(agent, new)).map(|agent| agent.id))
     }
 
     fn run(&mut self, run: RunId) -> Result<Option<AgentId>> {

@@ -68,14 +68,7 @@ impl Life {
         let faults = if calm || dice.chance(25) {
             Faults::none()
         } else {
-            let faults = [
-                Fault::DieBefore,
-                Fault::DieAfter,
-                Fault::LoseEpoch,
-                Fault::UnknownBefore,
-                Fault::UnknownAfter,
-            ];
-            let fault = faults[dice.below(faults.len())];
+            let fault = Fault::ENDING[dice.below(Fault::ENDING.len())];
             Faults::at(1 + dice.below(25) as u64, fault)
         };
         let stop = CancellationToken::new();
