@@ -308,9 +308,10 @@ fn answer(job: Job, outcome: Told<Done>) {
 
 #[cfg(test)]
 mod tests {
-    use entourage_types::{Entity, EntityKind, Owner, Time};
+    use entourage_types::{Agent, Entity, EntityKind, Owner, Time};
 
     use super::*;
+    use crate::events::{self, Tree};
 
     fn record(owner: &str, id: &str, body: &str) -> Commit {
         let now = Time::now();
@@ -365,19 +366,41 @@ mod tests {
         assert_eq!(ids(&desk), ["1", "2"]);
     }
 
+    fn pages(desk: &WriterState) -> u32 {
+        desk.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap()
+    }
+
+    /// The disk has room for so many pages.
+    fn room(desk: &WriterState, pages: u32) {
+        desk.connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
+    }
+
+    #[test]
+    fn what_was_undone_uses_up_no_number() {
+        let (_directory, mut desk) = open();
+        let root = Agent::root(Owner::new("ann"), "helper", "stays", Time::now());
+        let told = settle_all(&mut desk, [Commit::new(root.created).write(Write::NewAgent(root.clone()))]);
+        assert!(told[0].is_ok());
+        let limit = pages(&desk) + 4;
+        room(&desk, limit);
+        let child = Write::NewAgent(root.child("helper", "is told of", None, root.created));
+        let large = record("ann", "large", &"x".repeat(1_000_000));
+        let told = settle_all(&mut desk, [Commit::new(root.created).write(child), large]);
+        assert!(matches!(&told, [Ok(_), Err(Error::DiskFull(_))]), "{told:?}");
+        let tree = Tree::of(&desk.connection, root.id).unwrap().unwrap();
+        assert_eq!(events::last(&desk.connection, tree).unwrap().0, 2, "one event for each agent");
+    }
+
     #[test]
     fn a_full_disk_refuses_what_does_not_fit_and_nothing_else() {
         let (_directory, mut desk) = open();
-        let pages: u32 = desk.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
-        let room = |desk: &WriterState, pages: u32| {
-            desk.connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
-        };
-        room(&desk, pages + 4);
+        let limit = pages(&desk) + 4;
+        room(&desk, limit);
         let large = "x".repeat(1_000_000);
         let told = settle_all(&mut desk, [record("ann", "small", "{}"), record("ann", "large", &large)]);
         assert!(matches!(&told, [Ok(_), Err(Error::DiskFull(_))]));
         assert_eq!(ids(&desk), ["small"]);
-        room(&desk, pages + 1_000);
+        room(&desk, limit + 1_000);
         let told = settle_all(&mut desk, [record("ann", "large", &large), record("ann", "next", "{}")]);
         assert!(matches!(told, [Ok(_), Ok(_)]));
         assert_eq!(ids(&desk), ["small", "large", "next"]);
