@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let directory = std::env::temp_dir().join("entourage-research-chat");
     let entourage = Entourage::open(&Settings::load(Some(&directory), None)?).await?;
     say(&format!("({})", entourage.choice.model.describe()))?;
-    let client = entourage.house.client(Owner::local());
+    let client = entourage.engine.client(Owner::local());
     let at_work = tokio::spawn(entourage.clone().work());
 
     let first = std::env::args().nth(1);
@@ -51,7 +51,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             },
         }
     }
-    entourage.house.stopping().cancel();
+    entourage.engine.stopping().cancel();
     Ok(at_work.await??)
 }
 

@@ -30,7 +30,7 @@ use serde::Deserialize;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::{
-    house::{Bed, KIND, LookUp, TOOL, kind},
+    engine::{Bed, KIND, LookUp, TOOL, kind},
     model::{self, Script, Server},
 };
 
@@ -173,7 +173,7 @@ struct Counting<'a> {
 }
 
 impl Counting<'_> {
-    /// A house whose store is counted.
+    /// A engine whose store is counted.
     fn bed(&self, script: Script, kinds: Kinds, tools: Toolbox) -> Result<(Bed, Counters)> {
         let counters = Counters::default();
         let settings = Settings {

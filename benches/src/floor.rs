@@ -109,7 +109,7 @@ impl Grouped {
     }
 }
 
-/// The rows that the house keeps of one agent, from its database.
+/// The rows that the engine keeps of one agent, from its database.
 pub(crate) fn rows_of(database: &Path, agent: &str) -> Result<Rows> {
     const KEPT: [&str; 5] = [
         "SELECT id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, created, \

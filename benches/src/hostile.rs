@@ -1,6 +1,6 @@
 //! An owner who means ill, beside one who works: sockets that begin and never go on, the largest pages
 //! asked for by whoever hangs up, answers without end, a page made to be slow to read, all of it for as long
-//! as it is measured: what the house ends is begun anew. What the other owner waits for is measured, and
+//! as it is measured: what the engine ends is begun anew. What the other owner waits for is measured, and
 //! what memory all of it takes, those who attack included, since they are in the same process. By hand
 //! only: it takes minutes.
 
@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Benches,
-    house::{Bed, KIND, kind},
+    engine::{Bed, KIND, kind},
     model::Script,
     p2::{forget_peak, peak},
     report::Report,
@@ -56,7 +56,7 @@ const TRIES: usize = 10;
 const BOUNDS: (f64, f64) = (100.0, 300.0);
 
 pub(crate) fn measure(benches: &Benches, seconds: u64, report: &mut Report) -> Result<()> {
-    benches.house.block_on(measured(benches, Duration::from_secs(seconds), report))
+    benches.engine.block_on(measured(benches, Duration::from_secs(seconds), report))
 }
 
 async fn measured(benches: &Benches, time: Duration, report: &mut Report) -> Result<()> {
@@ -79,11 +79,11 @@ async fn measured(benches: &Benches, time: Duration, report: &mut Report) -> Res
     let (ill, well) = (Owner::new("ill"), Owner::new("well"));
     let tokens = (mint(&settings, &ill, hour)?, mint(&settings, &well, hour)?);
     let large = seeded(&bed, &ill).await?;
-    let own = bed.house.client(well).create(new(None), None).await?.id;
+    let own = bed.engine.client(well).create(new(None), None).await?.id;
     let stop = CancellationToken::new();
     let listener = entourage_server::bind(([127, 0, 0, 1], 0).into()).await?;
     let address = listener.local_addr()?;
-    let served = tokio::spawn(entourage_server::serve(listener, bed.house.clone(), settings, stop.clone()));
+    let served = tokio::spawn(entourage_server::serve(listener, bed.engine.clone(), settings, stop.clone()));
 
     forget_peak()?;
     let mut attack = JoinSet::new();
@@ -95,7 +95,7 @@ async fn measured(benches: &Benches, time: Duration, report: &mut Report) -> Res
     }
     let begun = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
     for nth in 0..ENDLESS + READERS {
-        let (client, begun) = (bed.house.client(ill.clone()), Arc::clone(&begun));
+        let (client, begun) = (bed.engine.client(ill.clone()), Arc::clone(&begun));
         let reads = nth < READERS;
         attack.spawn(async move {
             busy(&client, &format!("Read http://{page}/"), reads, &begun[usize::from(reads)]).await
@@ -130,7 +130,7 @@ fn new(message: Option<String>) -> NewAgent {
 
 /// An agent with a long list of long records.
 async fn seeded(bed: &Bed, owner: &Owner) -> Result<AgentId> {
-    let client = bed.house.client(owner.clone());
+    let client = bed.engine.client(owner.clone());
     let agent = client.create(new(None), None).await?.id;
     let text = "x".repeat(1 << 20);
     for _ in 0..RECORDS {

@@ -6,9 +6,9 @@
 
 pub mod counts;
 mod cpu;
+mod engine;
 mod floor;
 mod hostile;
-mod house;
 mod model;
 mod p1;
 mod p1s;
@@ -32,7 +32,7 @@ use tokio::runtime::{Builder, Runtime};
 use model::Server;
 use report::Report;
 
-/// Benchmarks of the house, as ratios to programs that do only the unavoidable.
+/// Benchmarks of the engine, as ratios to programs that do only the unavoidable.
 #[derive(Debug, Parser)]
 #[command(disable_help_subcommand = true)]
 struct Cli {
@@ -85,18 +85,18 @@ enum What {
     Hostile,
     /// Everything but that (the default)
     All,
-    /// The runs of P1 by the house alone, for a profiler
+    /// The runs of P1 by the engine alone, for a profiler
     Profile,
-    /// The turns of P4 by the house alone, for a profiler
+    /// The turns of P4 by the engine alone, for a profiler
     ProfileTurns,
     #[command(hide = true)]
     Model,
 }
 
-/// Where the sides run: the floors on one thread, the house as its program runs it.
+/// Where the sides run: the floors on one thread, the engine as its program runs it.
 struct Benches {
     floor: Runtime,
-    house: Runtime,
+    engine: Runtime,
     model: Server,
 }
 
@@ -104,7 +104,7 @@ impl Benches {
     fn start() -> Result<Self> {
         Ok(Self {
             floor: Builder::new_current_thread().enable_all().build()?,
-            house: entourage::runtime()?,
+            engine: entourage::runtime()?,
             model: Server::start()?,
         })
     }
@@ -135,8 +135,8 @@ pub fn run() -> Result<ExitCode> {
         What::P7 => p7::measure(&benches, &mut report)?,
         What::P8 => p8::measure(&benches, cli.history, &mut report)?,
         What::Hostile => hostile::measure(&benches, cli.seconds, &mut report)?,
-        What::Profile => p1::house_alone(&benches, cli.runs)?,
-        What::ProfileTurns => p4::house_alone(&benches)?,
+        What::Profile => p1::engine_alone(&benches, cli.runs)?,
+        What::ProfileTurns => p4::engine_alone(&benches)?,
         What::All | What::Model => {
             p1::measure(&benches, cli.runs, &mut report)?;
             p1s::measure(&benches, cli.runs, &mut report)?;

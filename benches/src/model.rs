@@ -229,7 +229,7 @@ fn count(body: &[u8], word: &[u8]) -> usize {
 fn call(answered: usize) -> Vec<Bytes> {
     let number = format!(",\"page\":{answered}");
     let pieces = ["{\"query\":", "\"the weather in Oslo\"", &number, "}"];
-    call_of(answered, crate::house::TOOL, &pieces)
+    call_of(answered, crate::engine::TOOL, &pieces)
 }
 
 /// A message to a peer.

@@ -8,8 +8,8 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 
 use crate::{
     Benches, cpu,
+    engine::Bed,
     floor::{Http, Log, Rows, rows_of},
-    house::Bed,
     model::Script,
     report::Report,
 };
@@ -51,8 +51,8 @@ impl Floor {
 }
 
 pub(crate) fn measure(benches: &Benches, runs: usize, report: &mut Report) -> Result<()> {
-    let bed = Arc::new(benches.house.block_on(async { Bed::start(&benches.model, Script::Calls) })?);
-    let agent = benches.house.block_on(bed.run())?;
+    let bed = Arc::new(benches.engine.block_on(async { Bed::start(&benches.model, Script::Calls) })?);
+    let agent = benches.engine.block_on(bed.run())?;
     let directory = tempfile::tempdir()?;
     let floor = Floor {
         http: Http::new(benches.model.completions(Script::Calls))?,
@@ -63,15 +63,15 @@ pub(crate) fn measure(benches: &Benches, runs: usize, report: &mut Report) -> Re
     let bytes: usize = floor.rows.iter().sum();
     report.note("P1", "rows of one run", floor.rows.len() as f64, "");
     report.note("P1", "bytes in these rows", bytes as f64, "B");
-    let written = benches.house.block_on(bed.written(bed.run()))?;
-    report.note("P1", "bytes that the house writes for one run", written as f64, "B");
+    let written = benches.engine.block_on(bed.written(bed.run()))?;
+    report.note("P1", "bytes that the engine writes for one run", written as f64, "B");
     for (flight, named) in [(1, "one at a time"), (8, "8 in flight")] {
         let (mut bare, mut durable, mut ours) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..=ROUNDS {
             let measured = [
                 benches.floor.block_on(each(runs, flight, || floor.bare()))?,
                 benches.floor.block_on(each(runs, flight, || floor.durable()))?,
-                benches.house.block_on(each_of_house(&bed, runs, flight))?,
+                benches.engine.block_on(each_of_engine(&bed, runs, flight))?,
             ];
             // The first round warms up.
             if round > 0 {
@@ -83,35 +83,41 @@ pub(crate) fn measure(benches: &Benches, runs: usize, report: &mut Report) -> Re
         let (bare, durable, ours) = (cpu::least(bare), cpu::least(durable), cpu::least(ours));
         report.note("P1", format!("bare HTTP floor, CPU per run, {named}"), bare, "ms");
         report.note("P1", format!("durable floor, CPU per run, {named}"), durable, "ms");
-        report.note("P1", format!("house, CPU per run, {named}"), ours, "ms");
-        report.target("P1", format!("house / durable floor, {named}"), (ours / durable, "x"), 4.0, Some(2.0));
+        report.note("P1", format!("engine, CPU per run, {named}"), ours, "ms");
+        report.target(
+            "P1",
+            format!("engine / durable floor, {named}"),
+            (ours / durable, "x"),
+            4.0,
+            Some(2.0),
+        );
     }
-    benches.house.block_on(ended(bed))
+    benches.engine.block_on(ended(bed))
 }
 
-/// The house alone, so that a profiler sees nothing else.
-pub(crate) fn house_alone(benches: &Benches, runs: usize) -> Result<()> {
-    benches.house.block_on(async {
+/// The engine alone, so that a profiler sees nothing else.
+pub(crate) fn engine_alone(benches: &Benches, runs: usize) -> Result<()> {
+    benches.engine.block_on(async {
         let bed = Arc::new(Bed::start(&benches.model, Script::Calls)?);
         // What is made once, such as the table of prices.
         bed.run().await?;
-        let millis = each_of_house(&bed, runs, 1).await?;
+        let millis = each_of_engine(&bed, runs, 1).await?;
         let mut report = Report::default();
-        report.note("P1", "house, CPU per run, one at a time", millis, "ms");
+        report.note("P1", "engine, CPU per run, one at a time", millis, "ms");
         std::io::Write::write_all(&mut std::io::stderr(), report.table().as_bytes())?;
         ended(bed).await
     })
 }
 
-/// The runs of the house. They are asked for on its own threads, as requests over HTTP are.
-pub(crate) async fn each_of_house(bed: &Arc<Bed>, runs: usize, flight: usize) -> Result<f64> {
+/// The runs of the engine. They are asked for on its own threads, as requests over HTTP are.
+pub(crate) async fn each_of_engine(bed: &Arc<Bed>, runs: usize, flight: usize) -> Result<f64> {
     let bed = Arc::clone(bed);
     let asking = async move { each(runs, flight, || async { bed.run().await.map(drop) }).await };
     tokio::spawn(asking).await?
 }
 
 async fn ended(bed: Arc<Bed>) -> Result<()> {
-    Arc::into_inner(bed).context("the house is still in use")?.end().await
+    Arc::into_inner(bed).context("the engine is still in use")?.end().await
 }
 
 /// The CPU milliseconds of each of so many runs, so many at once.

@@ -18,8 +18,8 @@ use tokio::{net::TcpListener, sync::mpsc};
 
 use crate::{
     Benches, cpu,
+    engine::{Bed, KIND, LookUp, QUESTION, TOOL, kind},
     floor::{self, Http, Log, Rows, rows_of},
-    house::{Bed, KIND, LookUp, QUESTION, TOOL, kind},
     model::Script,
     p1::{COMMITS, each},
     report::Report,
@@ -30,13 +30,13 @@ use crate::{
 const ROUNDS: usize = 8;
 
 pub(crate) fn measure(benches: &Benches, runs: usize, report: &mut Report) -> Result<()> {
-    let (bed, served) = benches.house.block_on(async {
+    let (bed, served) = benches.engine.block_on(async {
         let bed = bed(benches)?;
         let served = Served::start(&bed).await?;
         anyhow::Ok((bed, served))
     })?;
     let client = Client::new(served.address)?;
-    let first = benches.house.block_on(client.run(Some(KIND)))?;
+    let first = benches.engine.block_on(client.run(Some(KIND)))?;
     let directory = tempfile::tempdir()?;
     let floor = benches.floor.block_on(async {
         let log = Log::open_durable(&directory.path().join("floor.db"))?;
@@ -47,7 +47,7 @@ pub(crate) fn measure(benches: &Benches, runs: usize, report: &mut Report) -> Re
     for round in 0..=ROUNDS {
         let measured = [
             benches.floor.block_on(each(runs, 1, || floor.run()))?,
-            benches.house.block_on({
+            benches.engine.block_on({
                 let client = client.clone();
                 async move {
                     tokio::spawn(async move {
@@ -68,7 +68,7 @@ pub(crate) fn measure(benches: &Benches, runs: usize, report: &mut Report) -> Re
     report.note("P1s", "served, followed to its end, CPU per run", ours, "ms");
     report.target("P1s", "served / durable floor with a bare server", (ours / floor, "x"), 3.0, Some(2.0));
     served.stop();
-    benches.house.block_on(bed.end())
+    benches.engine.block_on(bed.end())
 }
 
 fn bed(benches: &Benches) -> Result<Bed> {

@@ -16,8 +16,8 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 
 use crate::{
     Benches, cpu,
+    engine::{Bed, KIND, LookUp, TOOL, kind},
     floor::{Grouped, Http, rows_of},
-    house::{Bed, KIND, LookUp, TOOL, kind},
     model::{LATENCY, Script},
     report::Report,
 };
@@ -43,26 +43,26 @@ struct Flight {
 }
 
 pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
-    let bed = Arc::new(benches.house.block_on(async {
+    let bed = Arc::new(benches.engine.block_on(async {
         let kinds = Kinds::none().with(kind(KIND, TOOL));
         let tools = Toolbox::new().with(LookUp);
         Bed::furnished(&benches.model, Script::Slow, kinds, tools, (Durability::Full, FLIGHT))
     })?);
-    let agent = benches.house.block_on(bed.run())?;
+    let agent = benches.engine.block_on(bed.run())?;
     let requests = Arc::new(benches.floor.block_on(benches.model.sent(CALLS as usize))?);
     let rows = Arc::new(rows_of(&bed.database(), &agent.to_string())?);
 
-    // The house first: what memory the floors leave behind would count as its own.
+    // The engine first: what memory the floors leave behind would count as its own.
     forget_peak()?;
-    let house = Arc::clone(&bed);
-    let (cold, ours) = benches.house.block_on(flights(move || {
-        let bed = Arc::clone(&house);
+    let engine = Arc::clone(&bed);
+    let (cold, ours) = benches.engine.block_on(flights(move || {
+        let bed = Arc::clone(&engine);
         async move { bed.run().await.map(drop) }
     }))?;
     let peak = peak()?;
     benches
-        .house
-        .block_on(async { Arc::into_inner(bed).context("the house is still in use")?.end().await })?;
+        .engine
+        .block_on(async { Arc::into_inner(bed).context("the engine is still in use")?.end().await })?;
 
     let http = Arc::new(Http::new(benches.model.completions(Script::Slow))?);
     let (_, bare) = {
@@ -98,23 +98,23 @@ pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
 
     report.note("P2", "bare HTTP floor, runs per second", bare.throughput, "");
     report.note("P2", "durable floor, grouped FULL commits, runs per second", durable.throughput, "");
-    report.note("P2", "house, runs per second", ours.throughput, "");
+    report.note("P2", "engine, runs per second", ours.throughput, "");
     let share = bare.throughput / ours.throughput;
-    report.target("P2", "bare floor's throughput / house's", (share, "x"), 1.0 / 0.3, Some(1.0 / 0.6));
+    report.target("P2", "bare floor's throughput / engine's", (share, "x"), 1.0 / 0.3, Some(1.0 / 0.6));
     report.note("P2", "bare HTTP floor, added latency, p99", bare.added, "ms");
     report.note("P2", "durable floor, added latency, p99", durable.added, "ms");
-    report.note("P2", "house, added latency, p99", ours.added, "ms");
-    report.note("P2", "house, the first thousand after its start, p99", cold.added, "ms");
-    report.note("P2", "house, CPU of a run", ours.cpu, "ms");
+    report.note("P2", "engine, added latency, p99", ours.added, "ms");
+    report.note("P2", "engine, the first thousand after its start, p99", cold.added, "ms");
+    report.note("P2", "engine, CPU of a run", ours.cpu, "ms");
     report.note("P2", "durable floor, CPU of a run", durable.cpu, "ms");
     report.target(
         "P2",
-        "house / durable floor, added latency, p99",
+        "engine / durable floor, added latency, p99",
         (ours.added / durable.added, "x"),
         4.0,
         None,
     );
-    report.target("P2", "house, peak memory with 1,000 runs in flight", (peak, "MB"), 200.0, None);
+    report.target("P2", "engine, peak memory with 1,000 runs in flight", (peak, "MB"), 200.0, None);
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use entourage_tools::builtin;
 
 use crate::{
     Benches, cpu,
-    house::{Bed, kind},
+    engine::{Bed, kind},
     model::Script,
     p1::each,
     report::Report,
@@ -22,14 +22,14 @@ const ROUNDS: usize = 12;
 const DEPTHS: [usize; 4] = [0, 1, 2, 4];
 
 pub(crate) fn measure(benches: &Benches, runs: usize, report: &mut Report) -> Result<()> {
-    let bed = Arc::new(benches.house.block_on(async { start(benches) })?);
+    let bed = Arc::new(benches.engine.block_on(async { start(benches) })?);
     let mut spent = DEPTHS.map(|_| Vec::new());
     for round in 0..=ROUNDS {
         for (depth, spent) in DEPTHS.into_iter().zip(&mut spent) {
             let bed = Arc::clone(&bed);
             let name = name(depth);
             let asking = async move { each(runs, 1, || async { bed.run_of(&name).await.map(drop) }).await };
-            let millis = benches.house.block_on(async { tokio::spawn(asking).await? })?;
+            let millis = benches.engine.block_on(async { tokio::spawn(asking).await? })?;
             // The first round warms up.
             if round > 0 {
                 spent.push(millis);
@@ -37,11 +37,11 @@ pub(crate) fn measure(benches: &Benches, runs: usize, report: &mut Report) -> Re
         }
     }
     let [none, one, two, four] = spent.map(cpu::least);
-    report.note("P3", "house, CPU of a run without delegation", none, "ms");
-    report.target("P3", "house, CPU of one delegation", (one - none, "ms"), 1.5, Some(0.5));
-    report.note("P3", "house, CPU of a delegation, of two in a row", (two - none) / 2.0, "ms");
-    report.note("P3", "house, CPU of a delegation, of four in a row", (four - none) / 4.0, "ms");
-    benches.house.block_on(async { Arc::into_inner(bed).context("the house is still in use")?.end().await })
+    report.note("P3", "engine, CPU of a run without delegation", none, "ms");
+    report.target("P3", "engine, CPU of one delegation", (one - none, "ms"), 1.5, Some(0.5));
+    report.note("P3", "engine, CPU of a delegation, of two in a row", (two - none) / 2.0, "ms");
+    report.note("P3", "engine, CPU of a delegation, of four in a row", (four - none) / 4.0, "ms");
+    benches.engine.block_on(async { Arc::into_inner(bed).context("the engine is still in use")?.end().await })
 }
 
 /// A chain of kinds: each may write to the one below it, the last to nobody.

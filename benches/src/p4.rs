@@ -4,7 +4,7 @@
 use anyhow::Result;
 use entourage_types::AgentId;
 
-use crate::{Benches, cpu, floor::Http, house::Bed, model::Script, report::Report, seed};
+use crate::{Benches, cpu, engine::Bed, floor::Http, model::Script, report::Report, seed};
 
 /// Items of the transcript whose turns are measured.
 const ITEMS: u64 = 1_000;
@@ -18,9 +18,9 @@ const WEIGHED_TURNS: u64 = 10;
 const WEIGHED: [u64; 3] = [10, 1_000, 10_000];
 
 pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
-    let bed = benches.house.block_on(async { Bed::start(&benches.model, Script::Text) })?;
-    let warm = benches.house.block_on(talked(&bed, ITEMS, TURNS))?;
-    benches.house.block_on(turns(&bed, &warm))?;
+    let bed = benches.engine.block_on(async { Bed::start(&benches.model, Script::Text) })?;
+    let warm = benches.engine.block_on(talked(&bed, ITEMS, TURNS))?;
+    benches.engine.block_on(turns(&bed, &warm))?;
     let http = Http::new(benches.model.completions(Script::Text))?;
     let body = benches.floor.block_on(benches.model.sent(1))?.remove(0);
     report.note("P4", "bytes of the request", body.len() as f64, "B");
@@ -36,32 +36,32 @@ pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
         let before = cpu::used();
         benches.floor.block_on(post())?;
         floor.push(cpu::millis_each(before, TURNS));
-        let agents = benches.house.block_on(talked(&bed, ITEMS, TURNS))?;
+        let agents = benches.engine.block_on(talked(&bed, ITEMS, TURNS))?;
         for measured in [&mut first, &mut next] {
             let before = cpu::used();
-            benches.house.block_on(turns(&bed, &agents))?;
+            benches.engine.block_on(turns(&bed, &agents))?;
             measured.push(cpu::millis_each(before, TURNS));
         }
     }
     let (floor, first, next) = (cpu::least(floor), cpu::least(first), cpu::least(next));
     report.note("P4", "HTTP floor, CPU of a turn on 1,000 items", floor, "ms");
-    report.target("P4", "house, CPU of a turn on 1,000 items", (next, "ms"), 3.0, Some(1.0));
-    report.note("P4", "house, its first turn since the start, which reads them back", first, "ms");
-    report.note("P4", "house / HTTP floor", next / floor, "x");
+    report.target("P4", "engine, CPU of a turn on 1,000 items", (next, "ms"), 3.0, Some(1.0));
+    report.note("P4", "engine, its first turn since the start, which reads them back", first, "ms");
+    report.note("P4", "engine / HTTP floor", next / floor, "x");
     let mut weights = Vec::new();
     for items in WEIGHED {
-        let bytes = benches.house.block_on(weigh(&bed, items))? as f64;
+        let bytes = benches.engine.block_on(weigh(&bed, items))? as f64;
         report.note("P4", format!("bytes written by a turn on {items} items"), bytes, "B");
         weights.push(bytes);
     }
     // One more level of a tree may be touched; nothing that is proportional to the history.
     report.target("P4", "bytes written, 10,000 items / 10 items", (weights[2] / weights[0], "x"), 1.5, None);
-    benches.house.block_on(bed.end())
+    benches.engine.block_on(bed.end())
 }
 
-/// The house alone, so that a profiler sees nothing else.
-pub(crate) fn house_alone(benches: &Benches) -> Result<()> {
-    benches.house.block_on(async {
+/// The engine alone, so that a profiler sees nothing else.
+pub(crate) fn engine_alone(benches: &Benches) -> Result<()> {
+    benches.engine.block_on(async {
         let bed = Bed::start(&benches.model, Script::Text)?;
         let agents = talked(&bed, ITEMS, 1).await?;
         for _ in 0..300 {
@@ -74,7 +74,7 @@ pub(crate) fn house_alone(benches: &Benches) -> Result<()> {
 async fn talked(bed: &Bed, items: u64, agents: usize) -> Result<Vec<AgentId>> {
     let mut made = Vec::with_capacity(agents);
     for _ in 0..agents {
-        made.push(seed::talked(&**bed.house.store(), items).await?.id);
+        made.push(seed::talked(&**bed.engine.store(), items).await?.id);
     }
     Ok(made)
 }

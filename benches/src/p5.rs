@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::{
-    Benches, cpu, house,
+    Benches, cpu, engine,
     model::{NAME, Script},
     p1::each,
     report::Report,
@@ -44,8 +44,8 @@ pub(crate) fn measure(benches: &Benches, binary: &Path, agents: usize, report: &
     let after = after_runs(benches, binary)?;
     report.target("P5", format!("idle memory, after {RUNS} runs"), (after, "MB"), 40.0, Some(20.0));
     let directory = tempfile::tempdir()?;
-    let store = house::open(&directory.path().join(DATABASE))?;
-    benches.house.block_on(seed::suspended(&store, agents))?;
+    let store = engine::open(&directory.path().join(DATABASE))?;
+    benches.engine.block_on(seed::suspended(&store, agents))?;
     drop(store);
     let (full_start, full_memory) = starts(binary, directory.path())?;
     let with = format!("{agents} suspended agents");

@@ -1,4 +1,4 @@
-//! P6: streaming through the house, with a subscriber for each stream.
+//! P6: streaming through the engine, with a subscriber for each stream.
 
 use std::{
     sync::Arc,
@@ -15,8 +15,8 @@ use tokio::sync::mpsc;
 
 use crate::{
     Benches, cpu,
+    engine::{Bed, KIND, QUESTION},
     floor::Http,
-    house::{Bed, KIND, QUESTION},
     model::{Script, TOKENS},
     report::Report,
 };
@@ -35,8 +35,8 @@ struct Seen {
 }
 
 pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
-    let bed = Arc::new(benches.house.block_on(async { Bed::start(&benches.model, Script::Tokens) })?);
-    benches.house.block_on(watched(Arc::clone(&bed)))?;
+    let bed = Arc::new(benches.engine.block_on(async { Bed::start(&benches.model, Script::Tokens) })?);
+    benches.engine.block_on(watched(Arc::clone(&bed)))?;
     let http = Http::new(benches.model.completions(Script::Tokens))?;
     let body = benches.floor.block_on(benches.model.sent(1))?.remove(0);
     let (mut floor, mut ours) = (Vec::new(), Vec::new());
@@ -45,9 +45,9 @@ pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
         all(benches.floor.block_on(try_join_all((0..STREAMS).map(|_| read(&http, body.clone()))))?)?;
         let floor_each = cpu::millis_each(before, STREAMS * TOKENS) * 1000.0;
         let before = cpu::used();
-        // On the house's own threads, as subscribers over HTTP are.
-        let watching = benches.house.spawn(try_join_all((0..STREAMS).map(|_| watched(Arc::clone(&bed)))));
-        all(benches.house.block_on(watching)??)?;
+        // On the engine's own threads, as subscribers over HTTP are.
+        let watching = benches.engine.spawn(try_join_all((0..STREAMS).map(|_| watched(Arc::clone(&bed)))));
+        all(benches.engine.block_on(watching)??)?;
         let ours_each = cpu::millis_each(before, STREAMS * TOKENS) * 1000.0;
         // The first round warms up.
         if round > 0 {
@@ -57,18 +57,18 @@ pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
     }
     let (floor, ours) = (cpu::least(floor), cpu::least(ours));
     report.note("P6", "HTTP floor, CPU per token, 50 streams", floor, "us");
-    report.note("P6", "house, CPU per token, 50 streams", ours, "us");
-    report.target("P6", "house / HTTP floor, CPU per token", (ours / floor, "x"), 2.0, Some(1.3));
+    report.note("P6", "engine, CPU per token, 50 streams", ours, "us");
+    report.target("P6", "engine / HTTP floor, CPU per token", (ours / floor, "x"), 2.0, Some(1.3));
     let (mut floor, mut ours) = (Vec::new(), Vec::new());
     for _ in 0..FIRSTS {
         floor.push(millis(benches.floor.block_on(read(&http, body.clone()))?.first));
-        let watching = benches.house.spawn(watched(Arc::clone(&bed)));
-        ours.push(millis(benches.house.block_on(watching)??.first));
+        let watching = benches.engine.spawn(watched(Arc::clone(&bed)));
+        ours.push(millis(benches.engine.block_on(watching)??.first));
     }
     let (floor, ours) = (cpu::median(floor), cpu::median(ours));
     report.note("P6", "HTTP floor, time to the first token", floor, "ms");
-    report.target("P6", "house, time added to the first token", (ours - floor, "ms"), 2.0, None);
-    benches.house.block_on(async { Arc::into_inner(bed).context("the house is still in use")?.end().await })
+    report.target("P6", "engine, time added to the first token", (ours - floor, "ms"), 2.0, None);
+    benches.engine.block_on(async { Arc::into_inner(bed).context("the engine is still in use")?.end().await })
 }
 
 fn millis(time: Duration) -> f64 {

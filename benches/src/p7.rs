@@ -17,7 +17,7 @@ use tokio::{
     sync::{Barrier, watch},
 };
 
-use crate::{Benches, house::Bed, model::Script, report::Report, seed, served::Served};
+use crate::{Benches, engine::Bed, model::Script, report::Report, seed, served::Served};
 
 /// Events that were missed.
 const MISSED: u64 = 10_000;
@@ -35,20 +35,20 @@ const END: &[u8] = b"event: caught_up";
 const TAIL: usize = 128;
 
 pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
-    let bed = Arc::new(benches.house.block_on(async { Bed::start(&benches.model, Script::Text) })?);
-    let served = benches.house.block_on(Served::start(&bed))?;
+    let bed = Arc::new(benches.engine.block_on(async { Bed::start(&benches.model, Script::Text) })?);
+    let served = benches.engine.block_on(Served::start(&bed))?;
     let address = served.address;
     caught_up(benches, &bed, address, report)?;
     followed(benches, &bed, address, report)?;
     served.stop();
-    benches.house.block_on(async { Arc::into_inner(bed).context("the house is still in use")?.end().await })
+    benches.engine.block_on(async { Arc::into_inner(bed).context("the engine is still in use")?.end().await })
 }
 
 fn caught_up(benches: &Benches, bed: &Bed, address: SocketAddr, report: &mut Report) -> Result<()> {
-    let agent = benches.house.block_on(seed::talked(&**bed.house.store(), MISSED))?.id;
-    let after = benches.house.block_on(told(bed, agent))? - MISSED;
+    let agent = benches.engine.block_on(seed::talked(&**bed.engine.store(), MISSED))?.id;
+    let after = benches.engine.block_on(told(bed, agent))? - MISSED;
     let told = benches.floor.block_on(told_whole(address, agent, after))?;
-    let floor = benches.house.block_on(bare(told))?;
+    let floor = benches.engine.block_on(bare(told))?;
     let (mut times, mut floors) = (Vec::with_capacity(TIMES), Vec::with_capacity(TIMES));
     // Both in turns, so that they meet the same neighbours. The first time warms up.
     for time in 0..=TIMES {
@@ -111,8 +111,8 @@ async fn bare(told: Bytes) -> Result<SocketAddr> {
 }
 
 fn followed(benches: &Benches, bed: &Arc<Bed>, address: SocketAddr, report: &mut Report) -> Result<()> {
-    let agent = benches.house.block_on(bed.run())?;
-    let after = benches.house.block_on(told(bed, agent))?;
+    let agent = benches.engine.block_on(bed.run())?;
+    let after = benches.engine.block_on(told(bed, agent))?;
     let (ready, end) = (Arc::new(Barrier::new(FOLLOWERS + 1)), watch::Sender::new(None));
     let followers: Vec<_> = (0..FOLLOWERS)
         .map(|_| {
@@ -137,7 +137,7 @@ fn followed(benches: &Benches, bed: &Arc<Bed>, address: SocketAddr, report: &mut
         })
         .collect();
     let (driven, start) = (Arc::clone(bed), Arc::clone(&ready));
-    let driver = benches.house.spawn(async move {
+    let driver = benches.engine.spawn(async move {
         start.wait().await;
         let begun = Instant::now();
         for _ in 0..TURNS {

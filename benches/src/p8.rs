@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result};
 
-use crate::{Benches, cpu, house::Bed, model::Script, p1, report::Report, seed};
+use crate::{Benches, cpu, engine::Bed, model::Script, p1, report::Report, seed};
 
 /// Runs in the small database.
 const FEW: usize = 1_000;
@@ -18,8 +18,8 @@ const ITEMS: u64 = 4;
 
 pub(crate) fn measure(benches: &Benches, many: usize, report: &mut Report) -> Result<()> {
     let bed = |runs| -> Result<Arc<Bed>> {
-        let bed = benches.house.block_on(async { Bed::start(&benches.model, Script::Calls) })?;
-        let one = benches.house.block_on(seed::talked(&**bed.house.store(), ITEMS))?.id;
+        let bed = benches.engine.block_on(async { Bed::start(&benches.model, Script::Calls) })?;
+        let one = benches.engine.block_on(seed::talked(&**bed.engine.store(), ITEMS))?.id;
         seed::multiplied(&bed.database(), &one.to_string(), runs)?;
         Ok(Arc::new(bed))
     };
@@ -30,7 +30,7 @@ pub(crate) fn measure(benches: &Benches, many: usize, report: &mut Report) -> Re
     let mut costs = [Vec::new(), Vec::new()];
     for round in 0..=ROUNDS {
         for (bed, costs) in beds.iter().zip(&mut costs) {
-            let cost = benches.house.block_on(p1::each_of_house(bed, RUNS, FLIGHT))?;
+            let cost = benches.engine.block_on(p1::each_of_engine(bed, RUNS, FLIGHT))?;
             // The first round warms up.
             if round > 0 {
                 costs.push(cost);
@@ -42,8 +42,8 @@ pub(crate) fn measure(benches: &Benches, many: usize, report: &mut Report) -> Re
     report.note("P8", format!("CPU of a run, {many} runs in the database"), many_cost, "ms");
     report.target("P8", format!("{many} runs / {FEW} runs"), (many_cost / few_cost, "x"), 1.1, Some(1.0));
     for bed in beds {
-        let bed = Arc::into_inner(bed).context("the house is still in use")?;
-        benches.house.block_on(bed.end())?;
+        let bed = Arc::into_inner(bed).context("the engine is still in use")?;
+        benches.engine.block_on(bed.end())?;
     }
     Ok(())
 }

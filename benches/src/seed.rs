@@ -13,7 +13,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use rusqlite::Connection;
 use serde_json::json;
 
-use crate::house::{KIND, QUESTION, TOOL};
+use crate::engine::{KIND, QUESTION, TOOL};
 
 /// How many agents are written at once: as many as the store commits together.
 const AT_ONCE: usize = 128;
@@ -227,17 +227,17 @@ mod tests {
     #[tokio::test]
     async fn copies_of_a_tree_are_trees_of_their_own() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("house.db");
+        let path = directory.path().join("entourage.db");
         let store = SqliteStore::open(&path, Settings::default()).unwrap();
         let first = talked(&store, 4).await.unwrap();
-        let told = store.events(&Scope::House, first.id, 0, 100).await.unwrap().len();
+        let told = store.events(&Scope::All, first.id, 0, 100).await.unwrap().len();
         drop(store);
         multiplied(&path, &first.id.to_string(), 3).unwrap();
         let store = SqliteStore::open(&path, Settings::default()).unwrap();
-        let agents = store.agents(&Scope::House, AgentQuery::default()).await.unwrap();
+        let agents = store.agents(&Scope::All, AgentQuery::default()).await.unwrap();
         assert_eq!(agents.len(), 3);
         for agent in agents {
-            let events = store.events(&Scope::House, agent.id, 0, 100).await.unwrap();
+            let events = store.events(&Scope::All, agent.id, 0, 100).await.unwrap();
             assert_eq!(events.len(), told);
             assert!(events.iter().all(|event| event.root == agent.id && event.agent == agent.id));
         }

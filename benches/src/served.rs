@@ -10,8 +10,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    engine::{Bed, QUESTION},
     floor,
-    house::{Bed, QUESTION},
 };
 
 /// What a stream of events says when a run has ended well.
@@ -24,12 +24,12 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Serves a house. Called on the house's runtime.
+    /// Serves a engine. Called on the engine's runtime.
     pub(crate) async fn start(bed: &Bed) -> Result<Self> {
         let listener = entourage_server::bind(([127, 0, 0, 1], 0).into()).await?;
         let (address, stop) = (listener.local_addr()?, CancellationToken::new());
         let settings = entourage_server::Settings { streams: 2_000, ..Default::default() };
-        tokio::spawn(entourage_server::serve(listener, bed.house.clone(), settings, stop.clone()));
+        tokio::spawn(entourage_server::serve(listener, bed.engine.clone(), settings, stop.clone()));
         Ok(Self { address, stop })
     }
 

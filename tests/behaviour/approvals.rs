@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use entourage_engine::{Client, Error, House, Kinds, kinds::parse};
+use entourage_engine::{Client, Engine, Error, Kinds, kinds::parse};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{Commit, Committed, Page, Store, Write};
 use entourage_testkit::{Effects, Fault, Faults, Faulty, Layered, StoreLayer, TestTool, World};
@@ -383,7 +383,7 @@ async fn granted_at_once(faults: &Faults) -> (u64, usize) {
     let quick: Arc<dyn Store> = Arc::new(Layered::new(Arc::clone(world.store()), Quick(world.client())));
     let root = world.ask("Pay.").await;
     for faults in [faults, &Faults::none()] {
-        let house = House::builder(
+        let engine = Engine::builder(
             Arc::new(Faulty::new(Arc::clone(&quick), faults.clone())),
             Arc::new(model.clone()),
         )
@@ -392,7 +392,7 @@ async fn granted_at_once(faults: &Faults) -> (u64, usize) {
         .clock(Arc::new(world.clock().clone()))
         .build();
         for _ in 0..3 {
-            let done = house.advance(root.id).await;
+            let done = engine.advance(root.id).await;
             assert!(done.is_ok() || faults.dead(), "{done:?}");
         }
     }
@@ -420,13 +420,13 @@ async fn leave_given_under_one_version_of_a_kind_is_not_leave_under_another() {
     let happened = Effects::default();
     let store = World::builder(pays()).workers(0).start().await;
     let model = Arc::new(pays());
-    let house = |front: &str| {
-        House::builder(Arc::clone(store.store()), Arc::<ScriptedModel>::clone(&model))
+    let engine = |front: &str| {
+        Engine::builder(Arc::clone(store.store()), Arc::<ScriptedModel>::clone(&model))
             .tools(Toolbox::new().with(TestTool::new("pay", Effect::Unsafe, &happened)))
             .kinds(Kinds::none().with(kind("assistant", front)))
             .build()
     };
-    let before = house(PAY);
+    let before = engine(PAY);
     let root = store.ask("Pay.").await;
     before.advance(root.id).await.unwrap();
     let first = store.question(root.id).await;
@@ -436,7 +436,7 @@ async fn leave_given_under_one_version_of_a_kind_is_not_leave_under_another() {
     let database = rusqlite::Connection::open(store.database().unwrap()).unwrap();
     database.execute("DELETE FROM entities WHERE kind = 'kind'", []).unwrap();
 
-    let after = house("description: More careful now.\napproval:\n  - tools: \"*\"");
+    let after = engine("description: More careful now.\napproval:\n  - tools: \"*\"");
     after.advance(root.id).await.unwrap();
     assert_eq!(happened.per_call(), [0_u32; 0]);
     let second = asked(&store, &root, 2).await;

@@ -94,7 +94,7 @@ async fn threads_of_people_stand_at_the_top_of_their_chat() {
     assert_eq!((below.parent, below.depth, below.root), (Some(first.agent), 1, first.root));
 
     let query = AgentQuery { roots: true, ..AgentQuery::default() };
-    let tops = world.store().agents(&Scope::House, query).await.unwrap();
+    let tops = world.store().agents(&Scope::All, query).await.unwrap();
     assert_eq!(tops.len(), 4);
     assert_eq!(world.client().tree(below.id).await.unwrap().len(), 5);
     assert_eq!(world.audit().await, []);

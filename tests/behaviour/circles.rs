@@ -111,7 +111,7 @@ fn counts(told: &Told) -> [usize; 3] {
 
 async fn closes_at_the_same_instant(size: usize) {
     let story = ring(size);
-    // With another house beside it, one may be taken by that before it has written, and look again.
+    // With another engine beside it, one may be taken by that before it has written, and look again.
     let told = story.tell(1, &[]).await;
     assert_eq!(told.violations, [], "{told:#?}");
     assert_eq!(told.transcripts.len(), 1 + 2 * size, "{told:#?}");

@@ -73,7 +73,7 @@ async fn a_wakeup_with_nothing_to_read_opens_no_run() {
         due: agent.created,
     }));
     world.store().commit(commit).await.unwrap();
-    world.house().advance(agent.id).await.unwrap();
+    world.engine().advance(agent.id).await.unwrap();
     assert_eq!(client.runs(agent.id, Page::default()).await.unwrap(), []);
     assert_eq!(world.store().due(agent.created, None, 10).await.unwrap(), []);
     assert_eq!(model.requests().len(), 0);

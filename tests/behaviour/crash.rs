@@ -1,4 +1,4 @@
-//! Deaths at every commit: whatever the moment, the house goes on by itself, nothing is lost or done
+//! Deaths at every commit: whatever the moment, the engine goes on by itself, nothing is lost or done
 //! twice, and nothing that always holds is broken.
 
 use entourage_engine::{Kinds, NewAgent, kinds::parse};
@@ -320,7 +320,7 @@ async fn kept_with_its_output(tool: &str, arguments: fn(&str, &str) -> Value) {
         let mut finished = outputs;
         for run in client.runs(root.id, Page::default()).await.unwrap() {
             // Those that are on record, without those that follow from items.
-            let steps = world.store().steps(&Scope::House, run.id).await.unwrap();
+            let steps = world.store().steps(&Scope::All, run.id).await.unwrap();
             finished += steps.iter().filter(|step| step.output().is_some()).count();
         }
         let mut kept: Vec<String> = Vec::new();
@@ -328,7 +328,7 @@ async fn kept_with_its_output(tool: &str, arguments: fn(&str, &str) -> Value) {
             client.notes(Some(root.id), Page::default()).await.unwrap().into_iter().map(|note| note.title),
         );
         let learnings = EntityQuery { parent: Some(root.id), ..EntityQuery::of(Learning::KIND) };
-        for entity in world.store().entities(&Scope::House, learnings).await.unwrap() {
+        for entity in world.store().entities(&Scope::All, learnings).await.unwrap() {
             let learning = Learning::from_entity(&entity).unwrap();
             match learning.text.strip_prefix(BEFORE) {
                 Some(_) if learning.status == LearningStatus::Kept => {}

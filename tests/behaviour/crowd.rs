@@ -125,7 +125,7 @@ async fn time_to_delete() -> Duration {
     provider.has_under_way(AGENTS).await;
 
     let began = Instant::now();
-    let person = world.house().client(Owner::local());
+    let person = world.engine().client(Owner::local());
     person.intervene(root.id, Action::Delete, None).await.unwrap();
     let acknowledged = began.elapsed();
     provider.has_under_way(0).await;

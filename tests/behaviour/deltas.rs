@@ -148,8 +148,8 @@ async fn pieces_come_to_the_beginning_of_the_committed_text() {
     let world =
         World::builder(Stammering::default()).tools(first_tools()).kinds(one_kind(|_| {})).start().await;
     let client = world.client();
-    // Pieces go to those who follow in the house that works.
-    let follower = world.house().client(entourage_types::Owner::local());
+    // Pieces go to those who follow in the engine that works.
+    let follower = world.engine().client(entourage_types::Owner::local());
     let root = world.ask("Begin.").await.id;
     // Some stay for long, some for a moment, at lengths that meet every place of an answer.
     let listeners: Vec<_> = [10_000, 10_000, 97, 53, 31, 17, 11, 7]
@@ -183,7 +183,7 @@ async fn whoever_comes_later_hears_the_beginning() {
     let world = World::builder(model.clone()).tools(first_tools()).kinds(one_kind(|_| {})).start().await;
     let root = world.ask("Begin.").await.id;
     model.began.notified().await;
-    let follower = world.house().client(entourage_types::Owner::local());
+    let follower = world.engine().client(entourage_types::Owner::local());
     let mut watch = follower.watch(root, 0).await.unwrap();
     let mut pieces = Vec::new();
     within("the answer ends", async {
@@ -222,9 +222,9 @@ async fn the_next_process_says_an_answer_from_its_beginning_as_a_later_attempt()
     assert_eq!((heard.text.as_str(), heard.broken), ("The größte beginning", false));
 }
 
-/// The attempt of which a client hears the beginning from the house that works now.
+/// The attempt of which a client hears the beginning from the engine that works now.
 async fn beginning_of(world: &World, root: AgentId, heard: &mut Heard) -> u64 {
-    let follower = world.house().client(entourage_types::Owner::local());
+    let follower = world.engine().client(entourage_types::Owner::local());
     let mut watch = follower.watch(root, 0).await.unwrap();
     within("a piece comes", async {
         loop {

@@ -21,7 +21,7 @@ impl Local {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let settings = StoreSettings { durability: Durability::Normal, ..StoreSettings::default() };
-        let store = SqliteStore::open(directory.path().join("house.sqlite"), settings).unwrap();
+        let store = SqliteStore::open(directory.path().join("engine.sqlite"), settings).unwrap();
         Self { store: Arc::new(store), clock: FakeClock::default(), _directory: directory }
     }
 }

@@ -95,7 +95,7 @@ async fn where_nobody_judges_in_time_what_was_declared_is_done() {
         // Nobody is there either: the process ends, and time goes by.
         let world = world.reborn(Faults::none()).await;
         world.clock().advance(Duration::from_secs(59));
-        world.house().advance(root.id).await.unwrap();
+        world.engine().advance(root.id).await.unwrap();
         assert_eq!(world.client().question(question.id).await.unwrap().status, QuestionStatus::Open);
         world.clock().advance(Duration::from_secs(1));
         let line = lines(&world, &root).await[2].clone();

@@ -72,7 +72,7 @@ impl Model for Limited {
     }
 }
 
-/// The house's clock and the runtime's, both in the test's hand.
+/// The engine's clock and the runtime's, both in the test's hand.
 struct Hands {
     clock: FakeClock,
     /// While a thread waits for this, the runtime's clock does not move by itself.
@@ -265,7 +265,7 @@ async fn queue<M: Model>(world: &World, gate: &Gated<M>, callers: usize) {
         if gate.gates().iter().map(|gate| gate.waiting).sum::<usize>() == callers {
             return;
         }
-        // Anything that waits for the store lets the house go on.
+        // Anything that waits for the store lets the engine go on.
         world.client().agents(true, None, Page::default()).await.unwrap();
     }
     panic!("they did not come: {:?}", gate.gates());
@@ -382,7 +382,7 @@ async fn a_request_that_is_refused_as_such_is_not_taken_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_kind_that_names_no_model_has_the_houses_fallback_and_others_their_own() {
+async fn a_kind_that_names_no_model_has_the_engines_fallback_and_others_their_own() {
     for (own, answered) in [(None, true), (Some(MAIN), false)] {
         let script =
             two_models(|| Error::Denied { model: MAIN.into(), lack: Lack::Key, cause: "HTTP 401".into() });

@@ -175,7 +175,7 @@ async fn a_page_that_gives_orders_gets_nothing_out_without_a_person() {
 /// In the kinds that come with the program, whatever a connected tool might change waits for a person, also
 /// where it would change it once.
 #[tokio::test]
-async fn connected_tools_that_change_something_wait_for_a_person_in_every_kind_of_the_house() {
+async fn connected_tools_that_change_something_wait_for_a_person_in_every_kind_of_the_engine() {
     let mut tried = Vec::new();
     for kind in Kinds::builtin().iter() {
         if !kind.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| names_tool(tool, "bank__pay"))) {
@@ -267,7 +267,7 @@ async fn addresses_that_a_person_or_a_page_gave_need_no_leave() {
     assert_eq!(questions(&world).await.len(), 1);
 }
 
-/// The instructions of a kind come from whoever runs the house: an address that they name is chosen by
+/// The instructions of a kind come from whoever runs the engine: an address that they name is chosen by
 /// none of the agents, also where a peer was told of it.
 #[tokio::test]
 async fn addresses_that_the_instructions_of_a_kind_name_need_no_leave() {

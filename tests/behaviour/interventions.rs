@@ -24,7 +24,7 @@ use tokio::sync::Semaphore;
 
 /// A person who speaks to the very process that works.
 fn person(world: &World) -> entourage_engine::Client {
-    world.house().client(Owner::local())
+    world.engine().client(Owner::local())
 }
 
 async fn paused(world: &World, agent: &Agent) {
@@ -62,7 +62,7 @@ async fn a_paused_agent_ends_its_step_and_begins_nothing_until_it_is_resumed() {
     paused(&world, &root).await;
     assert_eq!(effects.per_call(), [] as [u32; 0], "the call that the model asked for has not begun");
     person(&world).send(root.id, "And another thing.", None).await.unwrap();
-    world.house().advance(root.id).await.unwrap();
+    world.engine().advance(root.id).await.unwrap();
     assert_eq!(world.client().agent(root.id).await.unwrap().waiting_on, Some(WaitingOn::Resume));
 
     person(&world).intervene(root.id, Action::Resume, None).await.unwrap();
@@ -89,7 +89,7 @@ async fn an_answer_that_comes_during_a_pause_is_kept_for_its_end() {
     person(&world).intervene(root.id, Action::Pause, None).await.unwrap();
     paused(&world, &root).await;
     person(&world).answer(question.id, Answer::Text("red".into())).await.unwrap();
-    world.house().advance(root.id).await.unwrap();
+    world.engine().advance(root.id).await.unwrap();
     assert_eq!(model.requests().len(), 1);
     let world = world.reborn(Faults::none()).await;
     person(&world).intervene(root.id, Action::Resume, None).await.unwrap();
@@ -425,7 +425,7 @@ async fn deleting_an_agent_cuts_off_everybody_below_it() {
     all_is_over(&world, root.id).await;
     let items = world.client().tree(root.id).await.unwrap().iter().map(|agent| agent.items).sum::<u64>();
     model.let_go(10);
-    world.house().advance(root.id).await.unwrap();
+    world.engine().advance(root.id).await.unwrap();
     let due = world.store().due(Time::from_micros(i64::MAX), None, 10).await.unwrap();
     assert_eq!(due, [], "nothing wakes anybody");
     assert_eq!(model.cut_off(), 1);
@@ -755,7 +755,7 @@ async fn a_child_that_another_process_makes_before_its_maker_is_taken_is_deleted
     let builder = World::builder(model).tools(first_tools()).in_memory().workers(0);
     let world = builder.between(lands.clone()).start().await;
     let root = world.ask("Find it.").await;
-    let works = world.house().clone();
+    let works = world.engine().clone();
     let working = tokio::spawn(async move { works.advance(root.id).await });
     lands.has_come.acquire().await.unwrap().forget();
     let elsewhere = world.beside().client(Owner::local());

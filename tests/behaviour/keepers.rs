@@ -74,7 +74,7 @@ async fn over(world: &World) {
             news.mark_unchanged();
             let due = world.store().due(Time::from_micros(i64::MAX), None, 1).await.unwrap();
             let unsaved = EntityQuery::of(EntityKind::Unsaved);
-            if due.is_empty() && world.store().entities(&Scope::House, unsaved).await.unwrap().is_empty() {
+            if due.is_empty() && world.store().entities(&Scope::All, unsaved).await.unwrap().is_empty() {
                 return;
             }
             let _ = news.changed().await;

@@ -146,13 +146,13 @@ async fn output(child: Child) -> Output {
 async fn transcripts(directory: &Path) -> Vec<Vec<String>> {
     let store = SqliteStore::open(directory.join("data/entourage.db"), Settings::default()).unwrap();
     let mut all = Vec::new();
-    for agent in store.agents(&Scope::House, AgentQuery::default()).await.unwrap() {
+    for agent in store.agents(&Scope::All, AgentQuery::default()).await.unwrap() {
         assert_eq!(agent.status, Status::Succeeded);
         let query = ItemQuery::of(agent.id, 0, 100);
-        let items = store.items(&Scope::House, query).await.unwrap();
+        let items = store.items(&Scope::All, query).await.unwrap();
         well_formed(&items).unwrap();
         let runs = RunQuery { agent: Some(agent.id), ..RunQuery::default() };
-        assert_eq!(store.runs(&Scope::House, runs).await.unwrap().len(), 1);
+        assert_eq!(store.runs(&Scope::All, runs).await.unwrap().len(), 1);
         all.push(plain(&items));
     }
     all

@@ -180,11 +180,11 @@ impl Auditor {
         assert_eq!(violations, [""; 0]);
         let page = || Page { limit: u32::MAX, ..Page::default() };
         let query = entourage_store::AgentQuery { page: page(), ..Default::default() };
-        let agents = store.agents(&Scope::House, query).await.unwrap();
+        let agents = store.agents(&Scope::All, query).await.unwrap();
         let mut heard: BTreeMap<String, usize> = BTreeMap::new();
         for agent in &agents {
             assert_eq!(agent.status, Status::Succeeded, "{agent:?}");
-            for item in store.items(&Scope::House, ItemQuery::of(agent.id, 0, 100)).await.unwrap() {
+            for item in store.items(&Scope::All, ItemQuery::of(agent.id, 0, 100)).await.unwrap() {
                 if let ItemBody::Message(message) = item.body {
                     *heard.entry(message.text).or_default() += 1;
                 }
@@ -192,7 +192,7 @@ impl Auditor {
         }
         let query = EntityQuery { page: page(), ..EntityQuery::of(EntityKind::Note) };
         let mut notes: BTreeMap<String, usize> = BTreeMap::new();
-        for entity in store.entities(&Scope::House, query).await.unwrap() {
+        for entity in store.entities(&Scope::All, query).await.unwrap() {
             *notes.entry(Note::from_entity(&entity).unwrap().title).or_default() += 1;
         }
         for job in self.jobs.keys() {
@@ -211,7 +211,7 @@ impl Auditor {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_house_that_is_killed_again_and_again_loses_and_doubles_nothing() {
+async fn a_engine_that_is_killed_again_and_again_loses_and_doubles_nothing() {
     let kills = std::env::var("KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(12);
     let directory = tempfile::tempdir().unwrap();
     let (data, paid) = (directory.path().join("data"), Paid::default());
@@ -259,7 +259,7 @@ async fn a_house_that_is_killed_again_and_again_loses_and_doubles_nothing() {
     let paid = paid.lock().unwrap().clone();
     if quiet.is_err() {
         let query = entourage_store::AgentQuery::default();
-        let agents = store.agents(&Scope::House, query).await.unwrap();
+        let agents = store.agents(&Scope::All, query).await.unwrap();
         let stands: Vec<_> =
             agents.iter().map(|agent| (&agent.title, agent.status, agent.waiting_on)).collect();
         panic!("not quiet: {stands:?}\n{:?}\n{:?}", auditor.jobs, audit(&store, None).await.unwrap());

@@ -1,4 +1,4 @@
-//! What the house does, by name. One binary for all of it.
+//! What the engine does, by name. One binary for all of it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test ends by panicking")]
 
 mod approvals;

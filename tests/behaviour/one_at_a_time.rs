@@ -1,4 +1,4 @@
-//! One activation of an agent at a time in a house: a call that is under way, or about to be, is not
+//! One activation of an agent at a time in a engine: a call that is under way, or about to be, is not
 //! taken for one that a crash interrupted, and nothing starts once a deletion is acknowledged.
 
 use std::{
@@ -7,7 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_engine::House;
+use entourage_engine::Engine;
 use entourage_llm::{Script, ScriptedModel};
 use entourage_store::{Commit, Committed, Page, Result as Stored, Store, Write};
 use entourage_testkit::{Effects, Layered, StoreLayer, TestTool, World, within};
@@ -77,10 +77,10 @@ impl Tool for Slow {
     }
 }
 
-/// A house whose agent pays, and stops at one of two places on the way.
+/// A engine whose agent pays, and stops at one of two places on the way.
 struct Scene {
     world: World,
-    house: House,
+    engine: Engine,
     root: Agent,
     effects: Effects,
 }
@@ -93,19 +93,19 @@ impl Scene {
         let world = World::builder(model.clone()).workers(0).in_memory().start().await;
         let store: Arc<dyn Store> =
             Arc::new(Layered::new(Arc::clone(world.store()), behind_the_intent.clone()));
-        let house = House::builder(store, Arc::new(model))
+        let engine = Engine::builder(store, Arc::new(model))
             .tools(Toolbox::new().with(Slow(pay, before_the_effect.clone())))
             .kinds(one_kind(|_| {}))
             .clock(Arc::new(world.clock().clone()))
             .build();
         let root = world.ask("Pay.").await;
-        Self { world, house, root, effects }
+        Self { world, engine, root, effects }
     }
 
-    /// Another worker of the house delivers the wake-up.
+    /// Another worker of the engine delivers the wake-up.
     fn delivered(&self) -> tokio::task::JoinHandle<()> {
-        let (house, agent) = (self.house.clone(), self.root.id);
-        tokio::spawn(async move { house.advance(agent).await.unwrap() })
+        let (engine, agent) = (self.engine.clone(), self.root.id);
+        tokio::spawn(async move { engine.advance(agent).await.unwrap() })
     }
 }
 
@@ -153,7 +153,7 @@ async fn nothing_starts_once_a_deletion_is_acknowledged() {
     {
         let at_work = scene.delivered();
         stop.reached().await;
-        let client = scene.house.client(Owner::local());
+        let client = scene.engine.client(Owner::local());
         let id = scene.root.id;
         let deletion = tokio::spawn(async move { client.intervene(id, Action::Delete, None).await.unwrap() });
         a_while().await;
@@ -197,7 +197,7 @@ async fn a_tool_that_holds_up_its_thread_does_not_hold_up_who_ends_its_agent() {
     let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).start().await;
     let root = world.ask("Pay.").await;
     stop.reached().await;
-    let person = world.house().client(Owner::local());
+    let person = world.engine().client(Owner::local());
     let id = root.id;
     let deletion = tokio::spawn(async move { person.intervene(id, Action::Delete, None).await.unwrap() });
     within("the deletion returns", async {
@@ -210,6 +210,6 @@ async fn a_tool_that_holds_up_its_thread_does_not_hold_up_who_ends_its_agent() {
     assert_eq!(world.client().agent(root.id).await.unwrap().status, Status::Cancelled);
     let told = world.client().items(root.id, 0, 100).await.unwrap();
     release.send(()).unwrap();
-    world.house().advance(root.id).await.unwrap();
+    world.engine().advance(root.id).await.unwrap();
     assert_eq!(world.client().items(root.id, 0, 100).await.unwrap(), told, "what it returns is of no use");
 }

@@ -106,7 +106,7 @@ async fn writing_a_task_is_what_sets_its_agent_off() {
     let model = cast(&ScriptedModel::new([start("dig")]), obeys);
     let world = World::builder(model.clone()).tools(first_tools()).workers(0).start().await;
     let chat = world.ask_kind(ORCHESTRATOR, "Dig.").await;
-    world.house().advance(chat.id).await.unwrap();
+    world.engine().advance(chat.id).await.unwrap();
     let (task, worker) = (tasks(&world, chat.id).await.remove(0), workers(&world, chat.id).await.remove(0));
     assert_eq!((task.to, task.status, worker.items), (worker.id, Status::Queued, 0));
     assert!(model.requests().iter().all(is_orchestrator), "nobody has asked the sub-agent for anything");
@@ -131,7 +131,7 @@ async fn writing_a_task_is_what_sets_its_agent_off() {
     let due = world.store().due(world.clock().now(), None, 10).await.unwrap();
     assert_eq!(due.iter().map(|wakeup| wakeup.agent).collect::<Vec<_>>(), [worker.id]);
     let before = world.client().agent(chat.id).await.unwrap().epoch;
-    world.house().advance(due[0].agent).await.unwrap();
+    world.engine().advance(due[0].agent).await.unwrap();
     assert_eq!(tasks(&world, chat.id).await[0].result, Some(TaskResult::Text("did dig".into())));
     let after = world.client().agent(chat.id).await.unwrap().epoch;
     assert_eq!(before, after, "the orchestrator had no part in it");
@@ -682,7 +682,7 @@ async fn what_an_agent_is_told_while_it_works_is_part_of_its_work() {
     ended_runs(&world, &chat, 2).await;
     // With a call pending nothing is asked and nothing said, however often it is woken.
     let asked = model.requests().len();
-    world.house().advance(worker.id).await.unwrap();
+    world.engine().advance(worker.id).await.unwrap();
     assert_eq!(world.client().items(worker.id, 0, 20).await.unwrap().len(), 2);
     assert_eq!(model.requests().len(), asked);
     world.clock().advance(Duration::from_secs(60));
@@ -702,7 +702,7 @@ async fn a_decision_that_is_changed_is_made_on_the_new_words() {
     let world = World::builder(model.clone()).tools(first_tools()).start().await;
     let chat = world.ask_kind(ORCHESTRATOR, "one").await;
     model.begun().await;
-    let person = world.house().client(Owner::local());
+    let person = world.engine().client(Owner::local());
     person.intervene(chat.id, Action::Modify, Some("two")).await.unwrap();
     // The first call was cut off; this is another one.
     model.begun().await;

@@ -110,7 +110,7 @@ async fn a_disk_that_is_full_for_an_hour_ends_no_run_and_asks_no_model() {
         world.clock().advance(Duration::from_secs(30));
         outage.refused(attempt).await;
     }
-    assert!(matches!(world.house().store().ready().await, Err(Error::DiskFull(_))));
+    assert!(matches!(world.engine().store().ready().await, Err(Error::DiskFull(_))));
     assert_eq!(world.client().agent(root.id).await.unwrap().status, Status::Running);
     outage.ends();
     world.clock().advance(Duration::from_secs(30));
@@ -137,7 +137,7 @@ impl Clock for Jumping {
     }
 }
 
-/// A house whose store cannot be used; it takes down when it was tried, and has enough after nine times.
+/// A engine whose store cannot be used; it takes down when it was tried, and has enough after nine times.
 struct Full {
     clock: Arc<Jumping>,
     tried: Mutex<Vec<Time>>,
@@ -169,11 +169,11 @@ async fn the_pauses_between_attempts_double_up_to_half_a_minute() {
     let commit = Commit::new(at).write(Write::NewAgent(agent)).write(Write::ScheduleWakeup(wakeup));
     store.commit(commit).await.unwrap();
     let tried = Mutex::default();
-    let house = Arc::new(Full { clock: Arc::clone(&clock), tried, enough: enough.clone() });
-    let tries: Arc<dyn Advance> = Arc::<Full>::clone(&house);
+    let engine = Arc::new(Full { clock: Arc::clone(&clock), tried, enough: enough.clone() });
+    let tries: Arc<dyn Advance> = Arc::<Full>::clone(&engine);
     let dispatcher = Embedded::default();
     within("it is tried nine times", dispatcher.run(tries, store, clock, enough)).await.unwrap();
-    let tried = house.tried.lock().unwrap();
+    let tried = engine.tried.lock().unwrap();
     let pauses: Vec<u128> = tried.windows(2).map(|pair| pair[1].since(pair[0]).as_millis()).collect();
     // Also where all that is due is read anew meanwhile, as it is each minute.
     assert_eq!(pauses, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
@@ -194,10 +194,10 @@ async fn a_file_that_another_program_holds_for_a_while_is_waited_for() {
         world.clock().advance(Duration::from_secs(30));
         outage.refused(attempt).await;
     }
-    let held = world.house().store().ready().await;
+    let held = world.engine().store().ready().await;
     assert!(matches!(&held, Err(Error::Unavailable { .. })), "{held:?}");
     holder.execute_batch("ROLLBACK").unwrap();
-    assert!(world.house().store().ready().await.is_ok());
+    assert!(world.engine().store().ready().await.is_ok());
     world.clock().advance(Duration::from_secs(30));
     model.begun().await;
     goes_on(&world, &root, &model).await;
@@ -247,7 +247,7 @@ async fn what_a_person_asks_for_happens_once_where_nobody_knew_whether_it_had() 
     for fault in [Fault::UnknownBefore, Fault::UnknownAfter] {
         let model = ScriptedModel::new([Script::text("Done.")]);
         let world = World::builder(model.clone()).start_with(Faults::at_any(1, fault)).await;
-        let person = world.house().client(Owner::local());
+        let person = world.engine().client(Owner::local());
         let new = NewAgent { message: Some("Go.".into()), ..NewAgent::default() };
         let agent = person.create(new, None).await.unwrap();
         assert_eq!(world.ended(agent.id).await.status, Status::Succeeded, "{fault:?}");

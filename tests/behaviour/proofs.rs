@@ -26,7 +26,7 @@ fn run_all(seeds: std::ops::Range<u64>) {
 
 /// Shows: INV-01, INV-02, INV-03, INV-04, INV-05, INV-06, INV-07, INV-08, INV-09, INV-10.
 #[test]
-fn the_invariants_hold_in_every_simulated_house() {
+fn the_invariants_hold_in_every_simulated_engine() {
     match (number("SEED"), number("ACTS")) {
         (Some(seed), acts) => {
             let simulation = Simulation::new(seed);

@@ -14,7 +14,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::post,
 };
-use base64::{Engine, engine::general_purpose::STANDARD};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use entourage_engine::{Clock, ReceiverRecord};
 use entourage_server::Webhook;
 use entourage_testkit::{FakeClock, World};

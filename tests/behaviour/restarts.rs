@@ -31,8 +31,8 @@ async fn held() -> (HeldModel, World) {
 
 /// The agent goes on, until the process ends or its run does.
 fn at_work(world: &World, agent: AgentId) -> JoinHandle<()> {
-    let house = world.house().clone();
-    tokio::spawn(async move { drop(house.advance(agent).await) })
+    let engine = world.engine().clone();
+    tokio::spawn(async move { drop(engine.advance(agent).await) })
 }
 
 /// The process is killed while this is under way, and the next one starts two minutes later.
@@ -93,7 +93,7 @@ async fn a_process_that_ends_in_order_is_not_counted() {
     for _ in 0..3 * GIVE_UP_AFTER {
         let work = at_work(&world, agent.id);
         model.begun().await;
-        world.house().stopping().cancel();
+        world.engine().stopping().cancel();
         within("the activation ends", work).await.unwrap();
         world = later(world).await;
     }
@@ -111,7 +111,7 @@ async fn a_process_that_ends_in_order_is_not_counted_where_one_kill_is_too_many(
     for _ in 0..3 {
         let work = at_work(&world, agent.id);
         model.begun().await;
-        world.house().stopping().cancel();
+        world.engine().stopping().cancel();
         within("the activation ends", work).await.unwrap();
         world = later(world).await;
     }
@@ -135,7 +135,7 @@ async fn kills_are_counted_across_an_end_in_order() {
         let work = at_work(&world, agent.id);
         model.begun().await;
         if life == 2 {
-            world.house().stopping().cancel();
+            world.engine().stopping().cancel();
             within("the activation ends", work).await.unwrap();
             world = later(world).await;
         } else {
@@ -256,8 +256,8 @@ async fn a_run_beside_the_one_that_ends_the_process_is_not_ended_with_it() {
         order.rotate_left(starts % 2);
         let mut works = JoinSet::new();
         for agent in order {
-            let (house, agent) = (world.house().clone(), agent.id);
-            works.spawn(async move { drop(house.advance(agent).await) });
+            let (engine, agent) = (world.engine().clone(), agent.id);
+            works.spawn(async move { drop(engine.advance(agent).await) });
         }
         if starts > 2 {
             // What the other asks is answered, once it is asked.
@@ -375,7 +375,7 @@ async fn however_many_wait_for_their_turn_each_has_it_and_is_counted() {
     }
     for agent in agents {
         let run = world.client().runs(agent, Page::default()).await.unwrap()[0].id;
-        let steps = world.store().steps(&Scope::House, run).await.unwrap();
+        let steps = world.store().steps(&Scope::All, run).await.unwrap();
         let counted = steps.iter().find(|step| step.key == StepKey::Restart).unwrap();
         assert_eq!((counted.attempt, counted.updated >= started), (3, true), "{agent}");
     }

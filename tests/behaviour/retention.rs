@@ -74,20 +74,20 @@ fn days(events: Option<u32>, trees: Option<u32>) -> Retention {
 #[tokio::test]
 async fn nothing_is_forgotten_unless_asked() {
     let Trees { world, ended, .. } = trees().await;
-    assert_eq!(world.house().prune(&Retention::default()).await.unwrap(), Pruned::default());
-    assert_eq!(world.house().prune(&days(Some(50), Some(50))).await.unwrap(), Pruned::default());
+    assert_eq!(world.engine().prune(&Retention::default()).await.unwrap(), Pruned::default());
+    assert_eq!(world.engine().prune(&days(Some(50), Some(50))).await.unwrap(), Pruned::default());
     assert_eq!(first(&world, &ended).await, 1);
 }
 
 #[tokio::test]
 async fn old_events_go_and_everything_else_stays() {
     let Trees { world, ended, waits, young } = trees().await;
-    let (client, house) = (world.client(), world.house().clone());
+    let (client, engine) = (world.client(), world.engine().clone());
     let all = client.events(ended.id, 0, 1000).await.unwrap();
     let before = plain(&client.items(ended.id, 0, 100).await.unwrap());
-    let pruned = house.prune(&days(Some(30), None)).await.unwrap();
+    let pruned = engine.prune(&days(Some(30), None)).await.unwrap();
     assert!(pruned.events > 10 && pruned.trees == 0, "{pruned:?}");
-    assert_eq!(house.prune(&days(Some(30), None)).await.unwrap(), Pruned::default(), "once is enough");
+    assert_eq!(engine.prune(&days(Some(30), None)).await.unwrap(), Pruned::default(), "once is enough");
 
     // The last of a tree stays, and who asks for what is gone is told so.
     assert_eq!(first(&world, &ended).await, all.len() as u64);
@@ -122,8 +122,8 @@ async fn old_events_go_and_everything_else_stays() {
 #[tokio::test]
 async fn old_trees_at_rest_go_whole() {
     let Trees { world, ended, waits, young } = trees().await;
-    let (client, house) = (world.client(), world.house().clone());
-    let pruned = house.prune(&days(None, Some(30))).await.unwrap();
+    let (client, engine) = (world.client(), world.engine().clone());
+    let pruned = engine.prune(&days(None, Some(30))).await.unwrap();
     assert_eq!(pruned, Pruned { trees: 1, ..Pruned::default() });
     assert!(matches!(client.agent(ended.id).await, Err(Error::NotFound { .. })));
     let left = client.agents(false, None, Page::default()).await.unwrap();
@@ -133,7 +133,7 @@ async fn old_trees_at_rest_go_whole() {
     assert_eq!(first(&world, &waits).await, 1);
 }
 
-/// A chat is found by its name: spoken in again after it was forgotten, it is a new one, though the house
+/// A chat is found by its name: spoken in again after it was forgotten, it is a new one, though the engine
 /// still holds what was said in the old one.
 #[tokio::test]
 async fn a_chat_that_was_forgotten_begins_anew() {
@@ -144,8 +144,8 @@ async fn a_chat_that_was_forgotten_begins_anew() {
         Some(Ok(Script::text("So be it.")))
     });
     let world = World::scripted(&model, first_tools()).await;
-    let house = world.house().clone();
-    let client = house.client(Owner::local());
+    let engine = world.engine().clone();
+    let client = engine.client(Owner::local());
     let say = async |text: &str| {
         let speech =
             Speech { chat: "c".into(), to: "assistant".into(), text: text.into(), ..Speech::default() };
@@ -159,7 +159,7 @@ async fn a_chat_that_was_forgotten_begins_anew() {
     let old = client.items(before.id, 0, 100).await.unwrap();
     assert!(old.len() >= 16, "a shorter transcript is not held: {:?}", plain(&old));
     world.clock().advance(DAY * 40);
-    assert_eq!(house.prune(&days(None, Some(30))).await.unwrap().trees, 1);
+    assert_eq!(engine.prune(&days(None, Some(30))).await.unwrap().trees, 1);
     let after = say("What is the secret?").await;
     assert_eq!(before.id, after.id, "the name is the same");
     let items = client.items(after.id, 0, 100).await.unwrap();
@@ -228,7 +228,7 @@ async fn forgetting_survives_being_cut_off_anywhere() {
     let retention = days(Some(30), Some(30));
     for polls in 1.. {
         let Trees { world, ended, waits, young } = trees().await;
-        let done = cut_after(polls, world.house().prune(&retention)).await.is_some();
+        let done = cut_after(polls, world.engine().prune(&retention)).await.is_some();
         for tree in [&ended, &waits, &young] {
             let Ok(agents) = world.client().tree(tree.id).await else { continue };
             assert_eq!(agents.len(), 2 - usize::from(tree.id == waits.id), "a tree is whole or gone");
@@ -236,7 +236,7 @@ async fn forgetting_survives_being_cut_off_anywhere() {
             let events = world.client().events(tree.id, None, 1000).await.unwrap();
             assert!(events.iter().zip(from..).all(|(event, seq)| event.seq == seq));
         }
-        world.house().prune(&retention).await.unwrap();
+        world.engine().prune(&retention).await.unwrap();
         assert!(world.client().agent(ended.id).await.is_err());
         assert_eq!(first(&world, &young).await, 1);
         assert!(world.client().agent(waits.id).await.is_ok());
@@ -257,13 +257,13 @@ async fn a_key_is_remembered_for_as_long_as_the_settings_say() {
     let (old, _) = (make("old").await, world.clock().advance(DAY));
     let young = make("young").await;
     let retention = Retention { requests: Some(DAY), ..Retention::default() };
-    assert_eq!(world.house().prune(&retention).await.unwrap(), Pruned::default(), "a day is not over yet");
+    assert_eq!(world.engine().prune(&retention).await.unwrap(), Pruned::default(), "a day is not over yet");
     world.clock().advance(Duration::from_secs(1));
     let dying = Faults::at_any(1, Fault::DieBefore);
     assert!(world.beside_with(&dying).prune(&retention).await.is_err());
     assert_eq!(make("old").await, old, "a death on the way has forgotten nothing");
     let forgot = Pruned { requests: 1, ..Pruned::default() };
-    assert_eq!(world.house().prune(&retention).await.unwrap(), forgot);
+    assert_eq!(world.engine().prune(&retention).await.unwrap(), forgot);
     assert_eq!(make("young").await, young);
     assert_ne!(make("old").await, old, "a new request by now");
     assert_eq!(world.client().agent(old).await.unwrap().id, old, "what it made stays");
@@ -290,7 +290,7 @@ async fn all_that_is_old_goes_at_once_however_much_it_is() {
     world.clock().advance(DAY * 2);
     let retention = Retention { requests: Some(DAY), ..Retention::default() };
     let forgot = Pruned { requests: 1_001, ..Pruned::default() };
-    assert_eq!(world.house().prune(&retention).await.unwrap(), forgot);
+    assert_eq!(world.engine().prune(&retention).await.unwrap(), forgot);
 }
 
 /// Writes to a tree just before its events are forgotten.
@@ -322,6 +322,6 @@ async fn a_tree_that_somebody_comes_back_to_keeps_its_events() {
     let root = world.ask("hello").await;
     world.ended(root.id).await;
     world.clock().advance(DAY * 40);
-    assert_eq!(world.house().prune(&days(None, Some(30))).await.unwrap(), Pruned::default());
+    assert_eq!(world.engine().prune(&days(None, Some(30))).await.unwrap(), Pruned::default());
     assert_eq!(first(&world, &root).await, 1);
 }

@@ -74,7 +74,7 @@ async fn a_long_delay_sleeps_on_disk_and_survives_a_restart() {
     assert_eq!((attempt, error.as_str()), (1, "m: too many requests, try again in 120 s"));
     let world = world.reborn(Faults::none()).await;
     world.clock().advance(Duration::from_secs(119));
-    world.house().advance(root.id).await.unwrap();
+    world.engine().advance(root.id).await.unwrap();
     assert_eq!(model.requests().len(), 1, "not before the provider's time");
     world.clock().advance(Duration::from_secs(3));
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);

@@ -14,7 +14,7 @@ use serde_json::json;
 
 const HALF_AN_HOUR: Duration = Duration::from_secs(30 * 60);
 
-/// A house of one kind whose sessions end by idleness.
+/// A engine of one kind whose sessions end by idleness.
 fn idle() -> Kinds {
     one_kind(|kind| kind.context.sessions = Sessions::Idle)
 }
@@ -69,7 +69,7 @@ async fn an_idle_session_is_closed_and_the_next_begins_clean_with_its_summary() 
     say(&world, agent.id, "More.", 3).await;
     world.ended(agent.id).await;
     world.clock().advance(HALF_AN_HOUR - Duration::from_secs(1));
-    world.house().advance(agent.id).await.unwrap();
+    world.engine().advance(agent.id).await.unwrap();
     assert_eq!(
         world.client().sessions(agent.id, Page::default()).await.unwrap(),
         [],
@@ -107,7 +107,7 @@ async fn the_age_of_a_session_is_looked_at_before_a_message_is_read() {
     world.ended(agent.id).await;
     // Nothing works until the wake-up and the message are there together.
     let agent = agent.id;
-    world.house().stopping().cancel();
+    world.engine().stopping().cancel();
     world.clock().advance(HALF_AN_HOUR);
     world.client().send(agent, "Hello again.", None).await.unwrap();
     let world = world.reborn(Faults::none()).await;
@@ -215,7 +215,7 @@ async fn a_model_that_never_sums_up_is_not_waited_for() {
     model.begun().await;
     world
         .clock()
-        .advance(Duration::from_secs(world.house().kinds().get("assistant").unwrap().limits.model_seconds));
+        .advance(Duration::from_secs(world.engine().kinds().get("assistant").unwrap().limits.model_seconds));
     assert!(closed(&world, root, 1).await[0].summary.contains("About boats"));
     assert_eq!(model.cut_off(), 1);
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 /// A person who speaks to the very process that works.
 fn person(world: &World) -> Client {
-    world.house().client(Owner::local())
+    world.engine().client(Owner::local())
 }
 
 /// a writes to b, b to c; c answers.

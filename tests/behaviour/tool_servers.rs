@@ -22,11 +22,11 @@ async fn a_tool_of_a_server_that_is_away_is_missing_until_the_server_is_back() {
     });
     let kinds = one_kind(|kind| kind.tools = Some(vec!["mcp__bank".into()]));
     let world = World::builder(model.clone()).tools(first_tools()).kinds(kinds).start().await;
-    world.house().server_is_away("bank");
+    world.engine().server_is_away("bank");
     let root = world.ask("Pay.").await;
     world.ended(root.id).await;
     world
-        .house()
+        .engine()
         .server_brings("bank", vec![Arc::new(TestTool::new("bank__pay", Effect::Unsafe, &happened))]);
     world.client().send(root.id, "Now?", None).await.unwrap();
     world.until(root.id, |event| matches!(event.body, EventBody::Item { item_seq: 7, .. })).await;
@@ -60,7 +60,7 @@ async fn a_run_waits_for_a_server_that_connects_slowly_and_is_not_taken_for_stuc
         waited += world.clock().advance_to_sleeper(Duration::from_secs(30)).await;
     }
     let pay = TestTool::new("bank__pay", Effect::Unsafe, &happened);
-    world.house().server_brings("bank", vec![Arc::new(pay)]);
+    world.engine().server_brings("bank", vec![Arc::new(pay)]);
     let ended = world.ended(root.id).await;
     assert_eq!((ended.status, ended.epoch), (Status::Succeeded, 1), "one activation did it all");
     let lines = plain(&world.client().items(root.id, 0, 10).await.unwrap());

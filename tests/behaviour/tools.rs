@@ -180,10 +180,10 @@ async fn a_new_session_keeps_what_tools_return_as_before() {
     let tools = Toolbox::new().with(Verbose);
     let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).workers(0).start().await;
     let root = world.ask("Go.").await;
-    world.house().advance(root.id).await.unwrap();
+    world.engine().advance(root.id).await.unwrap();
     world.client().intervene(root.id, Action::CloseSession, None).await.unwrap();
     world.client().send(root.id, "Go again.", None).await.unwrap();
-    world.house().advance(root.id).await.unwrap();
+    world.engine().advance(root.id).await.unwrap();
     let items = world.client().items(root.id, 0, 1_000).await.unwrap();
     let outputs = outputs(&items);
     assert!(outputs[9].text.contains("[cut: this session keeps"), "the old one was full");

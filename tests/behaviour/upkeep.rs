@@ -1,4 +1,4 @@
-//! Damage of every sort, done to the database behind the house's back: found, told of, mended, and the
+//! Damage of every sort, done to the database behind the engine's back: found, told of, mended, and the
 //! agents go on.
 
 use std::time::Duration;
@@ -181,7 +181,7 @@ async fn what_is_left_of_a_tree_that_is_gone_is_mended() {
         &world,
         "DELETE FROM inbox; DELETE FROM wakeups; DELETE FROM runs; DELETE FROM items; DELETE FROM agents",
     );
-    let events = world.store().events(&Scope::House, root.id, 0, 10).await.unwrap();
+    let events = world.store().events(&Scope::All, root.id, 0, 10).await.unwrap();
     assert_eq!(events, [], "the events have gone with it");
     assert!(wrong(&world).await.contains(&"questions".to_owned()));
     for (job, found, mended) in mend(&world).await {
@@ -190,7 +190,7 @@ async fn what_is_left_of_a_tree_that_is_gone_is_mended() {
     assert_eq!(world.damages().await, [""; 0]);
     // The next tree begins with its first event.
     let next = world.client().create(NewAgent::default(), None).await.unwrap();
-    let events = world.store().events(&Scope::House, next.id, 0, 10).await.unwrap();
+    let events = world.store().events(&Scope::All, next.id, 0, 10).await.unwrap();
     assert_eq!(events.iter().map(|event| event.seq).collect::<Vec<_>>(), [1]);
 }
 
@@ -337,11 +337,11 @@ async fn a_round_that_a_crash_ended_is_not_said_to_be_over() {
 #[tokio::test]
 async fn rounds_are_done_when_due_and_leave_a_record() {
     let (world, root) = asking().await;
-    let house = world.house().clone();
-    let janitor = tokio::spawn(async move { house.keep_up().await });
+    let engine = world.engine().clone();
+    let janitor = tokio::spawn(async move { engine.keep_up().await });
     damage(&world, "DELETE FROM entities WHERE kind = 'question'");
     let to_come = async || {
-        let rounds = world.house().rounds().await.unwrap();
+        let rounds = world.engine().rounds().await.unwrap();
         rounds.iter().any(|(_, round)| round.mended_ever == 0 && round.job == "waits")
     };
     within("the job does its round", async {
@@ -352,7 +352,7 @@ async fn rounds_are_done_when_due_and_leave_a_record() {
     })
     .await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
-    let rounds = world.house().rounds().await.unwrap();
+    let rounds = world.engine().rounds().await.unwrap();
     let (_, waits) = rounds.iter().find(|(job, _)| job.name() == "waits").unwrap();
     assert!(waits.at.is_some_and(|at| at < waits.due), "{waits:?}");
     assert_eq!((waits.mended_ever, &waits.error), (1, &None));
@@ -360,7 +360,7 @@ async fn rounds_are_done_when_due_and_leave_a_record() {
     // Another process finds the record, and nothing that is due.
     let due = waits.due;
     let world = world.reborn(Faults::none()).await;
-    let rounds = world.house().rounds().await.unwrap();
+    let rounds = world.engine().rounds().await.unwrap();
     let (_, waits) = rounds.iter().find(|(job, _)| job.name() == "waits").unwrap();
     assert!(waits.due >= due && waits.mended_ever == 1);
 }
@@ -390,10 +390,10 @@ async fn kept_up_with(faults: Faults) -> u64 {
             &format!("INSERT INTO wakeups (agent, id, owner, due) VALUES ('{nobody}', '{id}', 'local', 0);");
     }
     damage(&world, &sql);
-    for house in [world.beside_with(&faults), world.beside()] {
+    for engine in [world.beside_with(&faults), world.beside()] {
         for job in jobs() {
-            // A house that has died does nothing more.
-            let done = house.round(&*job).await;
+            // A engine that has died does nothing more.
+            let done = engine.round(&*job).await;
             assert!(done.is_ok() || faults.dead(), "{done:?}");
         }
     }

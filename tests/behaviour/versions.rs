@@ -96,29 +96,29 @@ async fn kinds_are_read_anew_without_a_restart_and_a_broken_file_changes_nothing
     fs::write(directory.path().join("cook.md"), "---\nname: cook\nlimits:\n  max_stepz: 1\n---\nCook.\n")
         .unwrap();
     write(directory.path(), "Second version.");
-    let refused = world.house().reload().await.unwrap_err().to_string();
+    let refused = world.engine().reload().await.unwrap_err().to_string();
     assert!(refused.contains("cook.md:4: error:") && refused.contains("max_stepz"), "{refused}");
     assert_eq!(last_word(&world, &clerk(&world).await).await, "turn: First version.[]");
 
     let dear = "---\nname: cook\nmodel: nobody::knows\nlimits:\n  max_cost: $1\n---\nCook.\n";
     fs::write(directory.path().join("cook.md"), dear).unwrap();
-    let refused = world.house().reload().await.unwrap_err().to_string();
+    let refused = world.engine().reload().await.unwrap_err().to_string();
     assert!(refused.contains("the price of nobody::knows is not known"), "{refused}");
 
     fs::write(directory.path().join("cook.md"), "---\nname: cook\n---\nCook.\n").unwrap();
-    let reloaded = world.house().reload().await.unwrap();
+    let reloaded = world.engine().reload().await.unwrap();
     assert_eq!((reloaded.added, reloaded.changed), (vec!["cook".to_owned()], vec!["clerk".to_owned()]));
     let new = clerk(&world).await;
     world.asleep(&new).await;
-    let in_use = world.house().client(entourage_types::Owner::local()).kinds_in_use().await.unwrap();
+    let in_use = world.engine().client(entourage_types::Owner::local()).kinds_in_use().await.unwrap();
     let clerks: Vec<_> = in_use.iter().filter(|used| used.kind.name == "clerk").collect();
     assert_eq!((clerks.len(), clerks[0].open_runs, clerks[0].is_gone), (1, 1, false));
     let earlier: Vec<u32> = clerks[0].earlier.iter().map(|(_, runs)| *runs).collect();
     assert_eq!(earlier, [1], "the paused one has an earlier version");
 
     fs::remove_file(directory.path().join("clerk.md")).unwrap();
-    assert_eq!(world.house().reload().await.unwrap().removed, ["clerk"]);
-    let in_use = world.house().client(entourage_types::Owner::local()).kinds_in_use().await.unwrap();
+    assert_eq!(world.engine().reload().await.unwrap().removed, ["clerk"]);
+    let in_use = world.engine().client(entourage_types::Owner::local()).kinds_in_use().await.unwrap();
     assert!(in_use.iter().any(|used| used.kind.name == "clerk" && used.is_gone));
     assert_eq!(last_word(&world, &new).await, "turn: Second version.[]");
     assert_eq!(last_word(&world, &paused).await, "turn: First version.[]");
@@ -143,7 +143,7 @@ async fn whatever_dies_around_a_reload_a_run_stays_with_the_version_it_started_w
             asked_or_dead(&world, &before).await;
             write(directory.path(), "Second version.");
             let started = !world.client().runs(before.id, Page::default()).await.unwrap().is_empty();
-            world.house().reload().await.unwrap();
+            world.engine().reload().await.unwrap();
             let opens = world.faults().commits() + 1;
             let after = clerk(&world).await;
             asked_or_dead(&world, &after).await;
@@ -173,7 +173,7 @@ async fn the_new_description_of_a_peer_is_in_the_next_request_after_a_reload() {
     let agent = world.ask_kind(Some("lead"), "Go.").await;
     world.ended(agent.id).await;
     peer("Knows fish.");
-    world.house().reload().await.unwrap();
+    world.engine().reload().await.unwrap();
     let other = world.ask_kind(Some("lead"), "Go.").await;
     world.ended(other.id).await;
     let described: Vec<String> =

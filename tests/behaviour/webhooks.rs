@@ -1,4 +1,4 @@
-//! Receivers outside the house are told of tasks and questions: everything, at least once, under one
+//! Receivers outside the engine are told of tasks and questions: everything, at least once, under one
 //! id, and nobody waits for them.
 
 use std::{
@@ -13,7 +13,7 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_engine::{
-    Clock, Courier, Error, House, NewAgent, Outbox, Receiver, ReceiverRecord, Retention, Undelivered,
+    Clock, Courier, Engine, Error, NewAgent, Outbox, Receiver, ReceiverRecord, Retention, Undelivered,
 };
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{Commit, EntityQuery, MemoryStore, Write};
@@ -129,7 +129,7 @@ async fn told_to_the_end(world: &World) -> Agent {
 }
 
 async fn deliveries(world: &World) -> Vec<Delivery> {
-    let found = world.store().entities(&Scope::House, EntityQuery::of(EntityKind::Delivery)).await.unwrap();
+    let found = world.store().entities(&Scope::All, EntityQuery::of(EntityKind::Delivery)).await.unwrap();
     found.iter().map(|entity| Delivery::from_entity(entity).unwrap()).collect()
 }
 
@@ -172,7 +172,7 @@ async fn a_receiver_is_told_what_happens_to_its_owners_tasks_and_questions() {
 }
 
 #[tokio::test]
-async fn a_house_without_receivers_writes_nothing_for_them() {
+async fn a_engine_without_receivers_writes_nothing_for_them() {
     let world = World::scripted(&story(), first_tools()).await;
     told_to_the_end(&world).await;
     assert_eq!(deliveries(&world).await, []);
@@ -212,7 +212,7 @@ async fn everything_is_told_under_one_id_whatever_dies_at_whatever_commit() {
             let whole = async {
                 let question = world.question(root.id).await;
                 // What the person does happens in the process that dies.
-                let client = world.house().client(Owner::local());
+                let client = world.engine().client(Owner::local());
                 has_answered.store(true, Ordering::Relaxed);
                 if client.answer(question.id, Answer::Text("red".into())).await.is_err() {
                     return std::future::pending().await;
@@ -326,9 +326,9 @@ async fn what_failed_for_a_day_is_given_up_tried_anew_when_asked_and_forgotten_i
 
     let day = Duration::from_secs(24 * 60 * 60);
     let retention = Retention { deliveries: Some(day), ..Retention::default() };
-    assert_eq!(world.house().prune(&retention).await.unwrap().deliveries, 0, "it is young");
+    assert_eq!(world.engine().prune(&retention).await.unwrap().deliveries, 0, "it is young");
     world.clock().advance(day * 2);
-    assert_eq!(world.house().prune(&retention).await.unwrap().deliveries, 1);
+    assert_eq!(world.engine().prune(&retention).await.unwrap().deliveries, 1);
     assert_eq!(deliveries(&world).await, []);
 }
 
@@ -340,7 +340,7 @@ async fn what_is_pending_is_kept_however_old_it_is() {
     told_to_the_end(&world).await;
     world.clock().advance(Duration::from_secs(400 * 24 * 60 * 60));
     let retention = Retention { deliveries: Some(Duration::from_secs(1)), ..Retention::default() };
-    assert_eq!(world.house().prune(&retention).await.unwrap().deliveries, 0);
+    assert_eq!(world.engine().prune(&retention).await.unwrap().deliveries, 0);
     assert_eq!(deliveries(&world).await.len(), 5);
     letters.set("ours", Mood::Takes);
     let world = world.reborn(Faults::none()).await;
@@ -355,12 +355,12 @@ async fn everything_is_told_where_hints_are_lost() {
     // The channel rounds up.
     const TASKS: usize = Outbox::HINTS.next_power_of_two() + 76;
     let letters = Letters::default();
-    let house = House::builder(Arc::new(MemoryStore::default()), Arc::new(story()))
+    let engine = Engine::builder(Arc::new(MemoryStore::default()), Arc::new(story()))
         .outbox(Outbox::new([receiver("ours", "local")]))
         .build();
-    let root = house.client(Owner::local()).create(NewAgent::default(), None).await.unwrap();
+    let root = engine.client(Owner::local()).create(NewAgent::default(), None).await.unwrap();
     // Driven by this test alone, so that it hears of nothing while others commit.
-    let mut delivering = pin!(house.deliver(Arc::new(letters.clone())));
+    let mut delivering = pin!(engine.deliver(Arc::new(letters.clone())));
     assert!(poll!(&mut delivering).is_pending());
     for _ in 0..TASKS {
         let task = Task {
@@ -380,7 +380,7 @@ async fn everything_is_told_where_hints_are_lost() {
             created: root.created,
             updated: root.created,
         };
-        house.store().commit(Commit::new(root.created).write(Write::Task(task))).await.unwrap();
+        engine.store().commit(Commit::new(root.created).write(Write::Task(task))).await.unwrap();
     }
     tokio::select! {
         () = &mut delivering => panic!("it ended"),
@@ -396,18 +396,18 @@ async fn what_is_pending_for_a_receiver_that_is_gone_is_given_up() {
     told_to_the_end(&world).await;
     // The same name is somebody else's now.
     let other = entourage_engine::Outbox::new([receiver("new", "local"), receiver("gone", "ada")]);
-    let house = entourage_engine::House::builder(Arc::clone(world.store()), Arc::new(story()))
+    let engine = entourage_engine::Engine::builder(Arc::clone(world.store()), Arc::new(story()))
         .clock(Arc::new(world.clock().clone()))
         .outbox(other)
         .build();
     world.clock().advance(Duration::from_secs(10));
     let delivering = tokio::spawn({
-        let (house, letters) = (house.clone(), Arc::new(letters.clone()));
-        async move { house.deliver(letters).await }
+        let (engine, letters) = (engine.clone(), Arc::new(letters.clone()));
+        async move { engine.deliver(letters).await }
     });
     letters.set("gone", Mood::Hangs);
     all_are(&world, DeliveryStatus::GivenUp).await;
-    house.stopping().cancel();
+    engine.stopping().cancel();
     delivering.await.unwrap();
     let why = deliveries(&world).await[0].error.clone().unwrap();
     assert!(why.contains("configured"), "{why}");

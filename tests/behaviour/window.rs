@@ -204,8 +204,8 @@ async fn what_the_model_sees_is_shown_block_by_block() {
     let world = World::builder(model).tools(bulky(4_000)).kinds(long_lived()).start().await;
     let agent = world.ask("Fetch it.").await;
     world.ended(agent.id).await;
-    // Only the house that works has the tools.
-    let seen = world.house().client(entourage_types::Owner::local()).context(agent.id).await.unwrap();
+    // Only the engine that works has the tools.
+    let seen = world.engine().client(entourage_types::Owner::local()).context(agent.id).await.unwrap();
     let names: Vec<_> = seen.blocks.iter().map(|block| (block.name.as_str(), block.items)).collect();
     let conversation = |first, last| ("conversation", Some((first, last)));
     assert_eq!(

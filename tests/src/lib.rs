@@ -1,4 +1,4 @@
-//! Behaviour by name, across the house. The tests stand in `behaviour/`; here is what they share.
+//! Behaviour by name, across the engine. The tests stand in `behaviour/`; here is what they share.
 
 use entourage_engine::Kinds;
 use entourage_tools::{Settings, Toolbox, builtin};
@@ -12,7 +12,7 @@ pub fn first_tools() -> Toolbox {
     builtin(Settings::default())
 }
 
-/// A house with one kind that may use every tool.
+/// A engine with one kind that may use every tool.
 #[must_use]
 pub fn one_kind(change: impl FnOnce(&mut Kind)) -> Kinds {
     let mut kind = Kind { instructions: "Do as asked.".into(), ..Kind::bare("assistant") };

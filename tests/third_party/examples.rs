@@ -1,6 +1,6 @@
 //! The examples with a real language model, as a newcomer runs them.
 //!
-//! What a small model says is not judged. What the house guarantees is: the chat answers, transcripts
+//! What a small model says is not judged. What the engine guarantees is: the chat answers, transcripts
 //! are well formed, and what was used is on record.
 
 use std::{
@@ -96,10 +96,10 @@ async fn the_agency_answers_or_says_why_not() {
     checked(&directory.path().join("entourage-agency.db")).await;
 }
 
-/// Checks what the house guarantees of every tree.
+/// Checks what the engine guarantees of every tree.
 async fn checked(database: &Path) {
     let store = SqliteStore::open(database, Settings::default()).unwrap();
-    let (scope, mut turns) = (Scope::House, 0);
+    let (scope, mut turns) = (Scope::All, 0);
     for agent in store.agents(&scope, AgentQuery::default()).await.unwrap() {
         let items = store.items(&scope, ItemQuery::of(agent.id, 0, 1000)).await.unwrap();
         println!("{} {}:\n  {}", agent.kind, agent.status, plain(&items).join("\n  "));

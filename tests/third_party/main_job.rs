@@ -2,7 +2,7 @@
 //! HTTP, files of a directory, a real MCP server, a note, an answer.
 //!
 //! A small model wanders: it may answer before it has used everything. What it left out it is asked
-//! for once more, by a kind with that one tool. What it says is not judged. What the house guarantees is: transcripts are
+//! for once more, by a kind with that one tool. What it says is not judged. What the engine guarantees is: transcripts are
 //! well formed, every call is answered, the run ends, what it used is on record.
 
 use std::{collections::BTreeSet, path::Path, process::Command};
@@ -123,11 +123,11 @@ async fn run(data: &Path, kind: &str, task: &str) -> serde_json::Value {
     serde_json::from_str(stdout.lines().last().unwrap_or_default()).unwrap()
 }
 
-/// Checks what the house guarantees of every tree; returns the tools that answered without an error.
+/// Checks what the engine guarantees of every tree; returns the tools that answered without an error.
 async fn checked(data: &Path) -> BTreeSet<String> {
     let store = SqliteStore::open(data.join("entourage.db"), Settings::default()).unwrap();
     let mut used = BTreeSet::new();
-    for agent in store.agents(&Scope::House, AgentQuery::default()).await.unwrap() {
+    for agent in store.agents(&Scope::All, AgentQuery::default()).await.unwrap() {
         assert!(
             matches!(agent.status, Status::Succeeded | Status::Failed),
             "{} is {}",
@@ -135,12 +135,12 @@ async fn checked(data: &Path) -> BTreeSet<String> {
             agent.status
         );
         let query = ItemQuery::of(agent.id, 0, 1000);
-        let items = store.items(&Scope::House, query).await.unwrap();
+        let items = store.items(&Scope::All, query).await.unwrap();
         println!("{} {}:\n  {}", agent.kind, agent.status, plain(&items).join("\n  "));
         well_formed(&items).unwrap();
         used.extend(items.iter().filter_map(answered_tool));
         let runs = RunQuery { agent: Some(agent.id), ..RunQuery::default() };
-        let runs = store.runs(&Scope::House, runs).await.unwrap();
+        let runs = store.runs(&Scope::All, runs).await.unwrap();
         assert!(!runs.is_empty() && runs.iter().all(|run| run.ended.is_some() && run.usage.output > 0));
     }
     used
@@ -149,7 +149,7 @@ async fn checked(data: &Path) -> BTreeSet<String> {
 /// The tokens of all runs that are on record.
 async fn tokens(data: &Path) -> u64 {
     let store = SqliteStore::open(data.join("entourage.db"), Settings::default()).unwrap();
-    let runs = store.runs(&Scope::House, RunQuery::default()).await.unwrap();
+    let runs = store.runs(&Scope::All, RunQuery::default()).await.unwrap();
     runs.iter().map(|run| run.usage.input).sum()
 }
 
@@ -196,7 +196,7 @@ async fn an_orchestrator_and_a_researcher_do_it_with_a_real_model() {
     }
     let store = SqliteStore::open(data.join("entourage.db"), Settings::default()).unwrap();
     let notes = EntityQuery { page: Page::default(), ..EntityQuery::of(EntityKind::Note) };
-    assert!(!store.entities(&Scope::House, notes).await.unwrap().is_empty(), "a note was kept");
+    assert!(!store.entities(&Scope::All, notes).await.unwrap().is_empty(), "a note was kept");
 }
 
 /// The tool of an output that is no error.

@@ -1,4 +1,4 @@
-//! The house against a fake provider that somebody else wrote, on each wire: streamed text, parallel
+//! The engine against a fake provider that somebody else wrote, on each wire: streamed text, parallel
 //! tool calls, usage.
 
 use std::collections::BTreeMap;
@@ -64,7 +64,7 @@ async fn speaks(provider: Provider, path: &str, counts: bool) {
     let greeting = world(provider, &base, "Greet.").await;
     let client = greeting.client();
     let agent = client.create(NewAgent::default(), None).await.unwrap();
-    let mut watch = greeting.house().client(agent.owner.clone()).watch(agent.id, 0).await.unwrap();
+    let mut watch = greeting.engine().client(agent.owner.clone()).watch(agent.id, 0).await.unwrap();
     client.send(agent.id, "hello", None).await.unwrap();
     let mut streamed = String::new();
     let mut pieces = 0;

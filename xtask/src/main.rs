@@ -26,7 +26,7 @@ use crate::{finding::Report, repo::Repo};
 
 const USAGE: &str = "usage: cargo xtask <command>
 
-  tidy   the rules of the house: file sizes, imports, lints, kinds, leftovers
+  tidy   the rules of the engine: file sizes, imports, lints, kinds, leftovers
   spec   every requirement is there, every test it names exists; prints the coverage
   planted [--release] [<bug> ...]
          plants the bugs of tests/planted.toml in a copy, and runs the tests that must catch them

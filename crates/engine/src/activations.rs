@@ -1,4 +1,4 @@
-//! The activations under way in this house: one at a time for each agent. Whoever comes second waits
+//! The activations under way in this engine: one at a time for each agent. Whoever comes second waits
 //! until the first is over, so that nothing of it starts any more: what it had begun is then as after
 //! a crash. Between processes the epoch is what holds; losing track of an activation costs time only,
 //! since its next commit is refused.

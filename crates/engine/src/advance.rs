@@ -5,13 +5,13 @@ use entourage_types::{Action, AgentId, Post, PostBody, Status};
 use tracing::Instrument;
 
 use crate::{
-    Error, House, Result,
+    Engine, Error, Result,
     activations::ActivationGuard,
     restart::TakeUp,
     run::{Interrupt, Run, session},
 };
 
-impl House {
+impl Engine {
     /// Lets an agent go on as far as it can. Called by a dispatcher for each wake-up, one at a time
     /// per agent; calling it too often, twice at once or with nothing to do is harmless.
     ///

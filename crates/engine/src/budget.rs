@@ -2,10 +2,10 @@
 
 use entourage_types::{Kind, Usage};
 
-use crate::House;
+use crate::Engine;
 
-impl House {
-    /// The models that agents of a kind may ask, in the order of preference; none is the house's.
+impl Engine {
+    /// The models that agents of a kind may ask, in the order of preference; none is the engine's.
     pub(crate) fn models_of(&self, kind: &Kind) -> Vec<Option<String>> {
         let fallback = match (&kind.model, kind.fallback.as_slice()) {
             (None, []) => self.model().fallback(),

@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use async_trait::async_trait;
 use entourage_types::{AgentId, Kind, Owner};
 
-use crate::House;
+use crate::Engine;
 
-/// Says of a text whether it may pass. A kind names its checks; the house knows them by these names.
+/// Says of a text whether it may pass. A kind names its checks; the engine knows them by these names.
 #[async_trait]
 pub trait Check: Send + Sync + 'static {
     /// Lets the text pass. Called again after a crash, as long as nothing came of it; one that takes
@@ -44,7 +44,7 @@ pub enum Side {
     Output,
 }
 
-impl House {
+impl Engine {
     /// Whether agents of a kind can work here: its checks are there, and its limit in money can be kept.
     ///
     /// # Errors
@@ -73,5 +73,5 @@ impl House {
     }
 }
 
-/// The checks of a house, by name.
+/// The checks of a engine, by name.
 pub(crate) type Checks = BTreeMap<String, Arc<dyn Check>>;

@@ -1,4 +1,4 @@
-//! The house's clock, so that tests own the time.
+//! The engine's clock, so that tests own the time.
 
 use std::time::Duration;
 

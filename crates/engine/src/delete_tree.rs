@@ -3,12 +3,12 @@
 use entourage_store::{AgentQuery, Error as StoreError, Page};
 use entourage_types::{Agent, AgentId, Scope, Status};
 
-use crate::{House, Result, activations::ActivationGuard, run::Run};
+use crate::{Engine, Result, activations::ActivationGuard, run::Run};
 
 /// Agents read at once.
 const PAGE: u32 = 200;
 
-impl House {
+impl Engine {
     /// Deletes an agent and all below it. Once it returned, none of them starts anything: whatever
     /// they were doing has ended where it was, and their commits are refused.
     ///
@@ -56,7 +56,7 @@ impl House {
             let after = children.last().map(|child| child.id.to_string());
             let page = Page { after, limit: PAGE, ..Page::default() };
             let query = AgentQuery { parent: Some(parent), page, ..AgentQuery::default() };
-            let found = self.inner.store.agents(&Scope::House, query).await?;
+            let found = self.inner.store.agents(&Scope::All, query).await?;
             let last = found.len() < PAGE as usize;
             children.extend(found);
             if last {

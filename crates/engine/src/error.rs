@@ -1,4 +1,4 @@
-//! What can go wrong at the house's door and inside it.
+//! What can go wrong at the engine's door and inside it.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub enum Error {
     /// The request makes no sense as it is; the text says what to change.
     #[error("{0}")]
     Invalid(String),
-    /// It concerns the whole house, and the caller is not its operator.
+    /// It concerns the whole engine, and the caller is not its operator.
     #[error(
         "{0} is for the operator alone: whom `operator` in `[server.auth.jwt]` names; with a shared secret, \
          `entourage token --owner local` makes a token for them"

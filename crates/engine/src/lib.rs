@@ -1,6 +1,6 @@
-//! The house: agents run, sleep on disk, make others, ask people, and answer.
+//! The engine: agents run, sleep on disk, make others, ask people, and answer.
 //!
-//! [`House`] is the whole; [`Client`] is what one owner may see and do; [`dispatch`] delivers
+//! [`Engine`] is the whole; [`Client`] is what one owner may see and do; [`dispatch`] delivers
 //! wake-ups. The loop itself stands in [`programs`] and fits on a screen.
 
 mod activations;
@@ -14,9 +14,9 @@ mod clock;
 mod delete_tree;
 mod digest;
 pub mod dispatch;
+mod engine;
 mod error;
 mod feed;
-mod house;
 mod keeper;
 pub mod kinds;
 pub mod measure;
@@ -49,9 +49,9 @@ pub use client::{
     ReceiverRecord, Role, Room, RunBelow, Seen, Speech, Spoken, Telling, TreeUsage,
 };
 pub use clock::{Clock, SystemClock};
+pub use engine::{Builder, Engine};
 pub use error::Error;
 pub use feed::{AgentDelta, Budget, Piece, Signal, Watch};
-pub use house::{Builder, House};
 pub use keeper::{KeeperError, ThreadKeeper};
 pub use kinds::Kinds;
 pub use outbox::{Courier, Outbox, Receiver, Undelivered};

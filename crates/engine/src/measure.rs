@@ -1,8 +1,8 @@
-//! What the house counts, for whoever measures the process; until somebody does, it goes nowhere. The
+//! What the engine counts, for whoever measures the process; until somebody does, it goes nowhere. The
 //! counts are of this process and begin at its start, and a step whose commit was lost is counted
 //! again: what was used, exactly, is in the runs.
 //!
-//! Labels are words of the house and names of models. Ids make no series.
+//! Labels are words of the engine and names of models. Ids make no series.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use entourage_store::measure::{COMMIT, READ};
 use entourage_types::{Delivery, DeliveryStatus, ModelUse, Status, StopReason, Time, WakeupId};
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 
-use crate::{House, Result, dispatch::order};
+use crate::{Engine, Result, dispatch::order};
 
 const RUNS: &str = "entourage_runs_total";
 const STEPS: &str = "entourage_steps_total";
@@ -110,7 +110,7 @@ pub(crate) fn dispatched(busy: usize, places: usize, ready: usize) {
     gauge!(READY).set(float(ready));
 }
 
-impl House {
+impl Engine {
     /// Measures what is looked at rather than counted: the gates before the models, and how old the
     /// queue is. For whoever is about to read the measurements.
     ///

@@ -17,7 +17,7 @@ use entourage_types::{
 };
 use tokio::sync::{Notify, OnceCell, Semaphore};
 
-use crate::{Error, House, Result, activations::ActivationGuard};
+use crate::{Engine, Error, Result, activations::ActivationGuard};
 
 /// From so many ends in a row on, runs are taken up one at a time, each until it has got somewhere or its turn is over:
 /// the one that is at fault is then alone among them when the process ends, or one of few.
@@ -142,7 +142,7 @@ async fn at_work(store: &dyn Store) -> Result<HashSet<AgentId>> {
     loop {
         let query =
             AgentQuery { status: Some(ShownStatus::Running), page: page.clone(), ..AgentQuery::default() };
-        let agents = store.agents(&Scope::House, query).await?;
+        let agents = store.agents(&Scope::All, query).await?;
         left.extend(agents.iter().map(|agent| agent.id));
         match agents.last() {
             Some(last) if agents.len() == AGENTS as usize => page.after = Some(last.id.to_string()),
@@ -151,7 +151,7 @@ async fn at_work(store: &dyn Store) -> Result<HashSet<AgentId>> {
     }
 }
 
-impl House {
+impl Engine {
     /// Puts on record that the agent's run is taken up again, where the process before this one left it at work.
     ///
     /// # Errors
@@ -184,7 +184,7 @@ impl House {
             return Ok(TakeUp::GoOn(None));
         }
         let last = ItemQuery::of(id, agent.items.saturating_sub(1), 1);
-        let last = store.items(&Scope::House, last).await?;
+        let last = store.items(&Scope::All, last).await?;
         let done = done_last(&run, steps.iter(), &last);
         let of_key = |key| steps.iter().find(|step| step.key == key);
         let counted = of_key(StepKey::Restart).filter(|counted| counted.updated > done);

@@ -7,7 +7,7 @@ use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, Expe
 use entourage_types::{Agent, AgentId, DeliveryStatus, Entity, EntityKind, Event, Scope, Time};
 use serde::Serialize;
 
-use crate::{Error, House, Result};
+use crate::{Engine, Error, Result};
 
 /// Roots that are looked at together, and events that one commit forgets.
 const TREES: u32 = 200;
@@ -44,9 +44,9 @@ pub struct Pruned {
     pub deliveries: u64,
 }
 
-impl House {
+impl Engine {
     /// Forgets what is older than it is to be kept. It goes through the trees from the oldest on, in
-    /// small commits; ended in the middle, by the end of the house or of the process, it leaves
+    /// small commits; ended in the middle, by the end of the engine or of the process, it leaves
     /// whole trees and begins anew the next time.
     ///
     /// # Errors
@@ -112,13 +112,13 @@ impl House {
 
     async fn records(&self, kind: EntityKind, after: Option<String>) -> Result<Vec<Entity>> {
         let page = Page { after, limit: RECORDS, ..Page::default() };
-        Ok(self.store().entities(&Scope::House, EntityQuery { page, ..EntityQuery::of(kind) }).await?)
+        Ok(self.store().entities(&Scope::All, EntityQuery { page, ..EntityQuery::of(kind) }).await?)
     }
 
     async fn roots(&self, after: Option<AgentId>) -> Result<Vec<Agent>> {
         let page = Page { after: after.map(|id| id.to_string()), limit: TREES, ..Page::default() };
         let query = AgentQuery { roots: true, page, ..AgentQuery::default() };
-        Ok(self.store().agents(&Scope::House, query).await?)
+        Ok(self.store().agents(&Scope::All, query).await?)
     }
 
     /// Forgets a tree that has been at rest since before that moment. False when it stays.
@@ -128,7 +128,7 @@ impl House {
         }
         let page = Page::all();
         let query = AgentQuery { root: Some(root.id), page, ..AgentQuery::default() };
-        let mut agents = self.store().agents(&Scope::House, query).await?;
+        let mut agents = self.store().agents(&Scope::All, query).await?;
         // The root is the last of them: with it go the events and all records of the tree.
         agents.sort_by_key(|agent| (agent.id == root.id, std::cmp::Reverse(agent.depth)));
         let at_rest = [Expect::AtRest(root.id, before)];
@@ -180,7 +180,7 @@ impl House {
 
 /// The event of a tree with this number, or the first behind it.
 async fn at_or_after(store: &dyn Store, root: AgentId, number: u64) -> Result<Option<Event>> {
-    Ok(store.events(&Scope::House, root, number.saturating_sub(1), 1).await?.pop())
+    Ok(store.events(&Scope::All, root, number.saturating_sub(1), 1).await?.pop())
 }
 
 /// The number of the first event that is kept, where `old` is to go: the first young one, else the

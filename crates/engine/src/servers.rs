@@ -1,4 +1,4 @@
-//! Servers of tools that are connected while the house is at work: their tools come when they are there,
+//! Servers of tools that are connected while the engine is at work: their tools come when they are there,
 //! and nobody waits for them but who may use them.
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -8,7 +8,7 @@ use entourage_types::Kind;
 use tokio::sync::{Notify, futures::Notified, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::{House, Kinds, kinds::pattern};
+use crate::{Engine, Kinds, kinds::pattern};
 
 /// The servers that are not connected.
 pub(crate) struct Servers {
@@ -56,7 +56,7 @@ impl Servers {
     }
 }
 
-impl House {
+impl Engine {
     /// A server of tools could not be connected; whoever tries goes on trying.
     pub fn server_is_away(&self, name: &str) {
         let is_news = self.inner.servers.missing.send_if_modified(|missing| {

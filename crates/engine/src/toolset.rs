@@ -16,7 +16,7 @@ use crate::{
     prompt::is_cut,
 };
 
-/// The tools of the house and the offers made of them.
+/// The tools of the engine and the offers made of them.
 pub(crate) struct Toolsets {
     tools: RwLock<Arc<Toolbox>>,
     made: Mutex<HashMap<(String, Position, Withheld), Arc<Toolset>>>,

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use entourage_store::{Commit, Committed, Error, Result};
 
-use crate::House;
+use crate::Engine;
 
 /// How often it is repeated, and the pause in between, which doubles from there.
 const TIMES: u32 = 8;
 const PAUSE: Duration = Duration::from_millis(100);
 
-impl House {
+impl Engine {
     /// Commits for somebody who holds no agent, again under the same id while nobody knows whether it happened.
     ///
     /// # Errors

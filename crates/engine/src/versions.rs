@@ -1,5 +1,5 @@
 //! Versions of kinds: a run stays with the one it started with, also after the file was changed or
-//! removed and the house begun anew; new runs take the new one. Reloading needs no restart.
+//! removed and the engine begun anew; new runs take the new one. Reloading needs no restart.
 
 use std::{
     collections::HashMap,
@@ -11,7 +11,7 @@ use entourage_types::{Agent, Entity, EntityKind, Kind, Owner, Run, Scope, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error, House, Kinds, Result,
+    Engine, Error, Kinds, Result,
     kinds::{Finding, Severity},
 };
 
@@ -61,14 +61,14 @@ pub(crate) fn is_kind(write: &Write) -> bool {
     matches!(write, Write::Entity(Entity { kind: EntityKind::Kind, .. }))
 }
 
-impl House {
-    /// The kinds of this house, as they are now.
+impl Engine {
+    /// The kinds of this engine, as they are now.
     #[must_use]
     pub fn kinds(&self) -> Arc<Kinds> {
         Arc::clone(&self.inner.versions.now.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Leaves out the kinds that [cannot work here](House::check_kind), and returns why. For a house that
+    /// Leaves out the kinds that [cannot work here](Engine::check_kind), and returns why. For a engine that
     /// begins.
     pub fn leave_out_unusable(&self) -> Vec<Finding> {
         let mut kinds = Arc::unwrap_or_clone(self.kinds());
@@ -87,7 +87,7 @@ impl House {
     /// either way nothing has changed.
     pub async fn reload(&self) -> Result<Reloaded> {
         let Some(source) = self.inner.versions.source.clone() else {
-            return Err(Error::Invalid("the kinds of this house are not read from files".into()));
+            return Err(Error::Invalid("the kinds of this engine are not read from files".into()));
         };
         self.inner.servers.want();
         let _alone = self.inner.versions.reading.lock().await;
@@ -101,7 +101,7 @@ impl House {
     /// those under way stay with theirs.
     ///
     /// # Errors
-    /// [`Error::Kinds`] where a finding is a mistake, unless the house already works without that file;
+    /// [`Error::Kinds`] where a finding is a mistake, unless the engine already works without that file;
     /// nothing has changed then.
     pub fn renew(&self, mut kinds: Kinds, findings: Vec<Finding>) -> Result<Reloaded> {
         let before = self.kinds();
@@ -154,7 +154,7 @@ impl House {
         if let Some(kept) = self.inner.versions.kept().get(version) {
             return Ok(Some(Arc::clone(kept)));
         }
-        let found = self.store().entity(&Scope::House, EntityKind::Kind, version).await?;
+        let found = self.store().entity(&Scope::All, EntityKind::Kind, version).await?;
         let Some(entity) = found else { return Ok(None) };
         let kind: Arc<Kind> = Arc::new(serde_json::from_str(&entity.body)?);
         self.kept(&kind);
@@ -169,7 +169,7 @@ impl House {
         Ok(Some(Write::Entity(Entity {
             kind: EntityKind::Kind,
             id: kind.version.clone(),
-            owner: Owner::house(),
+            owner: Owner::engine(),
             root: None,
             parent: None,
             status: "kept".to_owned(),

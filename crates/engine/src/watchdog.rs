@@ -9,7 +9,7 @@ use std::{
 
 use entourage_types::{AgentId, Limits, StopReason, Time};
 
-use crate::{Clock, Error, House, Result, run::Interrupt};
+use crate::{Clock, Engine, Error, Result, run::Interrupt};
 
 /// Beside the time that a step may take: reading, committing, handing over.
 const SLACK: Duration = Duration::from_secs(60);
@@ -93,7 +93,7 @@ impl Heartbeat {
     }
 }
 
-impl House {
+impl Engine {
     /// Returns once an activation must be stopped; tells of it when it is slow.
     pub(crate) async fn overdue(&self, agent: AgentId, pulse: &Heartbeat) -> Overdue {
         let clock = self.clock();

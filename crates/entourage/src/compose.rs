@@ -1,4 +1,4 @@
-//! Putting a house together as its settings say: the one place that knows every crate.
+//! Putting a engine together as its settings say: the one place that knows every crate.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,7 +7,7 @@ use std::{
 };
 
 use entourage_engine::{
-    Courier, House, Kinds, Outbox, Pruned, Retention, Tracer,
+    Courier, Engine, Kinds, Outbox, Pruned, Retention, Tracer,
     dispatch::{self, Advance, Dispatcher, Embedded},
     kinds::Finding,
 };
@@ -33,11 +33,11 @@ pub const DATABASE: &str = "entourage.db";
 /// How often it is looked for what is old enough to be forgotten.
 const FORGETTING: Duration = Duration::from_secs(60 * 60);
 
-/// A house that stands, with what was decided while it was put together.
+/// A engine that stands, with what was decided while it was put together.
 #[derive(Clone)]
 pub struct Entourage {
-    /// The house.
-    pub house: House,
+    /// The engine.
+    pub engine: Engine,
     /// Which model stands behind it, and why.
     pub choice: Choice,
     /// Remarks on the files of kinds, and mistakes for which one is left out.
@@ -56,7 +56,7 @@ pub struct Entourage {
 const LAST_TRACES: Duration = Duration::from_secs(1);
 
 impl Entourage {
-    /// Puts the house together: database, kinds, tools, model. MCP servers are being connected from here
+    /// Puts the engine together: database, kinds, tools, model. MCP servers are being connected from here
     /// on, and nobody waits for that but agents that may use one. Nothing works in it until
     /// [`Entourage::work`].
     ///
@@ -75,17 +75,17 @@ impl Entourage {
         let (servers, problems) = named_once(tools.mcp.clone());
         let tracer = traces.clone().map(|traces| traces as Arc<dyn Tracer>);
         let builder =
-            House::builder(Arc::new(store), Arc::clone(&choice.model)).tracer(tracer).outbox(outbox);
+            Engine::builder(Arc::new(store), Arc::clone(&choice.model)).tracer(tracer).outbox(outbox);
         let files = settings.clone();
         let builder = builder.tool_servers(servers.iter().map(|server| server.name.clone()).collect());
         let builder = builder.kinds(kinds).kinds_from(Arc::new(move || read(&files)));
         let dispatch = dispatch_settings(&settings.dispatch);
-        let house = builder.tools(builtin(tools)).give_up_after(dispatch.give_up_after).build();
-        remarks.extend(house.leave_out_unusable());
-        let connecting = Arc::new(connect(&house, servers));
+        let engine = builder.tools(builtin(tools)).give_up_after(dispatch.give_up_after).build();
+        remarks.extend(engine.leave_out_unusable());
+        let connecting = Arc::new(connect(&engine, servers));
         let retention = settings.retention.into();
         Ok(Self {
-            house,
+            engine,
             choice,
             remarks,
             problems,
@@ -97,31 +97,31 @@ impl Entourage {
         })
     }
 
-    /// Lets all agents work until the house is [stopping](House::stopping), and forgets what is
+    /// Lets all agents work until the engine is [stopping](Engine::stopping), and forgets what is
     /// older than the settings keep.
     ///
     /// # Errors
     /// When the database cannot be read at all.
     pub async fn work(self) -> Result<()> {
-        let house = self.house.clone();
-        let forgetting = forget(house.clone(), self.retention);
-        let (worked, ()) = tokio::join!(self.deliver(Arc::new(house)), forgetting);
+        let engine = self.engine.clone();
+        let forgetting = forget(engine.clone(), self.retention);
+        let (worked, ()) = tokio::join!(self.deliver(Arc::new(engine)), forgetting);
         worked
     }
 
-    /// Delivers wake-ups to `advance` instead of to the house itself, tells receivers of webhooks, and
-    /// does the house's upkeep, until the house is stopping.
+    /// Delivers wake-ups to `advance` instead of to the engine itself, tells receivers of webhooks, and
+    /// does the engine's upkeep, until the engine is stopping.
     ///
     /// # Errors
     /// When the database cannot be read at all.
     pub async fn deliver(self, advance: Arc<dyn Advance>) -> Result<()> {
-        let (store, clock) = (Arc::clone(self.house.store()), Arc::clone(self.house.clock()));
-        let stop = self.house.stopping().clone();
+        let (store, clock) = (Arc::clone(self.engine.store()), Arc::clone(self.engine.clock()));
+        let stop = self.engine.stopping().clone();
         // Ends with this function, however that ends.
         let mut beside = JoinSet::new();
-        let house = self.house.clone();
-        beside.spawn(async move { house.deliver(self.courier).await });
-        beside.spawn(async move { self.house.keep_up().await });
+        let engine = self.engine.clone();
+        beside.spawn(async move { engine.deliver(self.courier).await });
+        beside.spawn(async move { self.engine.keep_up().await });
         let ended = Embedded::new(self.dispatch).run(advance, store, clock, stop).await;
         if let Some(traces) = self.traces {
             traces.flush(LAST_TRACES).await;
@@ -140,23 +140,23 @@ pub fn migrate(settings: &Settings) -> Result<()> {
     store(&settings).map(drop)
 }
 
-/// Forgets from time to time what is older than it is to be kept, until the house is stopping.
-async fn forget(house: House, retention: Retention) {
+/// Forgets from time to time what is older than it is to be kept, until the engine is stopping.
+async fn forget(engine: Engine, retention: Retention) {
     if retention == Retention::default() {
         return;
     }
-    while !house.stopping().is_cancelled() {
-        match house.prune(&retention).await {
+    while !engine.stopping().is_cancelled() {
+        match engine.prune(&retention).await {
             Ok(pruned) if pruned == Pruned::default() => {}
             Ok(Pruned { events, trees, requests, deliveries }) => {
                 tracing::info!(events, trees, requests, deliveries, "forgot what was old enough");
             }
             Err(error) => tracing::warn!(%error, "what is old enough was not forgotten; it is tried again"),
         }
-        let next = house.clock().now() + FORGETTING;
+        let next = engine.clock().now() + FORGETTING;
         tokio::select! {
-            () = house.clock().sleep_until(next) => {}
-            () = house.stopping().cancelled() => {}
+            () = engine.clock().sleep_until(next) => {}
+            () = engine.stopping().cancelled() => {}
         }
     }
 }
@@ -203,11 +203,11 @@ fn named(settings: &Settings, mut choice: Choice) -> Choice {
     choice
 }
 
-/// A house to look at and to write to: nothing works in it, and no model or tool is set up.
+/// A engine to look at and to write to: nothing works in it, and no model or tool is set up.
 ///
 /// # Errors
 /// When the database or the kinds cannot be read.
-pub fn look(settings: &Settings) -> Result<House> {
+pub fn look(settings: &Settings) -> Result<Engine> {
     looked_at(settings, Arc::new(store(settings)?))
 }
 
@@ -215,16 +215,16 @@ pub fn look(settings: &Settings) -> Result<House> {
 ///
 /// # Errors
 /// As for [`look`].
-pub fn look_only(settings: &Settings) -> Result<House> {
+pub fn look_only(settings: &Settings) -> Result<Engine> {
     if is_begun(settings) { look(settings) } else { looked_at(settings, Arc::new(MemoryStore::default())) }
 }
 
-/// A house to read, also where nothing can be written, as on a read-only disk. It need not keep what is
+/// A engine to read, also where nothing can be written, as on a read-only disk. It need not keep what is
 /// written to it.
 ///
 /// # Errors
 /// When the database or the kinds cannot be read.
-pub fn read_only(settings: &Settings) -> Result<House> {
+pub fn read_only(settings: &Settings) -> Result<Engine> {
     if !is_begun(settings) {
         return looked_at(settings, Arc::new(MemoryStore::default()));
     }
@@ -232,10 +232,10 @@ pub fn read_only(settings: &Settings) -> Result<House> {
     looked_at(settings, Arc::new(store))
 }
 
-fn looked_at(settings: &Settings, store: Arc<dyn Store>) -> Result<House> {
+fn looked_at(settings: &Settings, store: Arc<dyn Store>) -> Result<Engine> {
     let (kinds, _) = loaded_kinds(settings)?;
     let (outbox, _) = outbox(settings)?;
-    Ok(House::builder(store, Arc::new(Rehearsal)).kinds(kinds).outbox(outbox).build())
+    Ok(Engine::builder(store, Arc::new(Rehearsal)).kinds(kinds).outbox(outbox).build())
 }
 
 /// Whether there is a database in the data directory, or what is left of one.
@@ -254,18 +254,18 @@ pub async fn unpriced(settings: &Settings, kinds: &mut Kinds) -> Result<Vec<Find
     if kinds.iter().all(|kind| kind.limits.max_cost.is_none()) {
         return Ok(Vec::new());
     }
-    let house = House::builder(Arc::new(MemoryStore::default()), choice(settings).await?.model).build();
-    Ok(kinds.leave_out_where(|kind| house.check_kind(kind).err()))
+    let engine = Engine::builder(Arc::new(MemoryStore::default()), choice(settings).await?.model).build();
+    Ok(kinds.leave_out_where(|kind| engine.check_kind(kind).err()))
 }
 
 /// What is wrong with those of the kinds that name checks, or models of providers that do not exist: a
 /// program that is put together from settings alone has neither.
 #[must_use]
 pub fn unchecked(kinds: &mut Kinds) -> Vec<Finding> {
-    let house = House::builder(Arc::new(MemoryStore::default()), Arc::new(Rehearsal)).build();
+    let engine = Engine::builder(Arc::new(MemoryStore::default()), Arc::new(Rehearsal)).build();
     kinds.leave_out_where(|kind| {
         let wrong = || kind.model.iter().chain(&kind.fallback).find_map(|model| check_name(model).err());
-        house.check_checks(kind).err().or_else(|| Some(format!("kind `{}`: {}", kind.name, wrong()?)))
+        engine.check_checks(kind).err().or_else(|| Some(format!("kind `{}`: {}", kind.name, wrong()?)))
     })
 }
 
@@ -277,7 +277,7 @@ pub fn loaded_kinds(settings: &Settings) -> Result<(Kinds, Vec<Finding>)> {
     Ok(read(settings)?)
 }
 
-/// The same, for the house that reads them anew while it works.
+/// The same, for the engine that reads them anew while it works.
 fn read(settings: &Settings) -> entourage_engine::Result<(Kinds, Vec<Finding>)> {
     let mut kinds = Kinds::builtin();
     let mut findings = Vec::new();
@@ -372,7 +372,7 @@ impl Courier for NoReceivers {
     }
 }
 
-/// Whom the house tells, and who brings it to them. TLS is set up where anybody is told.
+/// Whom the engine tells, and who brings it to them. TLS is set up where anybody is told.
 #[cfg(feature = "server")]
 fn outbox(settings: &Settings) -> Result<(Outbox, Arc<dyn Courier>)> {
     if !settings.webhooks.is_empty() {

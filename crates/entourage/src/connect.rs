@@ -1,9 +1,9 @@
-//! MCP servers, connected while the house is at work: one that cannot be reached costs only its own tools,
+//! MCP servers, connected while the engine is at work: one that cannot be reached costs only its own tools,
 //! and only until it can.
 
 use std::{collections::BTreeSet, time::Duration};
 
-use entourage_engine::House;
+use entourage_engine::Engine;
 use entourage_tools::{McpSettings, Problem, connect_server};
 use tokio::task::JoinSet;
 
@@ -25,22 +25,22 @@ pub(crate) fn named_once(servers: Vec<McpSettings>) -> (Vec<McpSettings>, Vec<Pr
 }
 
 /// Connects the servers, each by itself. Dropping what is returned ends the attempts.
-pub(crate) fn connect(house: &House, servers: Vec<McpSettings>) -> JoinSet<()> {
-    servers.into_iter().map(|server| until_connected(house.clone(), server)).collect()
+pub(crate) fn connect(engine: &Engine, servers: Vec<McpSettings>) -> JoinSet<()> {
+    servers.into_iter().map(|server| until_connected(engine.clone(), server)).collect()
 }
 
-/// Tries until the server is connected or the house is stopping.
-async fn until_connected(house: House, settings: McpSettings) {
+/// Tries until the server is connected or the engine is stopping.
+async fn until_connected(engine: Engine, settings: McpSettings) {
     let (name, mut pause, mut said) = (settings.name.clone(), FIRST, String::new());
     loop {
         // Begun before the attempt: whoever asks for one meanwhile gets another.
-        let wanted = house.server_wanted();
+        let wanted = engine.server_wanted();
         let why = match connect_server(settings.clone()).await {
             Ok((tools, problems)) => {
                 for problem in &problems {
                     tracing::warn!("{problem}");
                 }
-                for error in house.server_brings(&name, tools) {
+                for error in engine.server_brings(&name, tools) {
                     tracing::warn!(server = name, "{error}. This tool is left out");
                 }
                 if !said.is_empty() {
@@ -54,11 +54,11 @@ async fn until_connected(house: House, settings: McpSettings) {
             tracing::warn!("{why}; going on without its tools until it is connected, which is tried again");
             said = why;
         }
-        house.server_is_away(&name);
+        engine.server_is_away(&name);
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = wanted => {}
-            () = house.stopping().cancelled() => return,
+            () = engine.stopping().cancelled() => return,
         }
         pause = (pause * 2).min(LONGEST);
     }
@@ -108,12 +108,12 @@ mod tests {
         "#;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
-        let house = House::builder(Arc::new(MemoryStore::default()), Arc::new(ScriptedModel::new([])))
+        let engine = Engine::builder(Arc::new(MemoryStore::default()), Arc::new(ScriptedModel::new([])))
             .kinds_from(Arc::new(|| Ok((Kinds::builtin(), Vec::new()))))
             .build();
         let args = vec!["-c".to_owned(), LATE.to_owned(), path.display().to_string()];
         let transport = McpTransport::Command { command: "sh".into(), args, env: BTreeMap::new(), cwd: None };
-        let connected = tokio::spawn(until_connected(house.clone(), McpSettings::new("late", transport)));
+        let connected = tokio::spawn(until_connected(engine.clone(), McpSettings::new("late", transport)));
         let begun = Instant::now();
         let soon = async |is_so: &dyn Fn() -> bool| {
             while !is_so() {
@@ -124,7 +124,7 @@ mod tests {
         };
         soon(&|| path.join("tried").exists()).await;
         fs::write(path.join("ready"), "").unwrap();
-        house.reload().await.unwrap();
+        engine.reload().await.unwrap();
         soon(&|| connected.is_finished()).await;
     }
 }

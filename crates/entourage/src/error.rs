@@ -1,8 +1,8 @@
-//! What can go wrong before the house stands.
+//! What can go wrong before the engine stands.
 
 use std::path::PathBuf;
 
-/// What can go wrong before the house stands. Each says its cause and what to do.
+/// What can go wrong before the engine stands. Each says its cause and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -69,9 +69,9 @@ pub enum Error {
     /// The model that is set cannot work.
     #[error(transparent)]
     Model(#[from] entourage_llm::Error),
-    /// The house failed.
+    /// The engine failed.
     #[error(transparent)]
-    House(#[from] entourage_engine::Error),
+    Engine(#[from] entourage_engine::Error),
 }
 
 fn in_parentheses(cause: Option<&str>) -> String {

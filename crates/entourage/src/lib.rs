@@ -1,11 +1,11 @@
-//! Durable LLM agents: the library face of the house that the `entourage` binary runs.
+//! Durable LLM agents: the library face of the engine that the `entourage` binary runs.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use entourage::{Entourage, NewAgent, Owner, Settings};
 //!
 //! let entourage = Entourage::open(&Settings::load(None, None)?).await?;
-//! let agents = entourage.house.client(Owner::local());
+//! let agents = entourage.engine.client(Owner::local());
 //! let task = NewAgent { message: Some("What is in this folder?".into()), ..NewAgent::default() };
 //! let agent = agents.create(task, None).await?;
 //! let mut news = agents.watch(agent.id, 0).await?;
@@ -38,7 +38,7 @@ pub use compose::{
     tool_settings, unchecked, unpriced,
 };
 pub use entourage_engine::{
-    self as engine, Client, Clock, Entry, House, Kinds, NewAgent, Page, Role, Signal, SystemClock, Watch,
+    self as engine, Client, Clock, Engine, Entry, Kinds, NewAgent, Page, Role, Signal, SystemClock, Watch,
 };
 pub use entourage_llm::{self as models, Model};
 pub use entourage_store::{self as store, MemoryStore, Store};

@@ -1,10 +1,10 @@
-//! The threads that a house works on.
+//! The threads that a engine works on.
 
 use std::{io, thread};
 
 use tokio::runtime::{Builder, Runtime};
 
-/// A runtime for a house: a worker for each core but one, at least one. The one is the store's, and
+/// A runtime for a engine: a worker for each core but one, at least one. The one is the store's, and
 /// agents mostly wait: on few cores, handing work from worker to worker costs more than it brings.
 ///
 /// # Errors

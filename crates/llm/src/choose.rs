@@ -1,4 +1,4 @@
-//! Which model stands behind the house: what is set, else a key in the environment, else a server whose
+//! Which model stands behind the engine: what is set, else a key in the environment, else a server whose
 //! address is set, else one on this machine, else the rehearsal.
 
 use std::{sync::Arc, time::Duration};
@@ -19,7 +19,7 @@ const SET_WAIT: Duration = Duration::from_secs(5);
 /// What was chosen, and why.
 #[derive(Clone)]
 pub struct Choice {
-    /// The model behind the house.
+    /// The model behind the engine.
     pub model: Arc<dyn Model>,
     /// The same, with the providers that can be asked what they offer.
     pub router: Arc<Router>,

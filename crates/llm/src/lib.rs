@@ -1,6 +1,6 @@
 //! The Model seam: a request in, deltas on the side, one reply out.
 //!
-//! The house names no provider; it holds a [`Model`]. Which one stands behind it is [`choose`]'s
+//! The engine names no provider; it holds a [`Model`]. Which one stands behind it is [`choose`]'s
 //! decision at start: usually a [`Router`] over [`ProviderModel`]s, each [`Gated`], those too weak
 //! for tools inside a [`NextAction`]; the [`Rehearsal`] where there is nothing else.
 

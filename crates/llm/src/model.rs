@@ -26,7 +26,7 @@ pub trait Model: Send + Sync + 'static {
         None
     }
 
-    /// What tokens of a model cost, the house's where none is named; none when no price is known.
+    /// What tokens of a model cost, the engine's where none is named; none when no price is known.
     fn price(&self, _model: Option<&str>, _usage: &Usage) -> Option<Cost> {
         None
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// One request to a model.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// Which model, as `provider::name`; the house's choice when none is given.
+    /// Which model, as `provider::name`; the engine's choice when none is given.
     pub model: Option<String>,
     /// The stable prefix: byte-identical over a session, so that prompt caches hold.
     pub system: Arc<str>,

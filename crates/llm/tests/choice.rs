@@ -1,4 +1,4 @@
-//! Which model stands behind the house.
+//! Which model stands behind the engine.
 
 use std::collections::BTreeMap;
 

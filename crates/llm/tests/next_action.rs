@@ -353,7 +353,7 @@ async fn answers_are_read_with_some_patience() {
     let words = answer("I would say so.").await.expect("a reply");
     assert_eq!(words.text, "I would say so.");
     let unknown = answer(r#"{"action": "fly", "arguments": {}}"#).await.expect("a reply");
-    assert_eq!(unknown.calls[0].tool, "fly", "the house says that there is no such tool");
+    assert_eq!(unknown.calls[0].tool, "fly", "the engine says that there is no such tool");
     let bare = answer(r#"{"action": "fetch_url"}"#).await.expect("a reply");
     assert_eq!(bare.calls[0].arguments, json!({}));
     for bad in [

@@ -1,4 +1,4 @@
-//! The stand-in that drives the house.
+//! The stand-in that drives the engine.
 
 use entourage_llm::{Delta, Message, Model, NoDeltas, Rehearsal, Reply, Request};
 use entourage_types::ToolSpec;

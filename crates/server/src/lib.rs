@@ -1,4 +1,4 @@
-//! The HTTP face of a house.
+//! The HTTP face of a engine.
 //!
 //! Handlers translate, call one intent of a [`Client`](entourage_engine::Client), and translate
 //! back; this crate alone knows HTTP. [`serve`] is the whole, [`openapi`] describes it.

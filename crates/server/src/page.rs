@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, str::FromStr};
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use entourage_engine::{ItemQuery, Page as Rows, Result as Told};
 use entourage_types::AgentId;
 use serde::{Deserialize, Serialize};
@@ -62,7 +62,7 @@ impl Paging {
         Ok(Self { after, limit: checked_limit(limit)? })
     }
 
-    /// What to ask the house for: one entry more than shown tells whether there are more.
+    /// What to ask the engine for: one entry more than shown tells whether there are more.
     fn query(&self) -> Rows {
         Rows { after: self.after.clone(), limit: self.limit + 1, newest_first: true, bytes: BYTES }
     }

@@ -6,7 +6,7 @@ use axum::{
     http::{HeaderName, HeaderValue, header::AUTHORIZATION},
     middleware::{from_fn, from_fn_with_state},
 };
-use entourage_engine::House;
+use entourage_engine::Engine;
 use tokio_util::sync::CancellationToken;
 use tower::{ServiceBuilder, util::MapRequestLayer};
 use tower_http::{
@@ -50,15 +50,15 @@ pub(crate) fn described() -> OpenApiRouter<Served> {
         .merge(chats::routes())
 }
 
-/// All routes of a house, as a service without a listener. Once `shutdown` is cancelled, streams end.
+/// All routes of a engine, as a service without a listener. Once `shutdown` is cancelled, streams end.
 ///
 /// # Errors
 /// [`Error::Key`](crate::Error::Key) when the key of [`Settings::auth`] cannot be used,
 /// [`Error::Webhook`](crate::Error::Webhook) when a secret of [`Settings::webhooks`] cannot.
-pub fn router(house: House, settings: &Settings, shutdown: CancellationToken) -> Result<Router> {
+pub fn router(engine: Engine, settings: &Settings, shutdown: CancellationToken) -> Result<Router> {
     let senders = Senders::new(&settings.webhooks)?;
     let streams = Streams::new(settings.streams, Limits::new(settings.connections));
-    let served = Served { house, senders, heartbeat: settings.heartbeat, streams, shutdown };
+    let served = Served { engine, senders, heartbeat: settings.heartbeat, streams, shutdown };
     let bearer_state = Bearer::new(&settings.auth)?;
     let (mut known, mut open) = (v1::routes().merge(chats::routes()), webhook::routes());
     if settings.metrics_need_token {

@@ -3,7 +3,7 @@
 use std::{convert::Infallible, io::ErrorKind, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{Router, extract::Request};
-use entourage_engine::House;
+use entourage_engine::Engine;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
@@ -39,7 +39,7 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener> {
     })
 }
 
-/// Serves a house until `shutdown` is cancelled: then no request is taken any more, streams end,
+/// Serves a engine until `shutdown` is cancelled: then no request is taken any more, streams end,
 /// and those under way may take [`Settings::grace`] to.
 ///
 /// # Errors
@@ -47,7 +47,7 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener> {
 /// [`Error::Key`] for a key that cannot be used, [`Error::Serve`] when the listener fails.
 pub async fn serve(
     listener: TcpListener,
-    house: House,
+    engine: Engine,
     settings: Settings,
     shutdown: CancellationToken,
 ) -> Result<()> {
@@ -57,7 +57,7 @@ pub async fn serve(
     }
     metrics::record_metrics();
     let server = Server {
-        routes: router(house, &settings, shutdown.clone())?,
+        routes: router(engine, &settings, shutdown.clone())?,
         connections: Connections::new(Limits::new(settings.connections)),
         header_timeout: settings.header_timeout,
         write_timeout: settings.write_timeout,

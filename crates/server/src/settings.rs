@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::{Auth, WebhookSender};
 
-/// How a house is served.
+/// How a engine is served.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
@@ -54,7 +54,7 @@ pub struct Settings {
     pub grace: Duration,
     /// Whether `/metrics` needs a token, where tokens are needed at all.
     pub metrics_need_token: bool,
-    /// Who may tell the house by webhooks, by name; nobody unless given.
+    /// Who may tell the engine by webhooks, by name; nobody unless given.
     pub webhooks: BTreeMap<String, WebhookSender>,
 }
 

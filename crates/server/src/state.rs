@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use entourage_engine::House;
+use entourage_engine::Engine;
 use tokio_util::sync::CancellationToken;
 
 use crate::{streams::Streams, webhook::Senders};
@@ -10,7 +10,7 @@ use crate::{streams::Streams, webhook::Senders};
 /// What handlers share. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Served {
-    pub(crate) house: House,
+    pub(crate) engine: Engine,
     pub(crate) senders: Senders,
     pub(crate) heartbeat: Duration,
     pub(crate) streams: Arc<Streams>,

@@ -1,4 +1,4 @@
-//! Agents, their conversation, their transcript, their runs: read back as the house has them.
+//! Agents, their conversation, their transcript, their runs: read back as the engine has them.
 
 use entourage_types::{Agent, Item, Run, Status, Step};
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use entourage_server::{Algorithm, Auth, Error, Jwt, Settings, mint};
 use entourage_types::{Owner, Time};
 use jsonwebtoken::{EncodingKey, Header};
@@ -226,7 +226,7 @@ async fn public_keys_are_taken_with_an_audience_only() {
     let mut settings = with(Algorithm::EdDsa, include_str!("keys/ed25519.public.pem"));
     let Auth::Jwt(jwt) = &mut settings.auth else { panic!("tokens are asked for") };
     jwt.audience = None;
-    let made = entourage_server::router(site.house.clone(), &settings, site.stop.clone());
+    let made = entourage_server::router(site.engine.clone(), &settings, site.stop.clone());
     assert!(matches!(made.expect_err("no router"), Error::NoAudience("EdDSA")));
 }
 
@@ -239,7 +239,7 @@ async fn an_empty_audience_is_none() {
         let mut settings = with(algorithm, key);
         let Auth::Jwt(jwt) = &mut settings.auth else { panic!("tokens are asked for") };
         jwt.audience = Some(" ".into());
-        let made = entourage_server::router(site.house.clone(), &settings, site.stop.clone());
+        let made = entourage_server::router(site.engine.clone(), &settings, site.stop.clone());
         assert!(matches!(made.expect_err("no router"), Error::EmptyAudience));
     }
 }
@@ -259,7 +259,7 @@ async fn a_server_does_not_start_with_a_key_it_cannot_use() {
         with(Algorithm::Rs256, SECRET),
         with(Algorithm::EdDsa, include_str!("keys/rsa.public.pem")),
     ] {
-        let made = entourage_server::router(site.house.clone(), &settings, site.stop.clone());
+        let made = entourage_server::router(site.engine.clone(), &settings, site.stop.clone());
         let error = made.expect_err("no router");
         assert!(matches!(error, Error::Key { .. }), "{error}");
         assert!(!error.to_string().contains(SECRET), "{error}");

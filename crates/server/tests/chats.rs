@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use entourage_engine::{Check, Checked, House, Kinds, NewAgent, Page, kinds::parse};
+use entourage_engine::{Check, Checked, Engine, Kinds, NewAgent, Page, kinds::parse};
 use entourage_llm::{Script, ScriptedModel};
 use entourage_server::Settings;
 use entourage_store_sqlite::SqliteStore;
@@ -11,11 +11,11 @@ use entourage_types::{Owner, Time};
 use serde_json::{Value, json};
 
 use crate::{
-    site::{Site, asking, house, send},
+    site::{Site, asking, engine, send},
     stream::{Frame, Stream},
 };
 
-/// A house in which nobody works but who is told to.
+/// A engine in which nobody works but who is told to.
 async fn site() -> Site {
     let store = Arc::new(SqliteStore::in_memory().expect("a store"));
     Site::at_rest(store, Settings::default()).await
@@ -47,7 +47,7 @@ async fn begun(site: &Site, message: &str) -> String {
 }
 
 async fn advance(site: &Site, agent: &str) {
-    site.house.advance(agent.parse().expect("an agent")).await.expect("it goes on");
+    site.engine.advance(agent.parse().expect("an agent")).await.expect("it goes on");
 }
 
 async fn say(site: &Site, chat: &str, content: &str) -> Value {
@@ -183,8 +183,8 @@ async fn a_question_is_told_in_the_history_and_in_the_main_chat_and_its_task_wai
         Script::call("ask_user", json!({"question": "Which colour?", "options": ["red", "blue"]})),
     ]);
     let store = Arc::new(SqliteStore::in_memory().expect("a store"));
-    let house = asking(Arc::new(model.clone()), store, Kinds::builtin());
-    let site = Site::serving(house, Settings::default()).await;
+    let engine = asking(Arc::new(model.clone()), store, Kinds::builtin());
+    let site = Site::serving(engine, Settings::default()).await;
     let (chat, id) = asked(&site).await;
     let (task, agent, _) = standing(&site, &chat).await;
     assert_eq!((&*task, &*agent), ("waiting", "waiting_for_user"));
@@ -295,18 +295,18 @@ fn never_goes_back(seen: &[Frame]) {
 #[tokio::test]
 async fn a_document_is_read_without_those_before_it() {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("house.db");
-    let house = house(Arc::new(SqliteStore::open(&path, Default::default()).unwrap()));
-    let client = house.client(Owner::local());
+    let path = directory.path().join("entourage.db");
+    let engine = engine(Arc::new(SqliteStore::open(&path, Default::default()).unwrap()));
+    let client = engine.client(Owner::local());
     let new = NewAgent { kind: Some("orchestrator".into()), ..NewAgent::default() };
     let chat = client.create(new, None).await.unwrap().id;
     for number in 0..3 {
         client.send(chat, &format!("do {number}"), None).await.unwrap();
-        house.advance(chat).await.unwrap();
+        engine.advance(chat).await.unwrap();
     }
     let tasks = client.tasks(Some(chat), None, Page::all()).await.unwrap();
     let [first, _, last] = &tasks[..] else { panic!("{} tasks", tasks.len()) };
-    drop((client, house));
+    drop((client, engine));
     let file = rusqlite::Connection::open(&path).unwrap();
     // The first cannot be read any more, and two of the others fill a page.
     let long = "UPDATE entities SET body = json_set(body, '$.instruction', hex(zeroblob(400000))) \
@@ -568,9 +568,9 @@ async fn an_answer_that_a_check_refuses_is_taken_back() {
         "---\nname: orchestrator\nprogram: orchestrate\nchecks: { output: [polite] }\n---\nAnswer.";
     let kinds = Kinds::none().with(parse("orchestrator.md", ORCHESTRATOR).0.unwrap());
     let model = ScriptedModel::new([Script::text("Here."), Script::text("Here, please.")]);
-    let house = House::builder(Arc::new(SqliteStore::in_memory().unwrap()), Arc::new(model));
-    let house = house.kinds(kinds).check("polite", Arc::new(Polite)).build();
-    let site = Site::serving(house, Settings::default()).await;
+    let engine = Engine::builder(Arc::new(SqliteStore::in_memory().unwrap()), Arc::new(model));
+    let engine = engine.kinds(kinds).check("polite", Arc::new(Polite)).build();
+    let site = Site::serving(engine, Settings::default()).await;
     let chat = begun(&site, "hello").await;
     let is_last = |frame: &Frame| frame.data["content"] == "Here, please.";
     let seen = follow(&site, &chat, 0).await.until(is_last).await;

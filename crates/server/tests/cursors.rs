@@ -14,7 +14,7 @@ async fn a_cursor_from_before_what_is_kept_is_told_where_to_go_on() {
     let path = format!("/v1/agents/{id}/events");
     let whole = site.client().events(id.parse().unwrap(), 0, 1000).await.unwrap();
     let retention = Retention { events: Some(Duration::from_micros(1)), ..Retention::default() };
-    assert_eq!(site.house.prune(&retention).await.unwrap().events, whole.len() as u64 - 1);
+    assert_eq!(site.engine.prune(&retention).await.unwrap().events, whole.len() as u64 - 1);
     let last = whole.len() as u64;
 
     for gone in [0, 1, last - 2] {
@@ -72,7 +72,7 @@ async fn a_cursor_whose_entry_was_forgotten_is_refused() {
     let next = format!("/v1/agents?limit=1&cursor={}", page["next_cursor"].as_str().unwrap());
     site.get(&next).await.expect(200);
     let retention = Retention { trees: Some(Duration::from_micros(1)), ..Retention::default() };
-    assert_eq!(site.house.prune(&retention).await.unwrap().trees, 2);
+    assert_eq!(site.engine.prune(&retention).await.unwrap().trees, 2);
     let problem = site.get(&next).await.problem(400, "invalid-cursor");
     assert!(!problem.is_cursor_gone());
     assert!(problem.detail.contains("begin with the first page"), "{}", problem.detail);

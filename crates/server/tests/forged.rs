@@ -1,6 +1,6 @@
 //! Tokens that are forged or odd, each in one thing alone: every one is refused, and told why.
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use entourage_server::{Algorithm, Auth};
 use jsonwebtoken::{EncodingKey, Header, crypto::sign};
 use reqwest::{Method, header::HeaderValue};

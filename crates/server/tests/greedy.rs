@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use entourage_engine::{House, Kinds, Page, kinds::parse};
+use entourage_engine::{Engine, Kinds, Page, kinds::parse};
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
 use entourage_server::Settings;
 use entourage_store::{Error, Layered, MemoryStore, StoreLayer};
@@ -167,18 +167,18 @@ async fn every_list_with_long_rows_comes_in_parts_of_bounded_bytes_that_lead_thr
     let model = ScriptedModel::deciding(|request| Some(Ok(verbose(request)))).with_window(100_000_000);
     let tools = entourage_tools::builtin(entourage_tools::Settings::default()).with(Dig);
     let store = Arc::new(SqliteStore::in_memory().unwrap());
-    let house = House::builder(store, Arc::new(model)).tools(tools).kinds(kinds).build();
-    let site = Site::serving(house, Settings::default()).await;
+    let engine = Engine::builder(store, Arc::new(model)).tools(tools).kinds(kinds).build();
+    let site = Site::serving(engine, Settings::default()).await;
     let chat = site.post("/api/chats", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
     for number in 0..ROWS {
         let message = json!({"content": long(number)});
         site.post(&format!("/api/chats/{chat}/messages"), &message).await.expect(202);
-        site.house.advance(chat.parse().unwrap()).await.unwrap();
+        site.engine.advance(chat.parse().unwrap()).await.unwrap();
     }
     walk_through(&site, &format!("/api/chats/{chat}/messages"), ROWS).await;
     let tasks = site.client().tasks(Some(chat.parse().unwrap()), None, Page::all()).await.unwrap();
     for task in &tasks {
-        site.house.advance(task.to).await.unwrap();
+        site.engine.advance(task.to).await.unwrap();
     }
     let (writer, digger) = (tasks[0].to, tasks[1].to);
     let run = site.get(&format!("/v1/agents/{digger}/runs")).await.expect(200)["data"][0]["id"].clone();
@@ -204,7 +204,7 @@ async fn every_list_with_long_rows_comes_in_parts_of_bounded_bytes_that_lead_thr
     let question = site.client().questions_of(digger).await.unwrap().remove(0).id;
     let answer = json!({"answer": "Dig on."});
     site.post(&format!("/v1/questions/{question}/answer"), &answer).await.expect(200);
-    site.house.advance(digger).await.unwrap();
+    site.engine.advance(digger).await.unwrap();
     let calls = walk_through(&site, &format!("/api/sub-agents/{digger}/tool-calls"), 2 * ROWS).await;
     assert!(calls.iter().all(|call| call["result"] == long(0)), "each call is told with its output");
 }
@@ -228,8 +228,8 @@ async fn failed_runs_and_grants_with_long_words_come_in_parts_of_bounded_bytes_a
     });
     let tools = entourage_tools::builtin(entourage_tools::Settings::default());
     let store = Arc::new(SqliteStore::in_memory().unwrap());
-    let house = House::builder(store, Arc::new(model)).tools(tools).kinds(kinds).build();
-    let site = Site::serving(house, Settings::default()).await;
+    let engine = Engine::builder(store, Arc::new(model)).tools(tools).kinds(kinds).build();
+    let site = Site::serving(engine, Settings::default()).await;
     let make = async |kind: &str| -> AgentId {
         let made = site.post("/v1/agents", &json!({"kind": kind})).await.expect(201);
         made["id"].as_str().unwrap().parse().unwrap()
@@ -237,7 +237,7 @@ async fn failed_runs_and_grants_with_long_words_come_in_parts_of_bounded_bytes_a
     let advance = async |agent: AgentId| {
         let messages = format!("/v1/agents/{agent}/messages");
         site.post(&messages, &json!({"message": "Go."})).await.expect(202);
-        site.house.advance(agent).await.unwrap();
+        site.engine.advance(agent).await.unwrap();
     };
     let broken = make("broken").await;
     for _ in 0..ROWS {

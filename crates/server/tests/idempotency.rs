@@ -19,7 +19,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::site::{Answer, Site, house, house_of, send};
+use crate::site::{Answer, Site, engine, engine_of, send};
 
 async fn post(site: &Site, path: &str, key: &str, body: &Value) -> Answer {
     send(site.request(Method::POST, path).header("Idempotency-Key", key).json(body)).await
@@ -48,7 +48,7 @@ async fn a_key_whose_agent_was_pruned_says_so() {
     let id = post(&site, "/v1/agents", "k", &body).await.expect(201)["id"].as_str().unwrap().to_owned();
     site.follow(&id, 0).await.until(|frame| frame.is_status_of(&id, "succeeded")).await;
     let retention = Retention { trees: Some(Duration::from_micros(1)), ..Retention::default() };
-    assert_eq!(site.house.prune(&retention).await.unwrap().trees, 1);
+    assert_eq!(site.engine.prune(&retention).await.unwrap().trees, 1);
     let problem = post(&site, "/v1/agents", "k", &body).await.problem(404, "not-found");
     for part in [id.as_str(), "idempotency key", "pruned", "another key"] {
         assert!(problem.detail.contains(part), "{}", problem.detail);
@@ -101,7 +101,7 @@ async fn what_was_done_under_a_key_is_answered_alike_whatever_kinds_there_are_no
     let made = post(&site, "/v1/agents", "k", &body).await.expect(201);
     let said = site.client().speak(speech(), Some("s")).await.unwrap();
 
-    let site = Site::serving(house_of(store, Kinds::none()), Settings::default()).await;
+    let site = Site::serving(engine_of(store, Kinds::none()), Settings::default()).await;
     post(&site, "/v1/agents", "other", &body).await.problem(422, "unknown-kind");
     assert_eq!(post(&site, "/v1/agents", "k", &body).await.expect(201)["id"], made["id"]);
     let again = site.client().speak(speech(), Some("s")).await.unwrap();
@@ -167,8 +167,8 @@ async fn is_one_request(request: impl AsyncFn(Client, AgentId) -> String) {
         let none = || Arc::new(Semaphore::new(0));
         let holds_up =
             HoldsUp { after: Arc::new(AtomicI64::new(after)), has_come: none(), may_go_on: none() };
-        let slow = house(Arc::new(Layered::new(Arc::clone(&store), holds_up.clone())));
-        let quick = house(Arc::clone(&store)).client(Owner::local());
+        let slow = engine(Arc::new(Layered::new(Arc::clone(&store), holds_up.clone())));
+        let quick = engine(Arc::clone(&store)).client(Owner::local());
         let agent = quick.create(NewAgent::default(), None).await.unwrap().id;
         let mut slow = pin!(request(slow.client(Owner::local()), agent));
         tokio::select! {

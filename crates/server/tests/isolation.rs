@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use entourage_store::{Commit, Write};
 use entourage_types::{Grant, GrantId, GrantStatus, Scope};
 use reqwest::Method;
@@ -33,7 +33,7 @@ async fn things(site: &Site) -> BTreeMap<&'static str, String> {
 
 /// A grant for an agent, as an answer to a question makes one.
 async fn granted(site: &Site, agent: &str, question: &str) -> String {
-    let agent = site.house.store().agent(&Scope::House, agent.parse().unwrap()).await.unwrap().unwrap();
+    let agent = site.engine.store().agent(&Scope::All, agent.parse().unwrap()).await.unwrap().unwrap();
     let grant = Grant {
         id: GrantId::new(),
         owner: agent.owner,
@@ -48,7 +48,7 @@ async fn granted(site: &Site, agent: &str, question: &str) -> String {
     };
     let id = grant.id.to_string();
     let commit = Commit::new(agent.created).write(Write::Grant(grant));
-    site.house.store().commit(commit).await.unwrap();
+    site.engine.store().commit(commit).await.unwrap();
     id
 }
 

@@ -17,7 +17,7 @@ use crate::{
 
 /// An agent of this owner with a message that nothing will wake it for.
 async fn stranded(site: &Site, owner: &str) -> Agent {
-    let agent = site.house.client(Owner::new(owner)).create(NewAgent::default(), None).await.unwrap();
+    let agent = site.engine.client(Owner::new(owner)).create(NewAgent::default(), None).await.unwrap();
     let body = PostBody::Message {
         from: Author::User,
         text: "Read this.".into(),
@@ -27,7 +27,7 @@ async fn stranded(site: &Site, owner: &str) -> Agent {
     };
     let post = Post { id: PostId::new(), agent: agent.id, at: agent.created, wakeup: WakeupId::new(), body };
     let commit = Commit::new(agent.created).write(Write::Post(post));
-    site.house.store().commit(commit).await.unwrap();
+    site.engine.store().commit(commit).await.unwrap();
     agent
 }
 

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, sync::Arc};
 
-use entourage_engine::{House, Kinds};
+use entourage_engine::{Engine, Kinds};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_server::Settings;
 use entourage_store_sqlite::SqliteStore;
@@ -20,7 +20,7 @@ fn write(directory: &Path, name: &str, front: &str) {
     fs::write(directory.join(format!("{name}.md")), text).unwrap();
 }
 
-/// A house whose kinds are the files of a directory. Its agents ask first.
+/// A engine whose kinds are the files of a directory. Its agents ask first.
 async fn filed(directory: &TempDir, settings: Settings) -> Site {
     let path = directory.path().to_owned();
     let read = move || {
@@ -34,9 +34,9 @@ async fn filed(directory: &TempDir, settings: Settings) -> Site {
         }))
     });
     let tools = entourage_tools::builtin(entourage_tools::Settings::default());
-    let house = House::builder(Arc::new(SqliteStore::in_memory().unwrap()), Arc::new(model)).tools(tools);
-    let house = house.kinds(read().unwrap().0).kinds_from(Arc::new(read)).build();
-    let site = Site::serving(house, settings).await;
+    let engine = Engine::builder(Arc::new(SqliteStore::in_memory().unwrap()), Arc::new(model)).tools(tools);
+    let engine = engine.kinds(read().unwrap().0).kinds_from(Arc::new(read)).build();
+    let site = Site::serving(engine, settings).await;
     site.work();
     site
 }

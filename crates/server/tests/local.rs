@@ -19,7 +19,7 @@ async fn an_address_that_others_reach_is_refused() {
     let listener = entourage_server::bind(([0, 0, 0, 0], 0).into()).await.unwrap();
     let settings = Settings { auth: Auth::None, ..Settings::default() };
     let ended =
-        entourage_server::serve(listener, site.house.clone(), settings, CancellationToken::new()).await;
+        entourage_server::serve(listener, site.engine.clone(), settings, CancellationToken::new()).await;
     let error = ended.expect_err("it must not be served");
     assert!(matches!(error, Error::Unprotected(_)));
     assert!(error.to_string().contains("[server.auth.jwt]"), "{error}");

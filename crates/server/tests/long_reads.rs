@@ -10,7 +10,7 @@ use tokio::{io::AsyncWriteExt, net::TcpStream, sync::Semaphore};
 
 use crate::{
     auth::{settings, token_of},
-    site::{Site, house},
+    site::{Site, engine},
 };
 
 /// How many threads read what may be long.
@@ -38,13 +38,13 @@ fn make_slow(path: &Path) {
 #[tokio::test]
 async fn an_owner_who_asks_for_more_than_all_readers_can_read_keeps_no_other_waiting() {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("house.db");
+    let path = directory.path().join("entourage.db");
     let [ann, bob] = ["ann", "bob"].map(Owner::new);
-    let house = house(Arc::new(SqliteStore::open(&path, Settings::default()).unwrap()));
-    let hers = house.client(ann.clone()).create(NewAgent::default(), None).await.unwrap().id;
-    house.client(ann).intervene(hers, Action::Comment, Some("hello")).await.unwrap();
-    let his = house.client(bob).create(NewAgent::default(), None).await.unwrap().id;
-    drop(house);
+    let engine = engine(Arc::new(SqliteStore::open(&path, Settings::default()).unwrap()));
+    let hers = engine.client(ann.clone()).create(NewAgent::default(), None).await.unwrap().id;
+    engine.client(ann).intervene(hers, Action::Comment, Some("hello")).await.unwrap();
+    let his = engine.client(bob).create(NewAgent::default(), None).await.unwrap().id;
+    drop(engine);
     make_slow(&path);
 
     let begun = Arc::new(Semaphore::new(0));

@@ -1,4 +1,4 @@
-//! The crate from outside: a house behind a socket, spoken to as any client would.
+//! The crate from outside: a engine behind a socket, spoken to as any client would.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot go on says so by ending")]
 
 mod agencies;

@@ -1,4 +1,4 @@
-//! For whoever runs the house: up, ready, measured; and what is said when the store is not well.
+//! For whoever runs the engine: up, ready, measured; and what is said when the store is not well.
 
 use std::{
     io::{self, Write},
@@ -10,7 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_engine::House;
+use entourage_engine::Engine;
 use entourage_llm::{Connection, Gated, Price, Script, ScriptedModel};
 use entourage_server::Settings;
 use entourage_store::{Commit, Committed, Error, Layered, MemoryStore, Store, StoreLayer};
@@ -25,7 +25,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_house_that_is_well_is_up_and_ready() {
+async fn a_engine_that_is_well_is_up_and_ready() {
     let site = Site::open().await;
     assert_eq!(site.get("/healthz").await.status, 204);
     assert_eq!(site.get("/readyz").await.status, 204);
@@ -62,15 +62,15 @@ fn value(metrics: &str, series: &str) -> f64 {
     value.unwrap_or_else(|| panic!("no {series} in {metrics}"))
 }
 
-/// A house that notes something down, with a gate and a price before its model.
-fn priced() -> House {
+/// A engine that notes something down, with a gate and a price before its model.
+fn priced() -> Engine {
     let note = Script::call("create_note", json!({"title": "Found", "content": "It is blue."}));
     let price = Price { input: 1.0, output: 2.0, cached: None, cache_written: None };
     let model = ScriptedModel::new([note, Script::text("It is noted.")]).priced(price);
     let model = Gated::new(model, Connection::default());
     let tools = entourage_tools::builtin(entourage_tools::Settings::default());
     let store = SqliteStore::in_memory().expect("a store");
-    House::builder(Arc::new(store), Arc::new(model)).tools(tools).build()
+    Engine::builder(Arc::new(store), Arc::new(model)).tools(tools).build()
 }
 
 #[tokio::test]
@@ -123,7 +123,7 @@ async fn what_agents_do_is_measured_without_their_ids() {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_named_and_a_house_on_it_is_not_ready() {
+async fn a_full_disk_is_named_and_a_engine_on_it_is_not_ready() {
     let store = Broken::with(|| Error::DiskFull("no space left on device".into()));
     let site = Site::over(Arc::new(store), Settings::default()).await;
     let answer = site.post("/v1/agents", &json!({"message": "hello"})).await;
@@ -157,7 +157,7 @@ impl StoreLayer for Held {
 }
 
 #[tokio::test]
-async fn a_house_whose_commits_fail_is_not_ready_and_says_why_until_they_succeed() {
+async fn a_engine_whose_commits_fail_is_not_ready_and_says_why_until_they_succeed() {
     let held = Arc::new(AtomicBool::new(true));
     let store = Layered::new(Arc::new(MemoryStore::default()), Held(Arc::clone(&held)));
     let site = Site::over(Arc::new(store), Settings::default()).await;
@@ -251,7 +251,7 @@ impl Write for Log {
     }
 }
 
-/// The house, its store and its dispatcher log on threads of their own, so what all threads log is looked at.
+/// The engine, its store and its dispatcher log on threads of their own, so what all threads log is looked at.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_most_talkative_log_names_the_agent_and_holds_neither_words_nor_tokens() {
     tracing_subscriber::fmt()

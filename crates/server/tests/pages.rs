@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use entourage_engine::{Client, Clock, Entry, House, Kinds, NewAgent};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use entourage_engine::{Client, Clock, Engine, Entry, Kinds, NewAgent};
 use entourage_llm::{Script, ScriptedModel};
 use entourage_server::Settings;
 use entourage_store::{Commit, Layered, MemoryStore, StoreLayer, Write};
@@ -16,7 +16,7 @@ use entourage_types::{
 };
 use serde_json::{Value, json};
 
-use crate::site::{Site, house};
+use crate::site::{Site, engine};
 
 async fn walk(site: &Site, path: &str, limit: usize) -> Vec<String> {
     let mut seen = Vec::new();
@@ -152,21 +152,21 @@ fn asked(agent: &Agent, at: Time) -> Question {
 async fn conversation(steps: &[(i64, Step)]) -> (Client, AgentId) {
     let clock = SetClock::default();
     let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("Heard."))));
-    let house = House::builder(Arc::new(MemoryStore::default()), Arc::new(model));
-    let house = house.kinds(Kinds::builtin()).clock(Arc::new(clock.clone())).build();
-    let client = house.client(Owner::local());
+    let engine = Engine::builder(Arc::new(MemoryStore::default()), Arc::new(model));
+    let engine = engine.kinds(Kinds::builtin()).clock(Arc::new(clock.clone())).build();
+    let client = engine.client(Owner::local());
     let agent = client.create(NewAgent::default(), None).await.unwrap();
     for (at, step) in steps {
         clock.0.store(*at, Ordering::SeqCst);
         match step {
             Step::Said => {
                 client.send(agent.id, "Listen.", None).await.unwrap();
-                house.advance(agent.id).await.unwrap();
+                engine.advance(agent.id).await.unwrap();
             }
             Step::Asked => {
                 let question = asked(&agent, clock.now());
                 let commit = Commit::new(clock.now()).write(Write::Question(question));
-                house.store().commit(commit).await.unwrap();
+                engine.store().commit(commit).await.unwrap();
             }
         }
     }
@@ -263,14 +263,14 @@ impl StoreLayer for Counts {
 /// How many rows are read for a page of one message of a chat in which so many questions are open.
 async fn rows_read(open: i64) -> usize {
     let rows = Counts::default();
-    let house = house(Arc::new(Layered::new(Arc::new(MemoryStore::default()), rows.clone())));
+    let engine = engine(Arc::new(Layered::new(Arc::new(MemoryStore::default()), rows.clone())));
     let new = NewAgent { kind: Some("orchestrator".into()), ..NewAgent::default() };
-    let chat = house.client(Owner::local()).create(new, None).await.unwrap();
+    let chat = engine.client(Owner::local()).create(new, None).await.unwrap();
     for at in (0..open).map(Time::from_micros) {
         let commit = Commit::new(at).write(Write::Question(asked(&chat, at)));
-        house.store().commit(commit).await.unwrap();
+        engine.store().commit(commit).await.unwrap();
     }
-    let site = Site::serving(house, Settings::default()).await;
+    let site = Site::serving(engine, Settings::default()).await;
     let before = rows.0.load(Ordering::SeqCst);
     let page = site.get(&format!("/api/chats/{}/messages?limit=1", chat.id)).await.expect(200);
     assert_eq!(page["data"].as_array().map(Vec::len), Some(1), "{page}");

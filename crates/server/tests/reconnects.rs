@@ -141,11 +141,11 @@ async fn nobody_misses_an_event_who_comes_and_goes_while_the_server_is_restarted
         if visits >= restart_at {
             (restart_at, restarts) = (visits + RESTART_EVERY, restarts + 1);
             open.send_replace(None);
-            let Site { house, stop, served, http, .. } = site;
+            let Site { engine, stop, served, http, .. } = site;
             stop.cancel();
-            house.stopping().cancel();
+            engine.stopping().cancel();
             served.await.unwrap().unwrap();
-            drop((house, http));
+            drop((engine, http));
             site = opened(&path).await;
             open.send_replace(Some(format!("http://{}", site.address)));
         }

@@ -1,4 +1,4 @@
-//! A house behind a socket, and a client that believes no answer that the description does not
+//! A engine behind a socket, and a client that believes no answer that the description does not
 //! describe.
 
 use std::{
@@ -7,7 +7,7 @@ use std::{
 };
 
 use entourage_engine::{
-    House, Kinds,
+    Engine, Kinds,
     dispatch::{Dispatcher, Embedded},
 };
 use entourage_llm::{Error as ModelError, Message, Model, Request, Script, ScriptedModel};
@@ -23,9 +23,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::stream::Stream;
 
-/// A house behind a socket, with its dispatcher at work.
+/// A engine behind a socket, with its dispatcher at work.
 pub(crate) struct Site {
-    pub(crate) house: House,
+    pub(crate) engine: Engine,
     pub(crate) address: SocketAddr,
     pub(crate) http: reqwest::Client,
     pub(crate) stop: CancellationToken,
@@ -86,83 +86,83 @@ fn lead(request: &Request) -> Script {
     }
 }
 
-/// A house with a scripted model and the built-in kinds and tools.
-pub(crate) fn house(store: Arc<dyn Store>) -> House {
-    house_of(store, Kinds::builtin())
+/// A engine with a scripted model and the built-in kinds and tools.
+pub(crate) fn engine(store: Arc<dyn Store>) -> Engine {
+    engine_of(store, Kinds::builtin())
 }
 
 /// The same with these kinds.
-pub(crate) fn house_of(store: Arc<dyn Store>, kinds: Kinds) -> House {
+pub(crate) fn engine_of(store: Arc<dyn Store>, kinds: Kinds) -> Engine {
     let model = ScriptedModel::deciding(|request| Some(speak(request)));
     asking(Arc::new(model), store, kinds)
 }
 
 /// The same with this model.
-pub(crate) fn asking(model: Arc<dyn Model>, store: Arc<dyn Store>, kinds: Kinds) -> House {
+pub(crate) fn asking(model: Arc<dyn Model>, store: Arc<dyn Store>, kinds: Kinds) -> Engine {
     let tools = entourage_tools::builtin(entourage_tools::Settings::default());
-    House::builder(store, model).tools(tools).kinds(kinds).build()
+    Engine::builder(store, model).tools(tools).kinds(kinds).build()
 }
 
 impl Site {
-    /// A house without authentication.
+    /// A engine without authentication.
     pub(crate) async fn open() -> Self {
         Self::with(Settings::default()).await
     }
 
-    /// A house with these settings.
+    /// A engine with these settings.
     pub(crate) async fn with(settings: Settings) -> Self {
         let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("a store"));
         Self::over(store, settings).await
     }
 
-    /// A house over this store.
+    /// A engine over this store.
     pub(crate) async fn over(store: Arc<dyn Store>, settings: Settings) -> Self {
         let site = Self::at_rest(store, settings).await;
         site.work();
         site
     }
 
-    /// A house over this store in which nobody works.
+    /// A engine over this store in which nobody works.
     pub(crate) async fn at_rest(store: Arc<dyn Store>, settings: Settings) -> Self {
-        Self::serving(house(store), settings).await
+        Self::serving(engine(store), settings).await
     }
 
-    /// A house with these kinds.
+    /// A engine with these kinds.
     pub(crate) async fn of_kinds(kinds: Kinds) -> Self {
         Self::of_kinds_with(kinds, Settings::default()).await
     }
 
-    /// A house with these kinds and settings.
+    /// A engine with these kinds and settings.
     pub(crate) async fn of_kinds_with(kinds: Kinds, settings: Settings) -> Self {
         let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("a store"));
-        let site = Self::serving(house_of(store, kinds), settings).await;
+        let site = Self::serving(engine_of(store, kinds), settings).await;
         site.work();
         site
     }
 
-    /// This house, in which nobody works.
-    pub(crate) async fn serving(house: House, settings: Settings) -> Self {
+    /// This engine, in which nobody works.
+    pub(crate) async fn serving(engine: Engine, settings: Settings) -> Self {
         entourage_llm::install_tls();
         let stop = CancellationToken::new();
         let listener = entourage_server::bind(([127, 0, 0, 1], 0).into()).await.expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let served = entourage_server::serve(listener, house.clone(), settings, stop.clone());
+        let served = entourage_server::serve(listener, engine.clone(), settings, stop.clone());
         // What travels is looked at as it is.
         let http = reqwest::Client::builder().no_gzip().build().expect("a client");
-        Self { house, address, http, stop, served: tokio::spawn(served), token: None }
+        Self { engine, address, http, stop, served: tokio::spawn(served), token: None }
     }
 
     /// Lets the agents work.
     pub(crate) fn work(&self) {
-        let (store, clock) = (Arc::clone(self.house.store()), Arc::clone(self.house.clock()));
-        let (advance, end) = (Arc::new(self.house.clone()), self.stop.clone());
+        let (store, clock) = (Arc::clone(self.engine.store()), Arc::clone(self.engine.clock()));
+        let (advance, end) = (Arc::new(self.engine.clone()), self.stop.clone());
         tokio::spawn(async move { Embedded::default().run(advance, store, clock, end).await });
     }
 
-    /// The same house, asked with this token.
+    /// The same engine, asked with this token.
     pub(crate) fn bearing(&self, token: &str) -> Self {
         Self {
-            house: self.house.clone(),
+            engine: self.engine.clone(),
             address: self.address,
             http: self.http.clone(),
             stop: self.stop.clone(),
@@ -171,9 +171,9 @@ impl Site {
         }
     }
 
-    /// The house as the local owner sees it, without HTTP.
+    /// The engine as the local owner sees it, without HTTP.
     pub(crate) fn client(&self) -> entourage_engine::Client {
-        self.house.client(Owner::local())
+        self.engine.client(Owner::local())
     }
 
     /// A request, not sent yet.

@@ -23,7 +23,7 @@ use tokio::{
 
 use crate::{
     agencies::{self, RESPONSES},
-    site::{Site, asking, house_of, send},
+    site::{Site, asking, engine_of, send},
 };
 
 /// How long a test waits for something that must happen.
@@ -118,10 +118,10 @@ impl StoreLayer for Holds {
     }
 }
 
-/// Requests that are in the middle of their work when the whole house stops are done and answered as any other,
+/// Requests that are in the middle of their work when the whole engine stops are done and answered as any other,
 /// deletions of agents too. Their connections take no further request.
 #[tokio::test]
-async fn requests_in_the_middle_of_their_commits_are_done_though_the_house_stops() {
+async fn requests_in_the_middle_of_their_commits_are_done_though_the_engine_stops() {
     let none = || Arc::new(Semaphore::new(0));
     let holds = Holds { begins: Arc::default(), have_come: none(), let_go: none() };
     let store = Layered::new(Arc::new(SqliteStore::in_memory().unwrap()), holds.clone());
@@ -153,7 +153,7 @@ async fn requests_in_the_middle_of_their_commits_are_done_though_the_house_stops
         .expect("they come")
         .unwrap()
         .forget();
-    site.house.stopping().cancel();
+    site.engine.stopping().cancel();
     site.stop.cancel();
     refuses(&site).await;
     holds.let_go.add_permits(1_000);
@@ -193,8 +193,8 @@ async fn who_waits_for_an_agency_as_the_server_stops_gets_the_answer_after_the_n
     let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().unwrap());
     let begun = Arc::new(Semaphore::new(0));
     let endless = Arc::new(Endless(Arc::clone(&begun)));
-    let house = asking(endless, Arc::clone(&store), agencies::kinds());
-    let site = Site::serving(house, Settings::default()).await;
+    let engine = asking(endless, Arc::clone(&store), agencies::kinds());
+    let site = Site::serving(engine, Settings::default()).await;
     site.work();
     let said = json!({"message": "hello", "chat_id": "first", "detached": false});
     let say = |site: &Site| {
@@ -202,7 +202,7 @@ async fn who_waits_for_an_agency_as_the_server_stops_gets_the_answer_after_the_n
     };
     let waits = tokio::spawn(say(&site));
     tokio::time::timeout(PATIENCE, begun.acquire()).await.expect("a model is asked").unwrap().forget();
-    site.house.stopping().cancel();
+    site.engine.stopping().cancel();
     site.stop.cancel();
     let told = tokio::time::timeout(PATIENCE, waits).await.expect("an answer").unwrap();
     let problem = told.problem(503, "shutting-down");
@@ -210,7 +210,7 @@ async fn who_waits_for_an_agency_as_the_server_stops_gets_the_answer_after_the_n
     assert_eq!(told.headers["retry-after"], "2");
     tokio::time::timeout(PATIENCE, site.served).await.expect("an end").unwrap().unwrap();
 
-    let site = Site::serving(house_of(store, agencies::kinds()), Settings::default()).await;
+    let site = Site::serving(engine_of(store, agencies::kinds()), Settings::default()).await;
     site.work();
     let answer = tokio::time::timeout(PATIENCE, say(&site)).await.expect("an answer").expect(200);
     assert_eq!(answer["final_output"], "You said: hello");

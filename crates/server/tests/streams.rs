@@ -168,7 +168,7 @@ async fn events_that_no_client_takes_are_not_read_from_the_store() {
 
     // What they held is free again for one who reads.
     drop(sockets);
-    let client = site.house.client(Owner::new("ann"));
+    let client = site.engine.client(Owner::new("ann"));
     let last = client.last_event(id.parse().unwrap()).await.unwrap();
     ann.follow(&id, 0).await.until(|frame| frame.id == Some(last)).await;
 }

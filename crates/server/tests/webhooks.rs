@@ -1,5 +1,5 @@
-//! Webhooks that tell the house: signed by a known sender, of now, about the sender's own; and however
-//! often and in whatever order they come, what becomes of the house is the same.
+//! Webhooks that tell the engine: signed by a known sender, of now, about the sender's own; and however
+//! often and in whatever order they come, what becomes of the engine is the same.
 
 use std::{
     collections::BTreeMap,
@@ -12,8 +12,8 @@ use std::{
 };
 
 use async_trait::async_trait;
-use base64::{Engine, engine::general_purpose::STANDARD};
-use entourage_engine::{Client, House, Kinds, NewAgent, Page, kinds::parse};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use entourage_engine::{Client, Engine, Kinds, NewAgent, Page, kinds::parse};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_server::{Settings, WebhookSender};
 use entourage_store::{Commit, Committed, Layered, Store, StoreLayer, Write};
@@ -115,18 +115,18 @@ async fn open() -> Site {
 async fn at_rest_over(store: Arc<dyn Store>) -> Site {
     let model = ScriptedModel::deciding(|request| Some(Ok(speak(request))));
     let tools = entourage_tools::builtin(entourage_tools::Settings::default());
-    Site::serving(House::builder(store, Arc::new(model)).tools(tools).build(), settings()).await
+    Site::serving(Engine::builder(store, Arc::new(model)).tools(tools).build(), settings()).await
 }
 
 /// Who has something to do, now or later.
 async fn woken(site: &Site) -> Vec<AgentId> {
-    let due = site.house.store().due(Time::from_micros(i64::MAX), None, 100).await.unwrap();
+    let due = site.engine.store().due(Time::from_micros(i64::MAX), None, 100).await.unwrap();
     due.into_iter().map(|wakeup| wakeup.agent).collect()
 }
 
 /// Takes away what would have an agent go on by itself: from here on only a webhook can.
 async fn forget_wakeups(site: &Site, agent: AgentId) {
-    let store = site.house.store();
+    let store = site.engine.store();
     let due = store.due(Time::from_micros(i64::MAX), None, 100).await.unwrap();
     let own = due.into_iter().filter(|wakeup| wakeup.agent == agent);
     // Only an activation may.
@@ -167,7 +167,7 @@ async fn asked(site: &Site, chat: AgentId) -> Question {
 /// Waits until nobody in the tree has anything to do.
 async fn at_rest(site: &Site, chat: AgentId) {
     until("all at rest", async || {
-        let due = site.house.store().due(Time::now(), None, 1).await.unwrap();
+        let due = site.engine.store().due(Time::now(), None, 1).await.unwrap();
         let tree = site.client().tree(chat).await.unwrap();
         let idle = |agent: &Agent| !matches!(agent.status, Status::Running | Status::Queued);
         (due.is_empty() && tree.iter().all(idle)).then_some(())
@@ -297,7 +297,7 @@ async fn every_webhook_twice_shuffled_and_late_leaves_what_none_would_have() {
 async fn handed_on(site: &Site) -> (AgentId, Task) {
     let chat = chat(site).await.id;
     site.client().send(chat, "find it", None).await.unwrap();
-    site.house.advance(chat).await.unwrap();
+    site.engine.advance(chat).await.unwrap();
     let task = site.client().tasks(Some(chat), None, Page::default()).await.unwrap().remove(0);
     (chat, task)
 }
@@ -373,10 +373,10 @@ async fn a_new_tool_call_drives_tool_runner() {
     let store = Layered::new(Arc::new(SqliteStore::in_memory().unwrap()), LosesOutput::default());
     let tools = entourage_tools::builtin(entourage_tools::Settings::default()).with(Pay);
     let kinds = Kinds::builtin().with(parse("researcher.md", PAYER).0.unwrap());
-    let house = House::builder(Arc::new(store), Arc::new(model)).tools(tools).kinds(kinds);
-    let site = Site::serving(house.build(), settings()).await;
+    let engine = Engine::builder(Arc::new(store), Arc::new(model)).tools(tools).kinds(kinds);
+    let site = Site::serving(engine.build(), settings()).await;
     let (chat, task) = handed_on(&site).await;
-    site.house.advance(task.to).await.expect_err("the process dies");
+    site.engine.advance(task.to).await.expect_err("the process dies");
     let calls = async || {
         let path = format!("/api/sub-agents/{}/tool-calls", task.to);
         site.get(&path).await.expect(200)["data"].as_array().unwrap().clone()
@@ -406,10 +406,10 @@ async fn a_new_tool_call_drives_tool_runner() {
 async fn a_task_that_succeeded_drives_orchestrator_finalize() {
     let site = at_rest_over(Arc::new(SqliteStore::in_memory().unwrap())).await;
     let (chat, task) = handed_on(&site).await;
-    site.house.advance(task.to).await.unwrap();
+    site.engine.advance(task.to).await.unwrap();
     let question = asked(&site, chat).await;
     site.client().answer(question.id, Said::Text("red".into())).await.unwrap();
-    site.house.advance(task.to).await.unwrap();
+    site.engine.advance(task.to).await.unwrap();
     assert_eq!(site.client().task(task.id).await.unwrap().status, Status::Succeeded);
     forget_wakeups(&site, chat).await;
     let outcome = tell(&site, "orchestrator-finalize", &json!({"id": task.id, "status": "success"})).await;
@@ -453,8 +453,8 @@ async fn each_webhook_says_what_came_of_it() {
         ignored("agent-init", json!({"id": id, "type": "email", "name": "n"}), "type `email`").await;
     }
     assert_eq!(site.client().tree(chat).await.unwrap(), before, "no sub-agent is made or moved");
-    // Documents that another program keeps beside those of the house.
-    let theirs = "not one of this house";
+    // Documents that another program keeps beside those of the engine.
+    let theirs = "not one of this engine";
     ignored("agent-init", json!({"id": "65a1", "type": "agent", "name": "n"}), theirs).await;
     ignored("agent-loop", json!({"id": "m", "subAgentId": "65a1", "role": "user", "content": "x"}), theirs)
         .await;
@@ -524,7 +524,7 @@ async fn a_users_message_to_a_sub_agent_that_waits_for_their_words_is_the_answer
     let items = site.client().items(question.agent, 0, u32::MAX).await.unwrap();
     let words = items.iter().filter(|item| serde_json::to_string(item).unwrap().contains("\"red\"")).count();
     assert_eq!(words, 1, "{items:#?}");
-    assert_eq!(site.house.store().inbox(question.agent).await.unwrap(), []);
+    assert_eq!(site.engine.store().inbox(question.agent).await.unwrap(), []);
 }
 
 /// Which of the two it would answer nobody can know.
@@ -544,11 +544,11 @@ async fn a_users_message_to_a_sub_agent_with_two_open_questions_answers_neither(
     };
     let tools = entourage_tools::builtin(entourage_tools::Settings::default());
     let store = Arc::new(SqliteStore::in_memory().unwrap());
-    let house = House::builder(store, Arc::new(ScriptedModel::deciding(decide))).tools(tools).build();
-    let site = Site::serving(house, settings()).await;
+    let engine = Engine::builder(store, Arc::new(ScriptedModel::deciding(decide))).tools(tools).build();
+    let site = Site::serving(engine, settings()).await;
     let client = site.client();
     let (chat, task) = handed_on(&site).await;
-    site.house.advance(task.to).await.unwrap();
+    site.engine.advance(task.to).await.unwrap();
     let questions = async |status| client.questions(Some(chat), Some(status), Page::default()).await.unwrap();
     let open = questions(QuestionStatus::Open).await;
     let texts: Vec<&str> = open.iter().map(|question| question.text.as_str()).collect();
@@ -558,14 +558,14 @@ async fn a_users_message_to_a_sub_agent_with_two_open_questions_answers_neither(
     let told = tell(&site, "agent-loop", &message).await;
     assert_eq!(told["outcome"], "posted");
     assert_eq!(tell(&site, "agent-loop", &message).await, told, "it was taken once");
-    site.house.advance(task.to).await.unwrap();
+    site.engine.advance(task.to).await.unwrap();
     assert_eq!(questions(QuestionStatus::Open).await, open);
 
     // It is read as what it is, once both are answered.
     for question in open {
         client.answer(question.id, Said::Declined).await.unwrap();
     }
-    site.house.advance(task.to).await.unwrap();
+    site.engine.advance(task.to).await.unwrap();
     let task = client.task(task.id).await.unwrap();
     assert_eq!(
         (task.status, task.result),
@@ -611,7 +611,7 @@ async fn what_is_unsigned_stale_or_malformed_is_refused_and_changes_nothing() {
     let empty = json!({"id": "m1", "chatId": chat, "role": "user", "content": " "});
     tell_as(&site, KEY, "orchestrator", &empty).await.problem(422, "invalid-request");
     assert_eq!(site.client().items(chat, 0, 10).await.unwrap().len(), 0);
-    assert_eq!(site.house.store().inbox(chat).await.unwrap(), []);
+    assert_eq!(site.engine.store().inbox(chat).await.unwrap(), []);
 
     // A replay is answered like the first one; the same id with other words is another webhook's.
     let first = send(request(&site, "orchestrator", id, at, &good, &body)).await.expect(200);
@@ -676,7 +676,7 @@ async fn without_a_sender_none_is_taken_and_a_bad_secret_keeps_the_server_from_s
     let webhooks = BTreeMap::from([("database".to_owned(), short)]);
     let settings = Settings { webhooks, ..Settings::default() };
     let stop = tokio_util::sync::CancellationToken::new();
-    let Err(refused) = entourage_server::router(site.house.clone(), &settings, stop) else {
+    let Err(refused) = entourage_server::router(site.engine.clone(), &settings, stop) else {
         panic!("refused")
     };
     let text = refused.to_string();
@@ -705,7 +705,7 @@ async fn the_recipe_of_the_page_works_as_it_stands() {
     let mut shell = Command::new("sh");
     shell.args(["-eu", "-c", recipe]).env("no_proxy", "127.0.0.1");
     shell
-        .env("HOUSE", format!("http://{}", site.address))
+        .env("ENGINE", format!("http://{}", site.address))
         .env("SECRET", secret(KEY))
         .env("CHAT", chat.to_string());
     let done = tokio::task::spawn_blocking(move || shell.output()).await.unwrap().unwrap();
@@ -725,8 +725,8 @@ async fn receivers_are_their_owners_to_see_and_to_try_again() {
     let outbox = entourage_engine::Outbox::new([receiver("crm", "local"), receiver("other", "eve")]);
     let model = ScriptedModel::deciding(|request| Some(Ok(speak(request))));
     let tools = entourage_tools::builtin(entourage_tools::Settings::default());
-    let house = House::builder(Arc::new(SqliteStore::in_memory().unwrap()), Arc::new(model)).tools(tools);
-    let site = Site::serving(house.outbox(outbox).build(), settings()).await;
+    let engine = Engine::builder(Arc::new(SqliteStore::in_memory().unwrap()), Arc::new(model)).tools(tools);
+    let site = Site::serving(engine.outbox(outbox).build(), settings()).await;
     site.work();
     let chat = chat(&site).await.id;
     site.client().send(chat, "find it", None).await.unwrap();
@@ -752,7 +752,7 @@ async fn a_signature_stands_for_its_sender_and_for_nobody_else_where_others_need
     let settings = Settings { webhooks: settings().webhooks, ..crate::auth::settings() };
     let site = Site::with(settings).await;
     let new = || NewAgent { kind: Some("orchestrator".into()), ..NewAgent::default() };
-    let chat = site.house.client(Owner::new("eve")).create(new(), None).await.unwrap();
+    let chat = site.engine.client(Owner::new("eve")).create(new(), None).await.unwrap();
     let message = json!({"id": "m1", "chatId": chat.id, "role": "user", "content": "hello"});
     let taken = tell_as(&site, OTHER, "orchestrator", &message).await.expect(200);
     assert_eq!(taken["outcome"], "posted");

@@ -195,7 +195,7 @@ async fn history(store: &SqliteStore) -> Result<()> {
 fn open(parent: &Path, durability: Durability) -> Result<(Arc<SqliteStore>, TempDir)> {
     let directory = TempDir::new_in(parent).map_err(|error| Error::Database(error.to_string()))?;
     let settings = Settings { durability, ..Settings::default() };
-    let store = SqliteStore::open(directory.path().join("house.db"), settings)?;
+    let store = SqliteStore::open(directory.path().join("entourage.db"), settings)?;
     Ok((Arc::new(store), directory))
 }
 

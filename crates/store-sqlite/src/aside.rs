@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn a_copy_has_what_a_killed_process_left_in_the_log() {
         let directory = TempDir::new().unwrap();
-        let path = directory.path().join("house.db");
+        let path = directory.path().join("entourage.db");
         let connection = open::writer(&path, None, true).unwrap();
         connection.execute("INSERT INTO probe (filler) VALUES (x'01')", []).unwrap();
         assert!(open::log(&path).metadata().unwrap().len() > 0);
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_database_that_a_process_has_open_is_not_copied() {
         let directory = TempDir::new().unwrap();
-        let path = directory.path().join("house.db");
+        let path = directory.path().join("entourage.db");
         std::fs::write(&path, "").unwrap();
         assert!(copied(&path).is_ok(), "nobody has it open");
         let _lock = lock::take(&path).unwrap();

@@ -44,7 +44,7 @@ pub(crate) fn read(connection: &Connection, agent: Agent, from: u64) -> Result<C
 fn rows(connection: &Connection, agent: Agent, from: u64) -> Result<Claim> {
     let run = runs::open(connection, agent.id)?;
     let steps = match &run {
-        Some(run) => runs::steps(connection, &Scope::House, run.id)?,
+        Some(run) => runs::steps(connection, &Scope::All, run.id)?,
         None => Vec::new(),
     };
     let items = items::of_session(connection, agent.id, agent.session, from)?;

@@ -24,7 +24,7 @@ const ENDED: Partial = Partial {
             OR status = 'declined' OR status = 'expired' OR status = 'applied' OR status = 'given_up' \
             OR status = 'revoked' OR status = 'retired'",
 };
-const OF_HOUSE: Partial = Partial {
+const OF_NO_TREE: Partial = Partial {
     index: "entities_of_house",
     holds: "kind = 'request' OR kind = 'delivery' OR kind = 'unsaved'",
 };
@@ -91,7 +91,7 @@ fn partial(scope: &Scope, query: &EntityQuery) -> Option<Partial> {
             ),
             Some(_),
         ) => Some(ENDED),
-        (_, None) if is_for_all => Some(OF_HOUSE),
+        (_, None) if is_for_all => Some(OF_NO_TREE),
         _ => None,
     }
 }

@@ -349,7 +349,7 @@ mod tests {
 
     fn open() -> (tempfile::TempDir, WriterState) {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("house.db");
+        let path = directory.path().join("entourage.db");
         let connection = crate::open::writer(&path, None, true).unwrap();
         let desk = WriterState::new(connection, Duration::ZERO, Place::of(&path));
         (directory, desk)

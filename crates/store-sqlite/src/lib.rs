@@ -348,14 +348,14 @@ impl Store for SqliteStore {
     }
 
     async fn due(&self, until: Time, after: Option<(Time, WakeupId)>, limit: u32) -> Result<Vec<Wakeup>> {
-        self.read_short(&Scope::House, move |on| inbox::due(on, until, after, limit)).await
+        self.read_short(&Scope::All, move |on| inbox::due(on, until, after, limit)).await
     }
 
     async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>> {
         if self.database.writer.knows_empty_inbox(agent) {
             return Ok(Vec::new());
         }
-        self.read_short(&Scope::House, move |on| inbox::posts(on, agent)).await
+        self.read_short(&Scope::All, move |on| inbox::posts(on, agent)).await
     }
 
     async fn claim(&self, agent: AgentId, from: u64) -> Result<Option<Claim>> {

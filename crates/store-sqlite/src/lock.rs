@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn a_lock_that_is_let_go_of_is_free_whoever_has_a_copy_of_its_file() {
         let directory = tempfile::TempDir::new().unwrap();
-        let path = directory.path().join("house.db");
+        let path = directory.path().join("entourage.db");
         let lock = take(&path).unwrap();
         let _copy = lock.file.try_clone().unwrap();
         assert!(matches!(take(&path), Err(Error::InUse { .. })));

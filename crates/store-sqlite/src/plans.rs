@@ -7,15 +7,15 @@ use rusqlite::Connection;
 
 use crate::{agents, entities, open, runs, select::Select, usage};
 
-/// Asserts that each query goes by its index, on behalf of an owner and of the house.
+/// Asserts that each query goes by its index, on behalf of an owner and of the engine.
 fn assert_plans<Q>(cases: Vec<(Q, &str)>, select: impl Fn(&Scope, &Q) -> Select) {
     let directory = tempfile::tempdir().unwrap();
-    let connection: Connection = open::writer(&directory.path().join("house.db"), None, true).unwrap();
+    let connection: Connection = open::writer(&directory.path().join("entourage.db"), None, true).unwrap();
     for (query, index) in cases {
-        for scope in [Scope::House, Scope::Owner(Owner::local())] {
+        for scope in [Scope::All, Scope::Owner(Owner::local())] {
             let plan = select(&scope, &query).plan(&connection);
-            // Of what an owner has, the house lists all there is.
-            if scope != Scope::House || !index.ends_with("_of_owner") {
+            // Of what an owner has, the engine lists all there is.
+            if scope != Scope::All || !index.ends_with("_of_owner") {
                 assert!(plan.contains(&format!("INDEX {index}")), "{scope:?}: {plan}, instead of {index}");
             }
         }
@@ -60,7 +60,7 @@ fn usage_is_read_by_owner_and_day_or_by_the_indexes_of_runs() {
     let since = UsageQuery { from: Some(Time::from_micros(0).day()), ..all.clone() };
     for (query, found_by) in [(&all, "(owner=?)"), (&since, "(owner=? AND day>?)")] {
         let directory = tempfile::tempdir().unwrap();
-        let connection = open::writer(&directory.path().join("house.db"), None, true).unwrap();
+        let connection = open::writer(&directory.path().join("entourage.db"), None, true).unwrap();
         let select = usage::of("usage_of_owners", &Scope::Owner(Owner::local()), query);
         let plan = select.plan(&connection);
         assert_eq!(plan, format!("SEARCH usage_of_owners USING PRIMARY KEY {found_by}"));
@@ -95,7 +95,7 @@ fn entities_are_listed_by_their_indexes() {
 /// ended the other way.
 fn with_ended(ended: u32, well: bool) -> (tempfile::TempDir, Connection) {
     let directory = tempfile::tempdir().unwrap();
-    let connection = open::writer(&directory.path().join("house.db"), None, true).unwrap();
+    let connection = open::writer(&directory.path().join("entourage.db"), None, true).unwrap();
     let insert = |table: &str, columns: &str, values: &str| {
         let sql = format!(
             "WITH RECURSIVE row (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM row WHERE i < {ended} + 60) \
@@ -177,12 +177,12 @@ fn first_pages() -> Vec<(String, Select)> {
     }
     for status in [Queued, Running, Waiting].map(Some) {
         for unwoken in [false, true] {
-            agents(&Scope::House, AgentQuery { status, unwoken, ..AgentQuery::default() });
+            agents(&Scope::All, AgentQuery { status, unwoken, ..AgentQuery::default() });
         }
     }
-    agents(&Scope::House, AgentQuery { roots: true, ..AgentQuery::default() });
-    agents(&Scope::House, AgentQuery { unread: true, unwoken: true, ..AgentQuery::default() });
-    for scope in [&own, &Scope::House] {
+    agents(&Scope::All, AgentQuery { roots: true, ..AgentQuery::default() });
+    agents(&Scope::All, AgentQuery { unread: true, unwoken: true, ..AgentQuery::default() });
+    for scope in [&own, &Scope::All] {
         for page in pages("run_40") {
             let query = RunQuery { open: true, page, ..RunQuery::default() };
             all.push((format!("{scope:?} {query:?}"), runs::select(scope, &query)));
@@ -202,8 +202,8 @@ fn first_pages() -> Vec<(String, Select)> {
             }
         }
     }
-    let of_house = [EntityKind::Request, EntityKind::Delivery];
-    for (scope, kinds) in [(&own, NOUNS.as_slice()), (&Scope::House, of_house.as_slice())] {
+    let of_engine = [EntityKind::Request, EntityKind::Delivery];
+    for (scope, kinds) in [(&own, NOUNS.as_slice()), (&Scope::All, of_engine.as_slice())] {
         for kind in kinds {
             for page in pages(&format!("{kind}_40")) {
                 let query = EntityQuery { page, ..EntityQuery::of(*kind) };
@@ -235,7 +235,7 @@ fn no_first_page_goes_through_a_table_or_sorts_it() {
             let goes_through =
                 ["agents", "runs", "entities"].iter().any(|table| step == format!("SCAN {table}"));
             // Roots are nearly all that retention finds, in the order it goes by.
-            let is_asked = name.starts_with("House") && name.contains("roots: true");
+            let is_asked = name.starts_with("Engine") && name.contains("roots: true");
             assert!(!goes_through || is_asked, "{plan}: {name}");
             let sorts = step.starts_with("USE TEMP B-TREE FOR ORDER BY");
             let is_few = name.contains("unread: true") || name.starts_with("count");

@@ -22,7 +22,7 @@ use crate::fault::Result;
 
 type Job = Box<dyn FnOnce(&Connection) + Send>;
 
-/// Whose reads they are; none are the house's own.
+/// Whose reads they are; none are the engine's own.
 type Line = Option<Owner>;
 
 /// Steps of SQLite between two looks at whether somebody still waits: less than a millisecond.
@@ -275,10 +275,10 @@ mod tests {
         let readers = Readers::start(Vec::new(), vec![Connection::open_in_memory().unwrap()]).unwrap();
         let (begins, begun) = oneshot::channel();
         tokio::select! {
-            _ = readers.read(&Scope::House, endless(begins)) => panic!("it has no end"),
+            _ = readers.read(&Scope::All, endless(begins)) => panic!("it has no end"),
             begun = begun => begun.unwrap(),
         }
-        assert_eq!(readers.read(&Scope::House, seven).await.unwrap(), 7, "on the same thread");
+        assert_eq!(readers.read(&Scope::All, seven).await.unwrap(), 7, "on the same thread");
     }
 
     #[tokio::test]
@@ -288,10 +288,10 @@ mod tests {
         let (begins, begun) = oneshot::channel();
         let short = async {
             begun.await.unwrap();
-            readers.read_short(&Scope::House, seven).await.unwrap()
+            readers.read_short(&Scope::All, seven).await.unwrap()
         };
         tokio::select! {
-            _ = readers.read(&Scope::House, endless(begins)) => panic!("it has no end"),
+            _ = readers.read(&Scope::All, endless(begins)) => panic!("it has no end"),
             found = short => assert_eq!(found, 7),
         }
     }

@@ -19,7 +19,7 @@ fn open(durability: Durability) -> (TempDir, SqliteStore) {
     let directory = TempDir::new().unwrap();
     let patience = Duration::ZERO;
     let settings = Settings { durability, patience, ..Settings::default() };
-    let store = SqliteStore::open(directory.path().join("house.db"), settings).unwrap();
+    let store = SqliteStore::open(directory.path().join("entourage.db"), settings).unwrap();
     (directory, store)
 }
 
@@ -35,7 +35,7 @@ async fn write(store: &SqliteStore, agent: &Agent) -> Result<(), Error> {
 }
 
 async fn is_there(store: &SqliteStore, id: AgentId) -> bool {
-    store.agent(&Scope::House, id).await.unwrap().is_some()
+    store.agent(&Scope::All, id).await.unwrap().is_some()
 }
 
 /// Nothing is written while there is trouble, and everything once it is over.
@@ -100,7 +100,7 @@ async fn a_change_that_was_undone_is_told_when_it_is_made() {
     assert!(matches!(store.commit(commit.clone()).await, Err(Error::DiskFull(_))));
     room(&store, None);
     store.commit(commit).await.unwrap();
-    let events = store.events(&Scope::House, root.id, 0, 100).await.unwrap();
+    let events = store.events(&Scope::All, root.id, 0, 100).await.unwrap();
     let waits = |event: &&Event| matches!(event.body, EventBody::AgentStatus { status: Status::Waiting, .. });
     assert_eq!(events.iter().filter(waits).count(), 1, "{events:?}");
 }
@@ -123,7 +123,7 @@ async fn an_agent_whose_forgetting_was_undone_keeps_its_epoch() {
 async fn a_file_that_another_program_holds_is_written_once_that_lets_go() {
     for durability in [Durability::Full, Durability::Normal] {
         let (directory, store) = open(durability);
-        let other = Connection::open(directory.path().join("house.db")).unwrap();
+        let other = Connection::open(directory.path().join("entourage.db")).unwrap();
         let is_expected = |error: &Error| matches!(error, Error::Unavailable { cause, .. } if cause.contains("another program"));
         let hold = || other.execute_batch("BEGIN IMMEDIATE").unwrap();
         goes_through(&store, hold, is_expected, || other.execute_batch("ROLLBACK").unwrap()).await;
@@ -134,7 +134,7 @@ async fn a_file_that_another_program_holds_is_written_once_that_lets_go() {
 async fn a_commit_waits_for_a_program_that_holds_the_file_for_half_a_second() {
     const HALF_A_SECOND: Duration = Duration::from_millis(500);
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("house.db");
+    let path = directory.path().join("entourage.db");
     for durability in [Durability::Full, Durability::Normal] {
         let store = SqliteStore::open(&path, Settings { durability, ..Settings::default() }).unwrap();
         let other = Connection::open(&path).unwrap();
@@ -186,7 +186,7 @@ async fn the_log_is_merged_while_small_commits_go_on() {
         let commit = Commit::fenced(&agent, agent.created).write(Write::Agent(agent.clone()));
         store.commit(commit).await.unwrap();
     }
-    let log = std::fs::metadata(directory.path().join("house.db-wal")).unwrap().len();
+    let log = std::fs::metadata(directory.path().join("entourage.db-wal")).unwrap().len();
     assert!(log < 60 << 20, "{} MB", log >> 20);
 }
 
@@ -211,7 +211,7 @@ async fn a_read_only_file_is_written_once_it_is_writable_again() {
 async fn a_file_that_was_removed_or_replaced_takes_nothing_until_it_is_back() {
     for replaced in [false, true] {
         let (directory, store) = open(Durability::Full);
-        let (path, aside) = (directory.path().join("house.db"), directory.path().join("aside.db"));
+        let (path, aside) = (directory.path().join("entourage.db"), directory.path().join("aside.db"));
         let agent = large();
         write(&store, &agent).await.unwrap();
         store.ready().await.unwrap();

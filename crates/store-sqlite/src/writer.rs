@@ -266,7 +266,7 @@ mod tests {
     #[tokio::test]
     async fn no_author_blocks_its_thread_while_another_program_holds_the_file() {
         let directory = TempDir::new().unwrap();
-        let path = directory.path().join("house.db");
+        let path = directory.path().join("entourage.db");
         for durability in [Durability::Full, Durability::Normal] {
             let store = SqliteStore::open(&path, Settings { durability, ..Settings::default() }).unwrap();
             let other = Connection::open(&path).unwrap();
@@ -286,7 +286,7 @@ mod tests {
                 commit.await.unwrap();
             }
             for agent in &agents {
-                assert!(store.agent(&Scope::House, agent.id).await.unwrap().is_some());
+                assert!(store.agent(&Scope::All, agent.id).await.unwrap().is_some());
             }
         }
     }
@@ -295,7 +295,7 @@ mod tests {
     #[tokio::test]
     async fn a_commit_that_is_kept_waiting_is_seen() {
         let directory = TempDir::new().unwrap();
-        let path = directory.path().join("house.db");
+        let path = directory.path().join("entourage.db");
         let store = SqliteStore::open(&path, Settings::default()).unwrap();
         store.database.writer.is_not_held(Duration::ZERO).unwrap();
         let other = Connection::open(&path).unwrap();

@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn an_inbox_is_empty_for_readers_once_that_is_durable_and_until_somebody_writes() {
         let directory = tempfile::tempdir().unwrap();
-        let connection = crate::open::writer(&directory.path().join("house.db"), None, true).unwrap();
+        let connection = crate::open::writer(&directory.path().join("entourage.db"), None, true).unwrap();
         let (mut known, agent) = (WriterCache::new(), AgentId::new());
         let readers = known.empty_inboxes();
         let empty = |known: &mut WriterCache| assert!(!known.has_posts(&connection, agent).unwrap());

@@ -10,7 +10,7 @@ use entourage_types::{
 pub struct Commit {
     /// What it is known by where its outcome is not known: repeated under the same id it happens once.
     pub id: CommitId,
-    /// When, on the house's clock.
+    /// When, on the engine's clock.
     pub at: Time,
     /// The activation that commits; none for an outsider, who may only create, post and record.
     pub fence: Option<Fence>,

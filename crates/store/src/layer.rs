@@ -1,4 +1,4 @@
-//! What stands between a house and its store, to watch it or to disturb it. One place forwards all
+//! What stands between a engine and its store, to watch it or to disturb it. One place forwards all
 //! calls, so that whoever stands there says only what it does differently.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::{
     UsageQuery,
 };
 
-/// Somebody who stands between a house and its store. By itself it changes nothing.
+/// Somebody who stands between a engine and its store. By itself it changes nothing.
 #[async_trait]
 pub trait StoreLayer: Send + Sync + 'static {
     /// Called before each call; an error is what the caller gets instead.
@@ -54,7 +54,7 @@ pub trait StoreLayer: Send + Sync + 'static {
     }
 }
 
-/// A store with somebody between it and its house.
+/// A store with somebody between it and its engine.
 pub struct Layered<B> {
     store: Arc<dyn Store>,
     between: B,

@@ -150,7 +150,7 @@ impl WorldBuilder {
         self
     }
 
-    /// Who stands between every house of this world and what is kept, in all lives: to hold a commit up,
+    /// Who stands between every engine of this world and what is kept, in all lives: to hold a commit up,
     /// say.
     pub fn between(mut self, between: impl StoreLayer) -> Self {
         self.over = Some(Box::new(|store| Arc::new(Layered::new(store, between))));

@@ -1,5 +1,5 @@
-//! A world for tests: a house with a scripted model, a clock in the test's hand, a database of its
-//! own, and faults on demand. Nothing here is a mock of the house; only its edges are replaced.
+//! A world for tests: a engine with a scripted model, a clock in the test's hand, a database of its
+//! own, and faults on demand. Nothing here is a mock of the engine; only its edges are replaced.
 //!
 //! To see whether your own tools can be trusted, put them into a [`Story`] and let it survive.
 

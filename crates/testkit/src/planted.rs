@@ -168,7 +168,7 @@ impl Planted {
     /// The fence of whoever holds the agent by now.
     async fn refenced(store: &Arc<dyn Store>, commit: &Commit) -> Result<Option<Fence>> {
         let Some(fence) = commit.fence else { return Ok(None) };
-        let agent = store.agent(&Scope::House, fence.agent).await?;
+        let agent = store.agent(&Scope::All, fence.agent).await?;
         Ok(agent.map(|agent| Fence { agent: agent.id, epoch: agent.epoch }))
     }
 }
@@ -176,7 +176,7 @@ impl Planted {
 #[async_trait]
 impl StoreLayer for Planted {
     fn scope(&self, scope: &Scope) -> Scope {
-        if self.bug == Bug::OwnerIgnored { Scope::House } else { scope.clone() }
+        if self.bug == Bug::OwnerIgnored { Scope::All } else { scope.clone() }
     }
 
     fn events(&self, mut events: Vec<Event>) -> Vec<Event> {

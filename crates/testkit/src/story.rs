@@ -18,7 +18,7 @@ use crate::{
 /// How long a telling may take at most.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A house at work has news within this time, however slow the machine.
+/// A engine at work has news within this time, however slow the machine.
 const STILL: Duration = Duration::from_secs(2);
 /// The longest that whoever failed once or twice waits before the next attempt.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
@@ -174,7 +174,7 @@ impl Story {
         self
     }
 
-    /// Who stands between house and store, made anew for each telling.
+    /// Who stands between engine and store, made anew for each telling.
     #[must_use]
     pub fn between<B: StoreLayer>(mut self, make: impl Fn() -> B + Send + Sync + 'static) -> Self {
         self.world = Arc::new(move |world| world.between(make()));
@@ -289,7 +289,7 @@ impl Story {
 
     /// Does what the person does until nothing is left to be done by anybody.
     async fn come_to_the_end(&self, world: &World, root: &Agent) {
-        let client = world.house().client(Owner::local());
+        let client = world.engine().client(Owner::local());
         let mut news = world.witness().news();
         let mut then = self.then.iter().enumerate();
         loop {

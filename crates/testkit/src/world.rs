@@ -1,9 +1,9 @@
-//! A house for one test, with a database of its own, and as many lives as the test needs.
+//! A engine for one test, with a database of its own, and as many lives as the test needs.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use entourage_engine::{
-    Builder, Check, Client, Clock, Courier, House, Kinds, NewAgent, Outbox, Signal, ThreadKeeper, Tracer,
+    Builder, Check, Client, Clock, Courier, Engine, Kinds, NewAgent, Outbox, Signal, ThreadKeeper, Tracer,
     dispatch::{Dispatcher, Embedded, Settings},
 };
 use entourage_llm::{Model, ScriptedModel};
@@ -27,9 +27,9 @@ pub async fn within<T>(what: &str, happens: impl Future<Output = T>) -> T {
     happened.unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}"))
 }
 
-/// A house for one test. Its database goes with the last world that uses it.
+/// A engine for one test. Its database goes with the last world that uses it.
 pub struct World {
-    house: House,
+    engine: Engine,
     store: Arc<dyn Store>,
     clock: FakeClock,
     builder: Parts,
@@ -57,26 +57,27 @@ pub(crate) struct Parts {
 }
 
 /// The name of the database in its directory.
-pub(crate) const DATABASE: &str = "house.sqlite";
+pub(crate) const DATABASE: &str = "engine.sqlite";
 
 impl Parts {
-    /// A house with this world's model and kinds.
-    fn house(&self, store: &Arc<dyn Store>) -> Builder {
-        let house = House::builder(Arc::clone(store), Arc::clone(&self.model))
+    /// A engine with this world's model and kinds.
+    fn engine(&self, store: &Arc<dyn Store>) -> Builder {
+        let engine = Engine::builder(Arc::clone(store), Arc::clone(&self.model))
             .outbox(self.outbox.clone())
             .tool_servers(self.tool_servers.clone())
             .give_up_after(self.give_up_after);
-        let house = self.checks.iter().fold(house, |house, (name, check)| house.check(name, check.clone()));
-        let house = match &self.keeper {
-            Some(keeper) => house.thread_keeper(Arc::clone(keeper)),
-            None => house,
+        let engine =
+            self.checks.iter().fold(engine, |engine, (name, check)| engine.check(name, check.clone()));
+        let engine = match &self.keeper {
+            Some(keeper) => engine.thread_keeper(Arc::clone(keeper)),
+            None => engine,
         };
-        let Some(directory) = self.kinds_in.clone() else { return house.kinds(self.kinds.clone()) };
+        let Some(directory) = self.kinds_in.clone() else { return engine.kinds(self.kinds.clone()) };
         let read = move || {
             let mut kinds = Kinds::none();
             kinds.load(&directory).map(|findings| (kinds, findings))
         };
-        house.kinds(must(read(), "the kinds can be read").0).kinds_from(Arc::new(read))
+        engine.kinds(must(read(), "the kinds can be read").0).kinds_from(Arc::new(read))
     }
 }
 
@@ -91,10 +92,10 @@ impl World {
         Self::builder(model.clone()).tools(tools).start().await
     }
 
-    /// The house of this life.
+    /// The engine of this life.
     #[must_use]
-    pub fn house(&self) -> &House {
-        &self.house
+    pub fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     /// The store below all lives.
@@ -147,21 +148,21 @@ impl World {
         self.beside().client(owner)
     }
 
-    /// The house of whoever looks on: below all faults, and nothing works in it.
+    /// The engine of whoever looks on: below all faults, and nothing works in it.
     #[must_use]
-    pub fn beside(&self) -> House {
+    pub fn beside(&self) -> Engine {
         self.beside_with(&Faults::none())
     }
 
-    /// The house of whoever looks after it from a process of its own, which has these faults.
+    /// The engine of whoever looks after it from a process of its own, which has these faults.
     #[must_use]
-    pub fn beside_with(&self, faults: &Faults) -> House {
+    pub fn beside_with(&self, faults: &Faults) -> Engine {
         let store: Arc<dyn Store> = Arc::new(Faulty::new(Arc::clone(&self.store), faults.clone()));
-        self.builder.house(&store).clock(Arc::new(self.clock.clone())).build()
+        self.builder.engine(&store).clock(Arc::new(self.clock.clone())).build()
     }
 
-    /// What the house's own upkeep finds that should not be, at whatever moment: runs that nothing will
-    /// wake, waits for what will not happen, records that nobody will come to. Nothing, in a healthy house.
+    /// What the engine's own upkeep finds that should not be, at whatever moment: runs that nothing will
+    /// wake, waits for what will not happen, records that nobody will come to. Nothing, in a healthy engine.
     ///
     /// # Panics
     /// When the store fails.
@@ -179,9 +180,9 @@ impl World {
     /// where there is none.
     ///
     /// # Panics
-    /// When the house refuses it.
+    /// When the engine refuses it.
     pub async fn ask(&self, text: &str) -> Agent {
-        let kinds = self.house.kinds();
+        let kinds = self.engine.kinds();
         let first = kinds.iter().next().filter(|_| kinds.get("assistant").is_none());
         self.ask_kind(first.map(|kind| &*kind.name), text).await
     }
@@ -190,7 +191,7 @@ impl World {
     pub async fn ask_kind(&self, kind: Option<&str>, text: &str) -> Agent {
         let kind = kind.map(str::to_owned);
         let new = NewAgent { kind, message: Some(text.to_owned()), ..NewAgent::default() };
-        must(self.client().create(new, None).await, "the house takes a message")
+        must(self.client().create(new, None).await, "the engine takes a message")
     }
 
     /// Waits until an event of the tree fits, and returns all events up to it.
@@ -311,37 +312,37 @@ pub(crate) fn live(
     let seen: Arc<dyn Store> = Arc::new(Faulty::new(Arc::clone(&store), faults.clone()));
     let over = |store: &Arc<dyn Store>| {
         builder
-            .house(store)
+            .engine(store)
             .tools(builder.tools.clone())
             .clock(Arc::new(clock.clone()))
             .tracer(builder.tracer.clone())
             .stopping(stop.clone())
             .build()
     };
-    let house = over(&seen);
+    let engine = over(&seen);
     let mut workers = JoinSet::new();
     for nth in 0..builder.workers {
         let settings = Settings { grace: Duration::ZERO, concurrency: builder.places, ..Settings::default() };
-        let house = if nth == 0 { house.clone() } else { over(&seen) };
+        let engine = if nth == 0 { engine.clone() } else { over(&seen) };
         let (store, stop) = (Arc::clone(&seen), stop.clone());
         let clock: Arc<dyn Clock> = Arc::new(clock.clone());
-        workers.spawn(async move { Embedded::new(settings).run(Arc::new(house), store, clock, stop).await });
+        workers.spawn(async move { Embedded::new(settings).run(Arc::new(engine), store, clock, stop).await });
     }
     if let Some(courier) = builder.courier.clone() {
-        let house = house.clone();
+        let engine = engine.clone();
         workers.spawn(async move {
-            house.deliver(courier).await;
+            engine.deliver(courier).await;
             Ok(())
         });
     }
     if builder.keeper.is_some() {
-        let house = house.clone();
+        let engine = engine.clone();
         workers.spawn(async move {
-            house.save_threads().await;
+            engine.save_threads().await;
             Ok(())
         });
     }
     let (rival, planned) = (over(&store), faults.clone());
     workers.spawn(async move { rival.advance(planned.lost().await).await });
-    World { house, store, clock, builder, stop, workers, faults, witness }
+    World { engine, store, clock, builder, stop, workers, faults, witness }
 }

@@ -9,7 +9,7 @@ use crate::{
     SearchNotes, SearchSettings, SendMessage, SpawnAgent, Toolbox, UpdateLearning, Wait, WebSearch,
 };
 
-/// What the tools of a house need to know.
+/// What the tools of a engine need to know.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
@@ -24,7 +24,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The settings of a house that several owners share: what reaches the operator's files, or acts
+    /// The settings of a engine that several owners share: what reaches the operator's files, or acts
     /// with the operator's credentials, is the operator's alone unless the settings say whose it is.
     #[must_use]
     pub fn shared(mut self, operator: &Owners) -> Self {

@@ -13,7 +13,7 @@ use crate::Result;
 pub struct Context {
     /// The call; also the key under which an idempotent effect happens once.
     pub call: CallId,
-    /// What the house takes the call's effect for: the kind's word, otherwise the tool's own.
+    /// What the engine takes the call's effect for: the kind's word, otherwise the tool's own.
     pub effect: Effect,
     /// The calling agent.
     pub agent: AgentId,
@@ -25,7 +25,7 @@ pub struct Context {
     pub owner: Owner,
     /// Its kind.
     pub kind: Arc<Kind>,
-    /// Now, on the house's clock.
+    /// Now, on the engine's clock.
     pub now: Time,
     /// The notes of its tree.
     pub notes: Arc<dyn Notes>,

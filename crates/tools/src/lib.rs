@@ -1,7 +1,7 @@
 //! The Tool seam and the first tools, a file each.
 //!
 //! Tools never see the store: what they need to read comes with their [`Context`], what they want
-//! to write rides in their [`Outcome`] and is committed by the house together with the output.
+//! to write rides in their [`Outcome`] and is committed by the engine together with the output.
 
 mod agents;
 mod all;

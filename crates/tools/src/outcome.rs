@@ -1,4 +1,4 @@
-//! What a tool returned. Tools return outcomes; the house commits them.
+//! What a tool returned. Tools return outcomes; the engine commits them.
 
 use std::time::Duration;
 

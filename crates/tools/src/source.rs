@@ -1,4 +1,4 @@
-//! Where what a tool returns comes from, and where what it is given goes: by these a house knows when
+//! Where what a tool returns comes from, and where what it is given goes: by these a engine knows when
 //! private data could leave it with a call.
 
 use url::Url;

@@ -1,4 +1,4 @@
-//! What a tool is, and the box of those that a house has.
+//! What a tool is, and the box of those that a engine has.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -35,7 +35,7 @@ pub trait Tool: Send + Sync + 'static {
     }
 
     /// Where a call with these arguments goes, when they name the place: what stands in an address
-    /// is told to its host. A house that has read private data asks a person first, unless the
+    /// is told to its host. A engine that has read private data asks a person first, unless the
     /// address was given by a person or is one that its agents have read.
     fn address(&self, arguments: &Value) -> Option<Address> {
         let _ = arguments;
@@ -83,7 +83,7 @@ fn is_name(name: &str) -> bool {
     name.split('/').all(|part| (1..=NAME_CHARS).contains(&part.len()) && part.chars().all(plain))
 }
 
-/// The tools of a house, by name.
+/// The tools of a engine, by name.
 #[derive(Clone, Default)]
 pub struct Toolbox {
     tools: BTreeMap<String, Arc<dyn Tool>>,

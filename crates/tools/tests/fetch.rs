@@ -1,4 +1,4 @@
-//! Fetching pages: what is read, what is refused, and that nothing reaches into the house's own
+//! Fetching pages: what is read, what is refused, and that nothing reaches into the engine's own
 //! network.
 
 use std::{

@@ -1,4 +1,4 @@
-//! What the first tools do, each seen from where the house stands.
+//! What the first tools do, each seen from where the engine stands.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at what it did not expect")]
 

@@ -80,7 +80,7 @@ pub(crate) fn offered(tool: &dyn Tool, kind: &Kind, is_root: bool) -> Option<Too
     tool.offer(&Caller { kind, peers: &peers, is_root, has_sessions: true, has_cuts: true })
 }
 
-/// A call the way the house makes it: only what is offered, only with arguments that fit.
+/// A call the way the engine makes it: only what is offered, only with arguments that fit.
 pub(crate) async fn call_in(context: &Context, tool: &dyn Tool, arguments: Value) -> Result<Outcome> {
     let spec = offered(tool, &context.kind, context.is_root).expect("the tool is not offered");
     let renamed = tool.renamed(&arguments);

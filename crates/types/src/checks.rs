@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The checks on what an agent is told and answers, by the names they have in the house.
+/// The checks on what an agent is told and answers, by the names they have in the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Checks {

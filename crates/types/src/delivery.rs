@@ -1,4 +1,4 @@
-//! What a receiver outside the house is to be told. It waits on disk until it has been.
+//! What a receiver outside the engine is to be told. It waits on disk until it has been.
 
 use serde::{Deserialize, Serialize};
 

@@ -25,9 +25,9 @@ words! {
         Request => "request",
         /// A version of a kind that a run has started with.
         Kind => "kind",
-        /// The last round of a job of the house's upkeep.
+        /// The last round of a job of the engine's upkeep.
         Round => "round",
-        /// What a receiver outside the house is to be told.
+        /// What a receiver outside the engine is to be told.
         Delivery => "delivery",
         /// A chat: a name, and the tree that it stands for.
         Chat => "chat",

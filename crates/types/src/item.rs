@@ -38,7 +38,7 @@ pub enum ItemBody {
     Output(Output),
     /// A structured answer.
     Decision(Decision),
-    /// A remark of the house: a limit that was met, a failure.
+    /// A remark of the engine: a limit that was met, a failure.
     Notice(Notice),
     /// What the model sees from here on instead of what is older.
     Digest(Digest),
@@ -212,7 +212,7 @@ pub struct Decision {
     pub value: Value,
 }
 
-/// A remark of the house.
+/// A remark of the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Notice {
     /// How serious it is.

@@ -16,10 +16,10 @@ pub struct Kind {
     pub name: String,
     /// One line for whoever chooses among kinds: when to use it.
     pub description: String,
-    /// The model it wants, as `provider::name`; the house's choice otherwise.
+    /// The model it wants, as `provider::name`; the engine's choice otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The models that are asked instead when it fails for good, in this order; the house's where it
+    /// The models that are asked instead when it fails for good, in this order; the engine's where it
     /// names no model and none here.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub fallback: Vec<String>,

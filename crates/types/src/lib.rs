@@ -1,6 +1,6 @@
 //! The nouns of Entourage: plain data with serde, no async and no I/O.
 //!
-//! `docs/vocabulary.md` has one line for each. Everything here is what the house stores, sends
+//! `docs/vocabulary.md` has one line for each. Everything here is what the engine stores, sends
 //! and shows; nothing here does anything.
 
 mod agent;

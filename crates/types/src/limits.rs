@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Cost;
 
-/// What bounds a run, an agent and its tree. A kind may set its own; the house's stand otherwise.
+/// What bounds a run, an agent and its tree. A kind may set its own; the engine's stand otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The user that owns a row: the subject of a token, or `local` on a loopback house.
+/// The user that owns a row: the subject of a token, or `local` on a loopback engine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Owner(String);
@@ -16,21 +16,21 @@ impl Owner {
         Self(name.into())
     }
 
-    /// The owner of everything on a house without authentication.
+    /// The owner of everything on a engine without authentication.
     #[must_use]
     pub fn local() -> Self {
         Self::new("local")
     }
 
-    /// Whether it is one of those that tokens name: neither `local` nor the house.
+    /// Whether it is one of those that tokens name: neither `local` nor the engine.
     #[must_use]
     pub fn is_of_a_token(&self) -> bool {
         !self.0.is_empty() && self.0 != "local"
     }
 
-    /// The house itself: its own records are nobody's. No token can name it.
+    /// The engine itself: its own records are nobody's. No token can name it.
     #[must_use]
-    pub fn house() -> Self {
+    pub fn engine() -> Self {
         Self::new("")
     }
 
@@ -52,8 +52,8 @@ impl fmt::Display for Owner {
 pub enum Scope {
     /// One owner's rows only: what every request of a person uses.
     Owner(Owner),
-    /// All rows: the house's own work (activations, dispatch, upkeep).
-    House,
+    /// All rows: what the engine itself does (activations, dispatch, maintenance).
+    All,
 }
 
 impl Scope {
@@ -62,7 +62,7 @@ impl Scope {
     pub fn owner(&self) -> Option<&Owner> {
         match self {
             Self::Owner(owner) => Some(owner),
-            Self::House => None,
+            Self::All => None,
         }
     }
 

@@ -150,9 +150,9 @@ pub enum Answer {
     Retry,
     /// Go on without the call.
     GiveUp,
-    /// A grant that came since covers the call: nobody is asked any more. Only the house says so.
+    /// A grant that came since covers the call: nobody is asked any more. Only the engine says so.
     Granted,
-    /// Nobody answered in time. Only the house says so.
+    /// Nobody answered in time. Only the engine says so.
     Expired,
 }
 

@@ -1,10 +1,10 @@
-//! What a job of the house's upkeep found and did the last time.
+//! What a job of the engine's upkeep found and did the last time.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Entity, EntityKind, Owner, Record, Time};
 
-/// The last round of one job. There is one record for each job, of the house itself.
+/// The last round of one job. There is one record for each job, of the engine itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     /// The job's name.
@@ -52,7 +52,7 @@ impl Record for Round {
         Ok(Entity {
             kind: Self::KIND,
             id: self.job.clone(),
-            owner: Owner::house(),
+            owner: Owner::engine(),
             root: None,
             parent: None,
             status: if self.error.is_some() { "failed" } else { "done" }.to_owned(),

@@ -101,7 +101,7 @@ words! {
         InputRejected => "input_rejected",
         /// A check refused its answer, and the next one too.
         ValidationFailed => "validation_failed",
-        /// The kind, a tool or the house itself is at fault.
+        /// The kind, a tool or the engine itself is at fault.
         Error => "error",
         /// A person or a parent's end.
         Cancelled => "cancelled",

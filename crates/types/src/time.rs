@@ -22,7 +22,7 @@ impl Time {
         self.0
     }
 
-    /// The system's clock. The house reads its own `Clock` instead, so that tests own the time.
+    /// The system's clock. The engine reads its own `Clock` instead, so that tests own the time.
     #[must_use]
     pub fn now() -> Self {
         Self(Timestamp::now().as_microsecond())

@@ -78,7 +78,7 @@ impl Left {
 
     async fn steps(&self, agent: AgentId) -> Vec<Step> {
         let runs = self.world.client().runs(agent, Page::default()).await.unwrap();
-        self.world.store().steps(&entourage_types::Scope::House, runs[0].id).await.unwrap()
+        self.world.store().steps(&entourage_types::Scope::All, runs[0].id).await.unwrap()
     }
 
     async fn wait(&self, agent: AgentId) -> Wait {

@@ -120,14 +120,14 @@ async fn records(data: &Path) -> (Vec<String>, Vec<String>, String) {
         return (Vec::new(), Vec::new(), String::new());
     };
     let (mut used, mut told) = (Vec::new(), Vec::new());
-    for agent in store.agents(&Scope::House, AgentQuery::default()).await.unwrap() {
-        let items = store.items(&Scope::House, ItemQuery::of(agent.id, 0, 1000)).await.unwrap();
+    for agent in store.agents(&Scope::All, AgentQuery::default()).await.unwrap() {
+        let items = store.items(&Scope::All, ItemQuery::of(agent.id, 0, 1000)).await.unwrap();
         used.extend(items.iter().filter_map(answered_tool));
         told.extend(
             entourage_tests::plain(&items).into_iter().map(|line| format!("    {} {line}", agent.kind)),
         );
     }
-    let notes = store.entities(&Scope::House, EntityQuery::of(EntityKind::Note)).await.unwrap();
+    let notes = store.entities(&Scope::All, EntityQuery::of(EntityKind::Note)).await.unwrap();
     let notes = notes.iter().map(|entity| {
         let note: Note = serde_json::from_str(&entity.body).unwrap();
         format!("{}\n{}", note.title, note.content)

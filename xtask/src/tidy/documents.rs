@@ -14,7 +14,7 @@ pub(crate) fn check(repo: &Repo, report: &mut Report) {
     let kinds: Vec<_> =
         repo.ending(".md").filter_map(|(path, text)| Some((path, stem(path)?, text))).collect();
     if kinds.is_empty() {
-        let remedy = "a house needs at least one kind to start with";
+        let remedy = "a engine needs at least one kind to start with";
         report.findings.push(Finding::new("agents", 1, "there is no kind", remedy));
     }
     for (path, stem, text) in kinds {
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_house_without_a_kind_is_found() {
+    fn a_engine_without_a_kind_is_found() {
         assert_eq!(found_by(check, &[("agents/drafts/a.md", "")]), ["agents:1: there is no kind"]);
     }
 

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: the rules of the house. There is no list of exceptions.
+//! `cargo xtask tidy`: the rules of the engine. There is no list of exceptions.
 
 mod documents;
 mod manifests;

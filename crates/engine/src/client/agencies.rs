@@ -10,10 +10,10 @@ use super::{Client, Speech, checked_name};
 use crate::{Agency, Error, Result, responses::Follow};
 
 impl Client {
-    /// All agencies of the house, by name.
+    /// All agencies of the engine, by name.
     #[must_use]
     pub fn agencies(&self) -> Vec<Arc<Agency>> {
-        self.house.kinds().agencies().cloned().collect()
+        self.engine.kinds().agencies().cloned().collect()
     }
 
     /// The agency of this name.
@@ -21,7 +21,7 @@ impl Client {
     /// # Errors
     /// [`Error::UnknownAgency`].
     pub fn agency(&self, name: &str) -> Result<Arc<Agency>> {
-        self.house.kinds().agency(name)
+        self.engine.kinds().agency(name)
     }
 
     /// Says something to an entry point of an agency, the first where `speech` names none, and follows
@@ -96,7 +96,7 @@ impl Client {
     }
 }
 
-/// The name that a chat of an agency has in the house.
+/// The name that a chat of an agency has in the engine.
 fn chat_in(agency: &Agency, chat: &str) -> String {
     format!("{}/{chat}", agency.name)
 }

@@ -27,11 +27,11 @@ impl Client {
                 return Err(Error::not_open(&question));
             }
             let covered = self.covered_with(&question, &answer).await?;
-            let (mut commit, closed) = closing(question, answer, Commit::new(self.house.now()));
+            let (mut commit, closed) = closing(question, answer, Commit::new(self.engine.now()));
             for other in covered {
                 commit = closing(other, Answer::Granted, commit).0;
             }
-            match self.house.commit(commit).await {
+            match self.engine.commit(commit).await {
                 Ok(_) => return Ok(closed),
                 // This one, or one that the grant covers, was answered meanwhile: it is read again.
                 Err(StoreError::NotInStatus { .. }) => {}
@@ -91,7 +91,7 @@ fn fitting(question: &Question, answer: Answer) -> Result<Answer> {
             return Ok(verdicts.iter().find(is_chosen).map_or(answer, |verdict| (*verdict).into()));
         }
         Answer::Expired | Answer::Granted => {
-            return Err(Error::Invalid("only the house closes a question without an answer".into()));
+            return Err(Error::Invalid("only the engine closes a question without an answer".into()));
         }
         Answer::Approve { arguments, digest, .. } => {
             if let Some(proposal) = &question.proposal {

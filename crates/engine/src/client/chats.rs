@@ -73,7 +73,7 @@ impl Client {
         };
         // Among them any that was opened at the same moment.
         for thread in self.opened(root).await? {
-            self.house.delete(thread.id).await?;
+            self.engine.delete(thread.id).await?;
         }
         Ok(())
     }
@@ -81,7 +81,7 @@ impl Client {
     /// The chat is deleted from this commit on, and each of its threads reads so: a crash leaves none at
     /// work. Returns the root of its tree.
     async fn mark_deleted(&self, chat: &str) -> Result<AgentId> {
-        let (now, known) = (self.house.now(), self.known_chat(chat).await?);
+        let (now, known) = (self.engine.now(), self.known_chat(chat).await?);
         let (before, expect) = match known {
             Some(known) if known.deleted => return Ok(known.root),
             Some(known) => {
@@ -91,12 +91,12 @@ impl Client {
             None => self.new_chat(chat, thread::root_of(&self.owner, chat), now),
         };
         let root = before.root;
-        if self.house.store().agent(&self.scope, root).await?.is_none() {
+        if self.engine.store().agent(&self.scope, root).await?.is_none() {
             return Err(Error::not_found("chat", chat));
         }
         let deleted = Chat { deleted: true, updated: now, ..before };
         let query = AgentQuery { root: Some(root), page: Page::all(), ..AgentQuery::default() };
-        let tree = self.house.store().agents(&self.scope, query).await?;
+        let tree = self.engine.store().agents(&self.scope, query).await?;
         // A thread that was opened since would be deleted with the chat and not be told of it.
         let no_more =
             Expect::TreeBelow(root, u32::try_from(tree.len()).unwrap_or(u32::MAX).saturating_add(1));
@@ -107,7 +107,7 @@ impl Client {
             commit.push(Write::Intervention(record));
             post.into_iter().for_each(|post| commit.post(post, &thread.owner));
         }
-        self.house.commit(commit).await?;
+        self.engine.commit(commit).await?;
         Ok(root)
     }
 
@@ -139,7 +139,7 @@ impl Client {
             }
         }
         let mut root = thread::root_of(&self.owner, chat);
-        let first = self.house.store().agent(&self.scope, root).await?;
+        let first = self.engine.store().agent(&self.scope, root).await?;
         // One from before chats were kept by name was deleted with its first agent.
         if known.is_some() || first.is_some_and(|first| first.status == Status::Cancelled) {
             root = AgentId::new();
@@ -161,7 +161,7 @@ impl Client {
 
     async fn known_chat(&self, chat: &str) -> Result<Option<Chat>> {
         let id = thread::chat_id(&self.owner, chat);
-        let found = self.house.store().entity(&self.scope, EntityKind::Chat, &id).await?;
+        let found = self.engine.store().entity(&self.scope, EntityKind::Chat, &id).await?;
         Ok(found.map(|entity| Chat::from_entity(&entity)).transpose()?)
     }
 
@@ -169,7 +169,7 @@ impl Client {
     async fn opened(&self, root: AgentId) -> Result<Vec<Agent>> {
         let page = Page { limit: THREADS, ..Page::default() };
         let query = AgentQuery { root: Some(root), roots: true, page, ..AgentQuery::default() };
-        let mut threads = self.house.store().agents(&self.scope, query).await?;
+        let mut threads = self.engine.store().agents(&self.scope, query).await?;
         threads.retain(is_open_thread);
         Ok(threads)
     }

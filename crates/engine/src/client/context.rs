@@ -67,12 +67,12 @@ impl Client {
     /// [`crate::Error::NotFound`]; [`crate::Error::UnknownKind`] where the agent's kind is gone.
     pub async fn context(&self, agent: AgentId) -> Result<Seen> {
         let agent = self.agent(agent).await?;
-        let house = &self.house;
-        let kind = house.kinds().named(&agent.kind)?;
-        let memory = house.memory(&agent);
+        let engine = &self.engine;
+        let kind = engine.kinds().named(&agent.kind)?;
+        let memory = engine.memory(&agent);
         let items = self.session_items(&agent).await?;
         let position = Position::of(&agent, &kind, &items);
-        let offer = house.inner.offers.of(&kind, position, &agent.owner, || house.offered_from());
+        let offer = engine.inner.offers.of(&kind, position, &agent.owner, || engine.offered_from());
         let sessions = memory.latest_sessions(kind.context.summaries).await?;
         let view = View::of(&items, &kind);
         let part = |name: &str, bytes: usize| Part { name: name.to_owned(), items: None, bytes };
@@ -85,7 +85,7 @@ impl Client {
         parts.extend(conversation(&view));
         let tail = memory.tail(&kind, &offer).await?;
         for section in &kind.context.sections {
-            let text = tail.section(*section, house.now()).unwrap_or_default();
+            let text = tail.section(*section, engine.now()).unwrap_or_default();
             parts.push(part(section.as_str(), text.len()));
         }
         let beside = parts.iter().filter(|part| part.items.is_none()).map(|part| part.bytes).sum();
@@ -95,10 +95,10 @@ impl Client {
             _ => None,
         });
         let mut window = None;
-        for model in house.models_of(&kind) {
+        for model in engine.models_of(&kind) {
             // Its runs ask the model's server only before a long request, and maybe in another process.
-            house.model().learn(model.as_deref()).await;
-            let known = house.model().profile(model.as_deref()).context_window;
+            engine.model().learn(model.as_deref()).await;
+            let known = engine.model().profile(model.as_deref()).context_window;
             window = known.into_iter().chain(window).min();
         }
         let blocks = self.priced(parts, density, last.as_ref());
@@ -121,19 +121,19 @@ impl Client {
     /// [`crate::Error::NotFound`]; [`crate::Error::UnknownKind`] where the agent's kind is gone.
     pub async fn history(&self, agent: AgentId) -> Result<Vec<Message>> {
         let agent = self.agent(agent).await?;
-        let kind = self.house.kinds().named(&agent.kind)?;
+        let kind = self.engine.kinds().named(&agent.kind)?;
         let items = self.session_items(&agent).await?;
         Ok(View::of(&items, &kind).messages(false))
     }
 
     /// The items of an agent's open session.
     async fn session_items(&self, agent: &Agent) -> Result<Vec<Item>> {
-        let before = self.house.memory(agent).latest_sessions(1).await?;
+        let before = self.engine.memory(agent).latest_sessions(1).await?;
         let mut from = before.first().map_or(0, |session| session.items.1 + 1);
         let mut items = Vec::new();
         loop {
             let query = ItemQuery::of(agent.id, from, PAGE);
-            let page = self.house.store().items(&self.scope, query).await?;
+            let page = self.engine.store().items(&self.scope, query).await?;
             let more = page.len() == PAGE as usize;
             from = page.last().map_or(from, |item| item.seq + 1);
             items.extend(page.into_iter().filter(|item| item.session == agent.session));
@@ -152,7 +152,7 @@ impl Client {
             let cached = tokens.min(cached_left);
             cached_left -= cached;
             let usage = Usage { input: tokens, cached, ..Usage::default() };
-            let cost = last.and_then(|used| self.house.model().price(Some(&used.model), &usage));
+            let cost = last.and_then(|used| self.engine.model().price(Some(&used.model), &usage));
             Block { name, items, tokens, cached, cost }
         });
         blocks.collect()

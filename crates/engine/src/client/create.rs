@@ -38,13 +38,13 @@ impl Client {
         }
         checked_name("kind", new.kind.as_deref().unwrap_or_default())?;
         checked_name("title", new.title.as_deref().unwrap_or_default())?;
-        let kinds = self.house.kinds();
+        let kinds = self.engine.kinds();
         let kind = kinds.named(new.kind.as_deref().unwrap_or(DEFAULT_KIND))?;
-        self.house.check_kind(&kind).map_err(Error::Invalid)?;
+        self.engine.check_kind(&kind).map_err(Error::Invalid)?;
         if let Some(text) = &new.message {
             checked_text(text)?;
         }
-        let now = self.house.now();
+        let now = self.engine.now();
         let title = new.title.clone().or_else(|| new.message.as_deref().map(title_of)).unwrap_or_default();
         let agent = Agent::root(self.owner.clone(), &kind.name, title, now);
         let mut commit = Commit::new(now).write(Write::NewAgent(agent.clone()));
@@ -59,7 +59,7 @@ impl Client {
 
     /// The agent of the first request with a key.
     pub(super) async fn made_before(&self, id: AgentId) -> Result<Agent> {
-        self.house.store().agent(&self.scope, id).await?.ok_or(Error::Forgotten(id))
+        self.engine.store().agent(&self.scope, id).await?.ok_or(Error::Forgotten(id))
     }
 }
 

@@ -33,11 +33,11 @@ impl Client {
     /// [`Error::NotFound`].
     pub async fn revoke(&self, id: GrantId) -> Result<Grant> {
         let grant = self.grant(id).await?;
-        let (status, updated) = (GrantStatus::Revoked, self.house.now());
+        let (status, updated) = (GrantStatus::Revoked, self.engine.now());
         let revoked = Grant { status, updated, ..grant };
         let standing = Expect::Status(EntityKind::Grant, id.to_string(), GrantStatus::Standing.as_str());
         let commit = Commit::new(updated).expect(standing).write(Write::Grant(revoked.clone()));
-        match self.house.commit(commit).await {
+        match self.engine.commit(commit).await {
             Ok(_) => Ok(revoked),
             Err(StoreError::NotInStatus { .. }) => self.grant(id).await,
             Err(error) => Err(error.into()),
@@ -63,7 +63,7 @@ impl Client {
     }
 
     async fn grant(&self, id: GrantId) -> Result<Grant> {
-        let found = self.house.store().entity(&self.scope, EntityKind::Grant, &id.to_string()).await?;
+        let found = self.engine.store().entity(&self.scope, EntityKind::Grant, &id.to_string()).await?;
         let found = found.ok_or_else(|| Error::not_found("grant", id))?;
         Ok(Grant::from_entity(&found)?)
     }

@@ -61,7 +61,7 @@ impl Client {
         if of.is_none() || agent.status == Status::Cancelled {
             self.is_possible(&agent, action).await?;
         }
-        let now = self.house.now();
+        let now = self.engine.now();
         let (mut done, post) = intervention(&agent, action, text, of, now);
         let mut commit = Commit::new(now).expect(Expect::Agent(id)).write(Write::Intervention(done.clone()));
         post.into_iter().for_each(|post| commit.post(post, &agent.owner));
@@ -73,26 +73,26 @@ impl Client {
         }
         match action {
             Action::Delete => {
-                self.house.delete(id).await?;
+                self.engine.delete(id).await?;
                 done.status = InterventionStatus::Applied;
             }
             // What is under way is of no use any more.
-            Action::Modify => self.house.inner.live.cut(id),
+            Action::Modify => self.engine.inner.live.cut(id),
             Action::Stop => match of {
-                Some(message) => self.house.inner.live.cut_answer(id, message),
-                None => self.house.inner.live.cut(id),
+                Some(message) => self.engine.inner.live.cut_answer(id, message),
+                None => self.engine.inner.live.cut(id),
             },
             _ => {}
         }
         Ok(done)
     }
 
-    /// What was done under a key before, and is brought to its end where its house died on the way.
+    /// What was done under a key before, and is brought to its end where its engine died on the way.
     async fn done_before(&self, agent: AgentId, action: Action, first: &str) -> Result<Intervention> {
         let id: InterventionId = first.parse().map_err(|_| Error::KeyReused)?;
         let mut done: Intervention = self.record(id.to_string(), "intervention").await?;
         if action == Action::Delete {
-            self.house.delete(agent).await?;
+            self.engine.delete(agent).await?;
             done.status = InterventionStatus::Applied;
         }
         Ok(done)
@@ -116,7 +116,7 @@ impl Client {
         match action {
             Action::Stop
                 if !matches!(agent.status, Status::Running | Status::Waiting)
-                    && self.house.store().inbox(agent.id).await?.is_empty() =>
+                    && self.engine.store().inbox(agent.id).await?.is_empty() =>
             {
                 Err(Error::NotNow { agent: agent.id, why: "it is not at work" })
             }
@@ -138,7 +138,7 @@ impl Client {
     }
 
     async fn is_about_to(&self, agent: AgentId, action: Action) -> Result<bool> {
-        let posts = self.house.store().inbox(agent).await?;
+        let posts = self.engine.store().inbox(agent).await?;
         let same = |post: &Post| matches!(post.body, PostBody::Intervention { action: other, .. } if other == action);
         Ok(posts.iter().any(same))
     }

@@ -29,8 +29,8 @@ impl Client {
     pub async fn kind_of(&self, agent: &Agent) -> Result<Arc<Kind>> {
         let page = Page { limit: 1, newest_first: true, ..Page::default() };
         let query = RunQuery { agent: Some(agent.id), page, ..RunQuery::default() };
-        let last = self.house.store().runs(&self.scope, query).await?;
-        Ok(self.house.kind_of(agent, last.first()).await?)
+        let last = self.engine.store().runs(&self.scope, query).await?;
+        Ok(self.engine.kind_of(agent, last.first()).await?)
     }
 
     /// The kinds there are, and those that are gone and still at work, by name, each with how many of
@@ -40,7 +40,7 @@ impl Client {
     /// When the store fails.
     pub async fn kinds_in_use(&self) -> Result<Vec<InUse>> {
         let open = RunQuery { open: true, ..RunQuery::default() };
-        let open = self.house.store().count_runs(&self.scope, open).await?;
+        let open = self.engine.store().count_runs(&self.scope, open).await?;
         let in_use = |kind: &Arc<Kind>, is_gone, open_runs| InUse {
             kind: Arc::clone(kind),
             is_gone,
@@ -48,7 +48,7 @@ impl Client {
             earlier: vec![],
         };
         let mut kinds: BTreeMap<String, InUse> = BTreeMap::new();
-        for kind in self.house.kinds().iter() {
+        for kind in self.engine.kinds().iter() {
             kinds.insert(kind.name.clone(), in_use(kind, false, 0));
         }
         for RunCount { kind: name, version, runs } in open {
@@ -56,7 +56,7 @@ impl Client {
                 Some(known) if known.kind.version == version => known.open_runs = runs,
                 Some(known) => known.earlier.push((version, runs)),
                 None => {
-                    let Some(kind) = self.house.version(&version).await? else { continue };
+                    let Some(kind) = self.engine.version(&version).await? else { continue };
                     kinds.insert(name, in_use(&kind, true, runs));
                 }
             }

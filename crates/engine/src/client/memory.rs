@@ -13,7 +13,7 @@ impl Client {
     /// [`crate::Error::NotFound`].
     pub async fn learnings(&self, agent: AgentId) -> Result<Vec<Learning>> {
         let agent = self.agent(agent).await?;
-        Ok(self.house.memory(&agent).learnings().await?)
+        Ok(self.engine.memory(&agent).learnings().await?)
     }
 
     /// The closed sessions of an agent.

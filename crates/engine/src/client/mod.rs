@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use entourage_types::{AgentId, Owner, Post, PostBody, Scope};
 
-use crate::{Budget, House};
+use crate::{Budget, Engine};
 
 pub use context::{Block, Seen};
 pub use create::NewAgent;
@@ -49,10 +49,10 @@ pub(crate) use create::title_of;
 pub(crate) use intervene::post_of;
 pub(crate) use transcript::capitalised;
 
-/// A house as one owner sees it.
+/// A engine as one owner sees it.
 #[derive(Clone)]
 pub struct Client {
-    house: House,
+    engine: Engine,
     owner: Owner,
     scope: Scope,
     is_operator: bool,
@@ -60,13 +60,13 @@ pub struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(house: House, owner: Owner) -> Self {
+    pub(crate) fn new(engine: Engine, owner: Owner) -> Self {
         let scope = Scope::from(&owner);
         let is_operator = owner == Owner::local();
-        Self { house, owner, scope, is_operator, budget: None }
+        Self { engine, owner, scope, is_operator, budget: None }
     }
 
-    /// The same as the operator, or not: only the operator may do what concerns the whole house. The
+    /// The same as the operator, or not: only the operator may do what concerns the whole engine. The
     /// owner `local` is, unless this says otherwise.
     #[must_use]
     pub fn operating(self, is_operator: bool) -> Self {
@@ -103,7 +103,7 @@ impl Client {
             PostBody::Intervention { text, .. } => text.as_ref().map_or(0, String::len),
             _ => 0,
         };
-        let unread: usize = self.house.store().inbox(agent).await?.iter().map(words).sum();
+        let unread: usize = self.engine.store().inbox(agent).await?.iter().map(words).sum();
         if unread < MOST_UNREAD {
             return Ok(());
         }

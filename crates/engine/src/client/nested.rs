@@ -31,7 +31,7 @@ impl Client {
     /// When the store fails.
     pub async fn items_of(&self, run: &Run) -> Result<Vec<Item>> {
         let query = ItemQuery { run: Some(run.id), ..ItemQuery::of(run.agent, 0, u32::MAX) };
-        Ok(self.house.store().items(&self.scope, query).await?)
+        Ok(self.engine.store().items(&self.scope, query).await?)
     }
 
     /// The runs that work for this one, which wrote these items, directly or for one of those, in the
@@ -92,7 +92,7 @@ impl Client {
         loop {
             let page = Page { after, limit: RUNS, newest_first: true, ..Page::default() };
             let query = RunQuery { agent: Some(task.to), page, ..RunQuery::default() };
-            let runs = self.house.store().runs(&self.scope, query).await?;
+            let runs = self.engine.store().runs(&self.scope, query).await?;
             // What had ended before there was the task is no run of it, and neither is what came before.
             let is_before = |run: &Run| run.ended.is_some_and(|ended| ended < task.created);
             let is_last = runs.len() < RUNS as usize || runs.last().is_some_and(is_before);
@@ -127,7 +127,7 @@ mod tests {
     use entourage_types::{Agent, Cost, Owner, Time, Usage};
 
     use super::*;
-    use crate::House;
+    use crate::Engine;
 
     fn run(agent: &Agent, tasks: Vec<TaskId>, at: Time) -> Run {
         Run {
@@ -153,8 +153,8 @@ mod tests {
     #[tokio::test]
     async fn the_run_of_a_task_is_found_however_many_came_after_it() {
         let (store, at) = (MemoryStore::default(), Time::from_micros(7));
-        let house =
-            House::builder(Arc::new(store.clone()), Arc::new(ScriptedModel::deciding(|_| None))).build();
+        let engine =
+            Engine::builder(Arc::new(store.clone()), Arc::new(ScriptedModel::deciding(|_| None))).build();
         let lead = Agent::root(Owner::local(), "lead", "", at);
         let child = lead.child("digger", "", None, at);
         let made = [&lead, &child].map(|agent| Write::NewAgent(agent.clone()));
@@ -183,7 +183,7 @@ mod tests {
             commit.push(Write::Run(run(&child, Vec::new(), at)));
         }
         store.commit(commit).await.unwrap();
-        let client = house.client(Owner::local());
+        let client = engine.client(Owner::local());
         assert_eq!(client.run_for(&task).await.unwrap(), Some(of_task));
         let other = Task { id: TaskId::new(), ..task };
         assert_eq!(client.run_for(&other).await.unwrap(), None);

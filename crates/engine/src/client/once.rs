@@ -19,7 +19,7 @@ impl Client {
     /// is judged by anything that changes: the first may have changed it, and what was done is not refused.
     pub(super) async fn first_answer(&self, key: Option<&str>, request: &str) -> Result<Option<String>> {
         let Some(id) = key.map(|key| self.request_id(key)) else { return Ok(None) };
-        let found = self.house.store().entity(&self.scope, EntityKind::Request, &id).await?;
+        let found = self.engine.store().entity(&self.scope, EntityKind::Request, &id).await?;
         let Some(found) = found else { return Ok(None) };
         let first: Request = serde_json::from_str(&found.body)?;
         if first.request == digest(request) { Ok(Some(first.answer)) } else { Err(Error::KeyReused) }
@@ -52,7 +52,7 @@ impl Client {
                 body,
             }));
         }
-        match self.house.commit(commit).await {
+        match self.engine.commit(commit).await {
             Ok(_) => Ok(None),
             Err(StoreError::Exists { kind: EntityKind::Request, .. }) => {
                 self.first_answer(key, request).await?.ok_or(Error::KeyReused).map(Some)

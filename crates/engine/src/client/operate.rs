@@ -1,11 +1,11 @@
-//! What concerns the whole house and not one owner's rows: for the operator alone.
+//! What concerns the whole engine and not one owner's rows: for the operator alone.
 
 use entourage_types::{AgentId, Round};
 use serde::{Deserialize, Serialize};
 
 use super::Client;
 use crate::{
-    Error, House, Reloaded, Result,
+    Engine, Error, Reloaded, Result,
     upkeep::{Damage, Job, jobs},
 };
 
@@ -41,12 +41,12 @@ fn named(name: &str) -> Result<Box<dyn Job>> {
 }
 
 impl Client {
-    /// Reads the kinds anew; see [`House::reload`].
+    /// Reads the kinds anew; see [`Engine::reload`].
     ///
     /// # Errors
-    /// [`Error::Reserved`] for anybody but the operator, and those of [`House::reload`].
+    /// [`Error::Reserved`] for anybody but the operator, and those of [`Engine::reload`].
     pub async fn reload_kinds(&self) -> Result<Reloaded> {
-        self.whole_house("to read the kinds anew")?.reload().await
+        self.whole_engine("to read the kinds anew")?.reload().await
     }
 
     /// The jobs of the upkeep, in the order in which they are done, each with its last round.
@@ -54,17 +54,17 @@ impl Client {
     /// # Errors
     /// [`Error::Reserved`] for anybody but the operator.
     pub async fn jobs(&self) -> Result<Vec<JobRecord>> {
-        let rounds = self.whole_house("to see what the upkeep does")?.rounds().await?;
+        let rounds = self.whole_engine("to see what the upkeep does")?.rounds().await?;
         Ok(rounds.into_iter().map(|(job, round)| JobRecord::new(&*job, round)).collect())
     }
 
-    /// Does a round of a job now; see [`House::round`].
+    /// Does a round of a job now; see [`Engine::round`].
     ///
     /// # Errors
     /// [`Error::Reserved`] for anybody but the operator, [`Error::NotFound`] where there is no such job.
     pub async fn run_job(&self, name: &str) -> Result<JobRecord> {
-        let (house, job) = (self.whole_house("to have a job done")?, named(name)?);
-        Ok(JobRecord::new(&*job, house.round(&*job).await?))
+        let (engine, job) = (self.whole_engine("to have a job done")?, named(name)?);
+        Ok(JobRecord::new(&*job, engine.round(&*job).await?))
     }
 
     /// Everything that a job would find at this moment. Nothing is changed.
@@ -72,15 +72,15 @@ impl Client {
     /// # Errors
     /// [`Error::Reserved`] for anybody but the operator, [`Error::NotFound`] where there is no such job.
     pub async fn damages(&self, name: &str) -> Result<Vec<FoundDamage>> {
-        let (house, job) = (self.whole_house("to see what is wrong")?, named(name)?);
-        let found = job.find(house).await?.into_iter();
+        let (engine, job) = (self.whole_engine("to see what is wrong")?, named(name)?);
+        let found = job.find(engine).await?.into_iter();
         let told =
             |damage: Damage| FoundDamage { job: name.to_owned(), agent: damage.agent, text: damage.text };
         Ok(found.map(told).collect())
     }
 
-    /// The house, where the caller may do what concerns all of it.
-    fn whole_house(&self, what: &'static str) -> Result<&House> {
-        if self.is_operator { Ok(&self.house) } else { Err(Error::Reserved(what)) }
+    /// The engine, where the caller may do what concerns all of it.
+    fn whole_engine(&self, what: &'static str) -> Result<&Engine> {
+        if self.is_operator { Ok(&self.engine) } else { Err(Error::Reserved(what)) }
     }
 }

@@ -15,7 +15,7 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn agent(&self, id: AgentId) -> Result<Agent> {
-        let found = self.house.store().agent(&self.scope, id).await?;
+        let found = self.engine.store().agent(&self.scope, id).await?;
         found.ok_or_else(|| Error::not_found("agent", id))
     }
 
@@ -25,7 +25,7 @@ impl Client {
     /// When the store fails.
     pub async fn agents(&self, roots: bool, status: Option<ShownStatus>, page: Page) -> Result<Vec<Agent>> {
         let query = AgentQuery { roots, status, page, ..AgentQuery::default() };
-        Ok(self.house.store().agents(&self.scope, query).await?)
+        Ok(self.engine.store().agents(&self.scope, query).await?)
     }
 
     /// Agents of one kind that people made.
@@ -34,7 +34,7 @@ impl Client {
     /// When the store fails.
     pub async fn roots_of(&self, kind: &str, page: Page) -> Result<Vec<Agent>> {
         let query = AgentQuery { roots: true, kind: Some(kind.to_owned()), page, ..AgentQuery::default() };
-        Ok(self.house.store().agents(&self.scope, query).await?)
+        Ok(self.engine.store().agents(&self.scope, query).await?)
     }
 
     /// All agents of the tree that an agent belongs to, parents before children.
@@ -44,7 +44,7 @@ impl Client {
     pub async fn tree(&self, id: AgentId) -> Result<Vec<Agent>> {
         let root = self.agent(id).await?.root;
         let query = AgentQuery { root: Some(root), page: Page::all(), ..AgentQuery::default() };
-        Ok(self.house.store().agents(&self.scope, query).await?)
+        Ok(self.engine.store().agents(&self.scope, query).await?)
     }
 
     /// Items of an agent's transcript from number `from` on.
@@ -61,7 +61,7 @@ impl Client {
     /// [`Error::NotFound`].
     pub async fn transcript_part(&self, query: ItemQuery) -> Result<Vec<Item>> {
         self.agent(query.agent).await?;
-        Ok(self.house.store().items(&self.scope, query).await?)
+        Ok(self.engine.store().items(&self.scope, query).await?)
     }
 
     /// Runs of an agent.
@@ -71,7 +71,7 @@ impl Client {
     pub async fn runs(&self, agent: AgentId, page: Page) -> Result<Vec<Run>> {
         self.agent(agent).await?;
         let query = RunQuery { agent: Some(agent), page, ..RunQuery::default() };
-        Ok(self.house.store().runs(&self.scope, query).await?)
+        Ok(self.engine.store().runs(&self.scope, query).await?)
     }
 
     /// All runs of a tree.
@@ -80,7 +80,7 @@ impl Client {
     /// When the store fails.
     pub async fn tree_runs(&self, root: AgentId) -> Result<Vec<Run>> {
         let query = RunQuery { root: Some(root), page: Page::all(), ..RunQuery::default() };
-        Ok(self.house.store().runs(&self.scope, query).await?)
+        Ok(self.engine.store().runs(&self.scope, query).await?)
     }
 
     /// One run.
@@ -89,7 +89,7 @@ impl Client {
     /// [`Error::NotFound`].
     pub async fn run(&self, id: RunId) -> Result<Run> {
         let query = RunQuery { id: Some(id), ..RunQuery::default() };
-        let found = self.house.store().runs(&self.scope, query).await?;
+        let found = self.engine.store().runs(&self.scope, query).await?;
         found.into_iter().next().ok_or_else(|| Error::not_found("run", id))
     }
 
@@ -169,7 +169,7 @@ impl Client {
         let (mut events, mut last) = (Vec::new(), after.unwrap_or_default());
         loop {
             let left = limit.saturating_sub(u32::try_from(events.len()).unwrap_or(u32::MAX));
-            let part = self.house.store().events(&self.scope, root, last, left).await?;
+            let part = self.engine.store().events(&self.scope, root, last, left).await?;
             let Some(end) = part.last() else { break };
             last = end.seq;
             events.extend(part);
@@ -187,7 +187,7 @@ impl Client {
     /// # Errors
     /// When the store fails.
     pub async fn last_event(&self, root: AgentId) -> Result<u64> {
-        Ok(self.house.store().last_event(&self.scope, root).await?)
+        Ok(self.engine.store().last_event(&self.scope, root).await?)
     }
 
     /// Follows a tree from after an event number, or from the first event that is kept: first what
@@ -197,11 +197,11 @@ impl Client {
     /// [`Error::NotFound`], [`Error::CursorGone`], [`Error::CursorAhead`].
     pub async fn watch(&self, root: AgentId, after: impl Into<Option<u64>>) -> Result<Watch> {
         self.agent(root).await?;
-        self.house.inner.feed.watch(self.scope.clone(), root, after.into(), self.budget.clone()).await
+        self.engine.inner.feed.watch(self.scope.clone(), root, after.into(), self.budget.clone()).await
     }
 
     pub(super) async fn record<R: Record>(&self, id: String, noun: &'static str) -> Result<R> {
-        match self.house.store().entity(&self.scope, R::KIND, &id).await? {
+        match self.engine.store().entity(&self.scope, R::KIND, &id).await? {
             Some(entity) => Ok(R::from_entity(&entity)?),
             None => Err(Error::not_found(noun, id)),
         }
@@ -219,7 +219,7 @@ impl Client {
 
     /// What was asked for, as records.
     pub(super) async fn select<R: Record>(&self, query: EntityQuery) -> Result<Vec<R>> {
-        let found = self.house.store().entities(&self.scope, query).await?;
+        let found = self.engine.store().entities(&self.scope, query).await?;
         Ok(found.iter().map(R::from_entity).collect::<Result<_, _>>()?)
     }
 }

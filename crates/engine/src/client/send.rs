@@ -38,13 +38,13 @@ impl Client {
         if agent.status == Status::Cancelled {
             return Err(Error::Gone(to));
         }
-        let input = self.house.kinds().get(&agent.kind).map_or(Input::Steer, |kind| kind.input);
+        let input = self.engine.kinds().get(&agent.kind).map_or(Input::Steer, |kind| kind.input);
         let at_work = matches!(agent.status, Status::Running | Status::Waiting);
         if at_work && input == Input::Refuse {
             return Err(Error::AtWork(to));
         }
         let interrupts = at_work && input == Input::Interrupt;
-        agent.updated = self.house.now();
+        agent.updated = self.engine.now();
         let mut post = message_post(&agent, text.to_owned(), input == Input::Queue);
         if interrupts {
             let (id, text) = (InterventionId::new(), Some(text.to_owned()));
@@ -58,7 +58,7 @@ impl Client {
             return posted_before(to, &first);
         }
         if interrupts {
-            self.house.inner.live.cut(to);
+            self.engine.inner.live.cut(to);
         }
         Ok(posted)
     }

@@ -55,7 +55,7 @@ impl Client {
     pub async fn thread(&self, chat: &str, to: &str, from: Option<&str>) -> Result<Option<Agent>> {
         let key = thread::key(to, from.unwrap_or(thread::USER));
         let root = self.chat(chat).await?;
-        Ok(thread::find(&**self.house.store(), &self.scope, root, key).await?.ok())
+        Ok(thread::find(&**self.engine.store(), &self.scope, root, key).await?.ok())
     }
 
     /// Says something in a thread. It is answered by a run of its own, after those before it.
@@ -71,14 +71,14 @@ impl Client {
             return self.said_before(&first).await;
         }
         check_names(&speech)?;
-        let kind = self.house.kinds().named(&speech.to)?;
-        self.house.check_kind(&kind).map_err(Error::Invalid)?;
+        let kind = self.engine.kinds().named(&speech.to)?;
+        self.engine.check_kind(&kind).map_err(Error::Invalid)?;
         if let Some(validator) = &speech.terms.validator {
-            self.house.named_check(validator).map_err(Error::Invalid)?;
+            self.engine.named_check(validator).map_err(Error::Invalid)?;
         }
         checked_text(&speech.text)?;
         // The threads of a kind are between agents: a person writes in none of them.
-        if let Some(name) = speech.from.as_ref().filter(|name| self.house.kinds().get(name).is_some()) {
+        if let Some(name) = speech.from.as_ref().filter(|name| self.engine.kinds().get(name).is_some()) {
             let why = format!("`{name}` is the name of an agent: the sender needs a name of their own");
             return Err(Error::Invalid(why));
         }
@@ -103,7 +103,7 @@ impl Client {
         once: Option<&str>,
         request: &str,
     ) -> Result<Spoken> {
-        let (store, now) = (self.house.store(), self.house.now());
+        let (store, now) = (self.engine.store(), self.engine.now());
         let key = thread::key(&speech.to, speech.from.as_deref().unwrap_or(thread::USER));
         let mut commit = Commit::new(now);
         let root = self.enter(&speech.chat, &mut commit).await?;
@@ -121,7 +121,7 @@ impl Client {
                 (made, true)
             }
         };
-        let kept = self.house.keep_thread(&mut agent, is_new, Some(&speech.chat)).await?;
+        let kept = self.engine.keep_thread(&mut agent, is_new, Some(&speech.chat)).await?;
         let kept = kept.map_err(|NotLoaded { key, cause }| {
             let (key, cause) = (Box::new(key), cause.to_string());
             Error::NotLoaded { key, cause }
@@ -170,7 +170,7 @@ impl Client {
     pub async fn last_message(&self, agent: AgentId) -> Result<Option<PostId>> {
         let is_asked =
             |post: &&Post| matches!(&post.body, PostBody::Message { from: Author::User, terms: Some(_), .. });
-        if let Some(post) = self.house.store().inbox(agent).await?.iter().rev().find(is_asked) {
+        if let Some(post) = self.engine.store().inbox(agent).await?.iter().rev().find(is_asked) {
             return Ok(Some(post.id));
         }
         self.last_heard(agent, |message| message.terms.is_some() && message.from == Author::User)

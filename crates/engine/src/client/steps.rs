@@ -20,7 +20,7 @@ impl Client {
     /// [`crate::Error::NotFound`].
     pub async fn steps(&self, id: RunId) -> Result<Vec<Step>> {
         let run = self.run(id).await?;
-        let store = self.house.store();
+        let store = self.engine.store();
         let mut merging = Merging::new(id, store.steps(&self.scope, id).await?);
         let mut from = 0;
         loop {

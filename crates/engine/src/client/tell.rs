@@ -20,7 +20,7 @@ impl Client {
         let mut asked: Vec<Question> = self.questions_of(to).await?.into_iter().filter(open).collect();
         let question = asked.pop().filter(|last| asked.is_empty() && last.about == About::Information);
         let Some(question) = question else { return self.send(to, text, key).await };
-        let commit = closing(question, Answer::Text(text.to_owned()), Commit::new(self.house.now())).0;
+        let commit = closing(question, Answer::Text(text.to_owned()), Commit::new(self.engine.now())).0;
         let post = commit.writes.iter().find_map(|write| match write {
             Write::Post(post) => Some(post.id),
             _ => None,

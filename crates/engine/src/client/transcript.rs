@@ -43,7 +43,7 @@ pub struct Entry {
     /// The agent that asks, or whose result is told, where that is not the one spoken to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
-    /// Of a failure: `false`, for the house does not try again by itself.
+    /// Of a failure: `false`, for the engine does not try again by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
 }
@@ -58,7 +58,7 @@ pub enum Role {
     Assistant,
     /// An agent of the tree asks.
     Question,
-    /// The house remarks.
+    /// The engine remarks.
     Notice,
 }
 
@@ -96,7 +96,7 @@ impl Client {
     ) -> Result<(Vec<Entry>, Option<PageEnd<QuestionId>>)> {
         let agent = self.agent(id).await?;
         // In this order: what is read meanwhile is there twice, and never missing.
-        let unread = if before.is_none() { self.house.store().inbox(id).await? } else { Vec::new() };
+        let unread = if before.is_none() { self.engine.store().inbox(id).await? } else { Vec::new() };
         let last = |before: u64, limit: u32, bytes: usize| {
             self.transcript_part(ItemQuery { before: Some(before), bytes, ..ItemQuery::of(id, 0, limit) })
         };
@@ -194,7 +194,7 @@ impl Client {
 
     /// Which of its words are the answer of a kind.
     pub(crate) fn reply_of(&self, kind: &str) -> Reply {
-        self.house.kinds().get(kind).map_or(Reply::FinalText, |kind| kind.reply)
+        self.engine.kinds().get(kind).map_or(Reply::FinalText, |kind| kind.reply)
     }
 }
 

@@ -31,7 +31,7 @@ impl Client {
     /// # Errors
     /// When the store fails.
     pub async fn tree_usage(&self, root: AgentId) -> Result<TreeUsage> {
-        let store = self.house.store();
+        let store = self.engine.store();
         let query = UsageQuery { root: Some(root), by: vec![UsageBy::Agent], ..UsageQuery::default() };
         let sums = store.usage(&self.scope, query).await?;
         let by_agent = sums.into_iter().filter_map(|row| Some((row.agent?, row.tally))).collect();
@@ -58,7 +58,7 @@ impl Client {
         if let Some(run) = query.run {
             self.run(run).await?;
         }
-        let sums = self.house.store().usage(&self.scope, query).await?;
+        let sums = self.engine.store().usage(&self.scope, query).await?;
         if sums.len() > Sums::MOST {
             return Err(Error::Invalid(format!(
                 "there are more than {} sums: ask for fewer days, for one tree, or add up by less",

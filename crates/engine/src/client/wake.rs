@@ -26,7 +26,7 @@ impl Client {
         if !self.has_something(&agent).await? {
             return Ok(false);
         }
-        let now = self.house.now();
+        let now = self.engine.now();
         let wakeup = Wakeup { id: WakeupId::new(), agent: id, owner: self.owner.clone(), due: now };
         let commit = Commit::new(now).expect(Expect::Agent(id)).write(Write::ScheduleWakeup(wakeup));
         self.commit_once(key, &request, "woken", commit).await?;
@@ -53,7 +53,7 @@ impl Client {
             Status::Cancelled => false,
             Status::Queued | Status::Running | Status::Waiting => true,
             Status::Idle | Status::Succeeded | Status::Failed => {
-                !self.house.store().inbox(agent.id).await?.is_empty()
+                !self.engine.store().inbox(agent.id).await?.is_empty()
             }
         })
     }

@@ -71,7 +71,7 @@ impl Client {
     pub async fn receivers(&self) -> Result<Vec<ReceiverRecord>> {
         let mut records: Vec<_> = self.own_receivers().map(ReceiverRecord::new).collect();
         for status in [DeliveryStatus::Pending, DeliveryStatus::GivenUp] {
-            outbox::each(&self.house, &self.scope, status, |delivery| {
+            outbox::each(&self.engine, &self.scope, status, |delivery| {
                 if let Some(record) = records.iter_mut().find(|record| record.name == delivery.receiver) {
                     record.count(delivery);
                 }
@@ -92,7 +92,7 @@ impl Client {
         }
         let mut failed = Vec::new();
         for status in [DeliveryStatus::Pending, DeliveryStatus::GivenUp] {
-            outbox::each(&self.house, &self.scope, status, |delivery| {
+            outbox::each(&self.engine, &self.scope, status, |delivery| {
                 // One that has not been tried yet is about to be.
                 if delivery.receiver == name && delivery.attempts > 0 {
                     failed.push((delivery.id, status));
@@ -108,8 +108,8 @@ impl Client {
     }
 
     async fn retry(&self, id: DeliveryId, status: DeliveryStatus) -> Result<()> {
-        let (kind, key, now) = (EntityKind::Delivery, id.to_string(), self.house.now());
-        let Some(entity) = self.house.store().entity(&self.scope, kind, &key).await? else { return Ok(()) };
+        let (kind, key, now) = (EntityKind::Delivery, id.to_string(), self.engine.now());
+        let Some(entity) = self.engine.store().entity(&self.scope, kind, &key).await? else { return Ok(()) };
         let delivery = Delivery {
             status: DeliveryStatus::Pending,
             attempts: 0,
@@ -119,8 +119,8 @@ impl Client {
         };
         let expect = Expect::Status(kind, key, status.as_str());
         let commit = Commit::new(now).expect(expect).write(Write::Entity(delivery.entity()?));
-        match self.house.commit(commit).await {
-            Ok(_) => self.house.inner.outbox.hint(&delivery),
+        match self.engine.commit(commit).await {
+            Ok(_) => self.engine.inner.outbox.hint(&delivery),
             // It has arrived meanwhile, or was forgotten.
             Err(StoreError::NotInStatus { .. }) => {}
             Err(error) => return Err(error.into()),
@@ -129,6 +129,6 @@ impl Client {
     }
 
     fn own_receivers(&self) -> impl Iterator<Item = &Receiver> {
-        self.house.inner.outbox.receivers().iter().filter(|receiver| receiver.owner == self.owner)
+        self.engine.inner.outbox.receivers().iter().filter(|receiver| receiver.owner == self.owner)
     }
 }

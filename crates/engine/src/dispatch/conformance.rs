@@ -95,7 +95,7 @@ struct Seen {
     twice_at_once: bool,
 }
 
-/// Records what is delivered, and serves it as the real house does: through a claim and a commit.
+/// Records what is delivered, and serves it as the real engine does: through a claim and a commit.
 struct Recorder {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -203,9 +203,9 @@ struct Node {
 impl Node {
     fn start(subject: &dyn Subject, concurrency: usize, recorder: &Arc<Recorder>) -> Self {
         let (stop, dispatcher) = (CancellationToken::new(), subject.dispatcher(concurrency));
-        let house: Arc<dyn Advance> = Arc::<Recorder>::clone(recorder);
+        let engine: Arc<dyn Advance> = Arc::<Recorder>::clone(recorder);
         let (store, clock, token) = (subject.store(), subject.clock(), stop.clone());
-        Self { stop, task: tokio::spawn(async move { dispatcher.run(house, store, clock, token).await }) }
+        Self { stop, task: tokio::spawn(async move { dispatcher.run(engine, store, clock, token).await }) }
     }
 
     /// Moves the clock on, until it happens.

@@ -63,7 +63,7 @@ impl Embedded {
 impl Dispatcher for Embedded {
     async fn run(
         &self,
-        house: Arc<dyn Advance>,
+        engine: Arc<dyn Advance>,
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         stop: CancellationToken,
@@ -79,12 +79,12 @@ impl Dispatcher for Embedded {
             while working.len() < self.settings.concurrency
                 && let Some((agent, owner)) = state.ready.next()
             {
-                let (house, again) = (Arc::clone(&house), owner.clone());
+                let (engine, again) = (Arc::clone(&engine), owner.clone());
                 let given_up = state.given_up(agent);
                 let task = working.spawn(async move {
                     let result = match given_up {
-                        Some(cause) => house.give_up(agent, &cause).await,
-                        None => house.advance(agent).await,
+                        Some(cause) => engine.give_up(agent, &cause).await,
+                        None => engine.advance(agent).await,
                     };
                     (agent, again, result)
                 });

@@ -15,7 +15,7 @@ use entourage_store::Store;
 use entourage_types::{AgentId, Wakeup};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Clock, House, Result};
+use crate::{Clock, Engine, Result};
 
 pub use embedded::{Embedded, Settings};
 
@@ -37,20 +37,20 @@ pub trait Advance: Send + Sync + 'static {
 }
 
 #[async_trait]
-impl Advance for House {
+impl Advance for Engine {
     async fn advance(&self, agent: AgentId) -> Result<()> {
-        House::advance(self, agent).await
+        Engine::advance(self, agent).await
     }
 
     async fn give_up(&self, agent: AgentId, cause: &str) -> Result<()> {
-        House::give_up(self, agent, cause).await
+        Engine::give_up(self, agent, cause).await
     }
 }
 
 /// Delivers wake-ups until it is told to stop.
 #[async_trait]
 pub trait Dispatcher: Send + Sync {
-    /// Delivers every wake-up of the store to `house`, at its time or after, at least once, one at
+    /// Delivers every wake-up of the store to `engine`, at its time or after, at least once, one at
     /// a time per agent. Returns once `stop` is cancelled and what was under way has ended or its
     /// time of grace is over.
     ///
@@ -58,7 +58,7 @@ pub trait Dispatcher: Send + Sync {
     /// When the store cannot be read at all.
     async fn run(
         &self,
-        house: Arc<dyn Advance>,
+        engine: Arc<dyn Advance>,
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         stop: CancellationToken,

@@ -1,6 +1,6 @@
 //! What subscribers follow: committed events, gap-free, and the pieces of answers under way.
 //!
-//! One pump per house reads the store's hints and hands each tree's news to that tree's channel;
+//! One pump per engine reads the store's hints and hands each tree's news to that tree's channel;
 //! a subscriber that falls behind reads from the store again, so a slow reader costs nobody else.
 
 mod budget;
@@ -158,7 +158,7 @@ pub(crate) struct Feed {
     pump: Arc<Pump>,
 }
 
-/// The pump, once somebody follows; it runs as long as the house or a follower is there.
+/// The pump, once somebody follows; it runs as long as the engine or a follower is there.
 #[derive(Default)]
 struct Pump(OnceLock<tokio::task::AbortHandle>);
 

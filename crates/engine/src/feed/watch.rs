@@ -135,7 +135,7 @@ mod tests {
     #[tokio::test]
     async fn a_channel_is_closed_when_its_last_two_subscribers_end_at_the_same_moment() {
         let (feed, root) = (Feed::new(Arc::new(MemoryStore::default())), AgentId::new());
-        let follow = async || feed.watch(Scope::House, root, None, None).await.unwrap();
+        let follow = async || feed.watch(Scope::All, root, None, None).await.unwrap();
         let is_open = || feed.channels.lock().unwrap().trees.contains_key(&root);
         let Watch { live: one, _seat: first, .. } = follow().await;
         let Watch { live: other, _seat: second, .. } = follow().await;

@@ -9,7 +9,7 @@ use entourage_types::{
 };
 
 use super::{KeeperError, in_time, kept, unsaved};
-use crate::{House, thread};
+use crate::{Engine, thread};
 
 /// A thread whose beginning could not be loaded.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct NotLoaded {
     pub(crate) cause: KeeperError,
 }
 
-impl House {
+impl Engine {
     /// What goes into the commit that says something to an agent, beside that: its thread is known from
     /// then on as one that is kept elsewhere, too, and a new one begins with what was said there before,
     /// which is counted in its row. The name of the chat is that of the tree unless it is given.
@@ -68,7 +68,7 @@ impl House {
         Ok(Ok(writes))
     }
 
-    /// A new agent's transcript begins with these; no run of this house wrote them.
+    /// A new agent's transcript begins with these; no run of this engine wrote them.
     fn begin_with(&self, agent: &mut Agent, bodies: Vec<ItemBody>) -> Vec<Write> {
         let (run, at) = (RunId::new(), self.now());
         let from = std::mem::replace(&mut agent.items, bodies.len() as u64);

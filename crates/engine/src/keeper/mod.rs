@@ -1,6 +1,6 @@
-//! Threads that are kept elsewhere, too: in a database of whoever builds on the house. What was said
+//! Threads that are kept elsewhere, too: in a database of whoever builds on the engine. What was said
 //! before is loaded in the commit that makes a thread; what joins one is saved from rows that are
-//! written in the commit that it joins in. A house without a keeper has nobody here.
+//! written in the commit that it joins in. A engine without a keeper has nobody here.
 
 mod begin;
 mod save;
@@ -14,16 +14,16 @@ use entourage_types::{
 };
 use futures::FutureExt;
 
-use crate::{Clock, House};
+use crate::{Clock, Engine};
 
 pub(crate) use begin::NotLoaded;
 
 /// Why a keeper could not do what it was asked.
 pub type KeeperError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Keeps threads elsewhere, beside the house's own database: the hooks to load and save them.
+/// Keeps threads elsewhere, beside the engine's own database: the hooks to load and save them.
 ///
-/// Threads are those of chats, which are found by a name. Agents work from the house's own database, and
+/// Threads are those of chats, which are found by a name. Agents work from the engine's own database, and
 /// never wait for a save.
 #[async_trait]
 pub trait ThreadKeeper: Send + Sync + 'static {
@@ -73,7 +73,7 @@ impl StoreLayer for Keeping {
 
 /// The thread of an agent, if it is kept elsewhere.
 async fn kept(store: &dyn Store, agent: AgentId) -> Stored<Option<KeptThread>> {
-    let found = store.entity(&Scope::House, EntityKind::Thread, &agent.to_string()).await?;
+    let found = store.entity(&Scope::All, EntityKind::Thread, &agent.to_string()).await?;
     Ok(found.map(|entity| KeptThread::from_entity(&entity)).transpose()?)
 }
 
@@ -96,7 +96,7 @@ async fn in_time<T>(
     }
 }
 
-impl House {
+impl Engine {
     fn keeper(&self) -> Option<&Arc<dyn ThreadKeeper>> {
         self.inner.keeping.as_ref().map(|keeping| &keeping.0)
     }

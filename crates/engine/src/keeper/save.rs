@@ -12,7 +12,7 @@ use entourage_types::{AgentId, EntityKind, EventBody, Record, Scope, Time, Unsav
 use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
 
 use super::{KeeperError, PATIENCE, ThreadKeeper, in_time, kept};
-use crate::House;
+use crate::Engine;
 
 /// So many threads are saved at once.
 const PLACES: usize = 8;
@@ -80,9 +80,9 @@ impl Waiting {
     }
 }
 
-impl House {
-    /// Saves what joins the threads that are kept elsewhere, until the house is
-    /// [stopping](House::stopping). What a process leaves unsaved the next one saves.
+impl Engine {
+    /// Saves what joins the threads that are kept elsewhere, until the engine is
+    /// [stopping](Engine::stopping). What a process leaves unsaved the next one saves.
     pub async fn save_threads(&self) {
         let Some(keeper) = self.keeper() else { return };
         let mut changed = self.store().changed();
@@ -145,8 +145,8 @@ impl House {
         under_way: &mut JoinSet<Saved>,
     ) {
         while let Some(agent) = waiting.take(self.now()) {
-            let (house, keeper) = (self.clone(), Arc::clone(keeper));
-            under_way.spawn(async move { (agent, house.save_next(&*keeper, agent).await) });
+            let (engine, keeper) = (self.clone(), Arc::clone(keeper));
+            under_way.spawn(async move { (agent, engine.save_next(&*keeper, agent).await) });
         }
     }
 
@@ -155,7 +155,7 @@ impl House {
         loop {
             let page = Page { after, limit: ROWS, ..Page::default() };
             let query = EntityQuery { page, ..EntityQuery::of(EntityKind::Unsaved) };
-            let found = match self.store().entities(&Scope::House, query).await {
+            let found = match self.store().entities(&Scope::All, query).await {
                 Ok(found) => found,
                 // What is saved meanwhile leaves the list: the rest of it is read from the beginning.
                 Err(StoreError::NoRow { .. }) => {
@@ -212,7 +212,7 @@ impl House {
     async fn unsaved(&self, agent: AgentId, limit: u32) -> Result<Vec<Unsaved>, KeeperError> {
         let page = Page { limit, ..Page::default() };
         let query = EntityQuery { parent: Some(agent), page, ..EntityQuery::of(EntityKind::Unsaved) };
-        let rows = self.store().entities(&Scope::House, query).await?;
+        let rows = self.store().entities(&Scope::All, query).await?;
         Ok(rows.iter().map(Unsaved::from_entity).collect::<serde_json::Result<_>>()?)
     }
 }

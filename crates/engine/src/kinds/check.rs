@@ -53,7 +53,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Peers that do not exist, and tools that this house does not have.
+/// Peers that do not exist, and tools that this engine does not have.
 pub(super) fn references<'a>(
     kinds: impl Iterator<Item = &'a Arc<Kind>> + Clone,
     tools: &[&str],
@@ -62,7 +62,7 @@ pub(super) fn references<'a>(
     let mut findings = Vec::new();
     for kind in kinds {
         for peer in kind.peers.iter().filter(|peer| !names.contains(peer.as_str())) {
-            let text = format!("peer `{peer}` is no kind of this house; messages to it will be refused");
+            let text = format!("peer `{peer}` is no kind of this engine; messages to it will be refused");
             findings.push(Finding::remark(&kind.name, 0, text));
         }
         let of_effects = kind
@@ -75,7 +75,7 @@ pub(super) fn references<'a>(
         for (key, name) in of_effects.chain(of_approval) {
             if !tools.iter().any(|tool| pattern::names(name, tool)) && !is_of_server(name) {
                 let text =
-                    format!("`{key}` names `{name}`, which is no tool of this house; it has no effect");
+                    format!("`{key}` names `{name}`, which is no tool of this engine; it has no effect");
                 findings.push(Finding::remark(&kind.name, 0, text));
             }
         }
@@ -83,7 +83,7 @@ pub(super) fn references<'a>(
         for tool in listed
             .filter(|tool| !tools.iter().any(|known| pattern::names(tool, known)) && !is_of_server(tool))
         {
-            let text = format!("tool `{tool}` is not set up in this house; the kind works without it");
+            let text = format!("tool `{tool}` is not set up in this engine; the kind works without it");
             findings.push(Finding::remark(&kind.name, 0, text));
         }
     }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::digest::digest;
 
-/// Keys of this house; any other is remarked upon.
+/// Keys of this engine; any other is remarked upon.
 const KEYS: [&str; 18] = [
     "name",
     "description",
@@ -213,7 +213,7 @@ fn name_here(name: Option<String>, file: &str, line: usize, findings: &mut Vec<F
 }
 
 /// The model, and those to ask instead. Only `provider::name` names one here; other programs' short names
-/// mean the house's choice.
+/// mean the engine's choice.
 fn models_here(
     models: Option<Names>,
     file: &str,
@@ -223,7 +223,7 @@ fn models_here(
     let (ours, theirs): (Vec<_>, Vec<_>) =
         models.unwrap_or_default().into_vec().into_iter().partition(|model| model.contains("::"));
     for model in theirs.iter().filter(|model| !["", "inherit"].contains(&model.as_str())) {
-        let next = if ours.is_empty() { "; the house's model is used" } else { "" };
+        let next = if ours.is_empty() { "; the engine's model is used" } else { "" };
         let text = format!("model `{model}` is not of the form `provider::name`{next}");
         findings.push(Finding::remark(file, line, text));
     }

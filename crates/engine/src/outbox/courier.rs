@@ -1,4 +1,4 @@
-//! The seam through which deliveries leave the house.
+//! The seam through which deliveries leave the engine.
 
 use std::time::Duration;
 

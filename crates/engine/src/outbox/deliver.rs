@@ -8,7 +8,7 @@ use entourage_types::{Delivery, DeliveryId, DeliveryStatus, EntityKind, Record, 
 use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
 
 use super::{Courier, Hint, Receiver, Undelivered, lines::Lines, pace};
-use crate::{House, Result, measure};
+use crate::{Engine, Result, measure};
 
 /// How many rows are read at once.
 const PAGE: u32 = 500;
@@ -18,9 +18,9 @@ const HORIZON: Duration = Duration::from_secs(5 * 60);
 /// What could not be put on record is tried again after so long.
 const AGAIN: Duration = Duration::from_secs(5);
 
-impl House {
-    /// Brings what stands in the outbox to its receivers, until the house is
-    /// [stopping](House::stopping). What arrived is told again only if the process ends before that
+impl Engine {
+    /// Brings what stands in the outbox to its receivers, until the engine is
+    /// [stopping](Engine::stopping). What arrived is told again only if the process ends before that
     /// is on record, under the same id.
     pub async fn deliver(&self, courier: Arc<dyn Courier>) {
         let mut hints = self.inner.outbox.hints.subscribe();
@@ -30,8 +30,8 @@ impl House {
         let mut horizon = self.look(&mut lines).await;
         while !self.stopping().is_cancelled() {
             while let Some((receiver, id)) = lines.take(self.now()) {
-                let (house, courier) = (self.clone(), Arc::clone(&courier));
-                let task = under_way.spawn(async move { house.attempt(id, &*courier).await });
+                let (engine, courier) = (self.clone(), Arc::clone(&courier));
+                let task = under_way.spawn(async move { engine.attempt(id, &*courier).await });
                 whose.insert(task.id(), (receiver, id));
             }
             let next = lines.next().map_or(horizon, |due| due.min(horizon));
@@ -68,7 +68,7 @@ impl House {
     async fn look(&self, lines: &mut Lines) -> Time {
         let horizon = self.now() + HORIZON;
         lines.clear();
-        let read = each(self, &Scope::House, DeliveryStatus::Pending, |delivery| {
+        let read = each(self, &Scope::All, DeliveryStatus::Pending, |delivery| {
             if delivery.due <= horizon {
                 lines.put(&delivery.receiver, delivery.due, delivery.id);
             }
@@ -86,7 +86,7 @@ impl House {
     async fn attempt(&self, id: DeliveryId, courier: &dyn Courier) -> Result<Option<Time>> {
         // What could not be recorded would be told again and again.
         self.store().ready().await?;
-        let found = self.store().entity(&Scope::House, EntityKind::Delivery, &id.to_string()).await?;
+        let found = self.store().entity(&Scope::All, EntityKind::Delivery, &id.to_string()).await?;
         let Some(entity) = found else { return Ok(None) };
         let mut delivery = Delivery::from_entity(&entity)?;
         if delivery.status != DeliveryStatus::Pending || delivery.due > self.now() {
@@ -137,7 +137,7 @@ fn pending(delivery: &Delivery, at: Time) -> Result<Commit> {
 
 /// Shows every delivery in this state, of one owner or of all.
 pub(crate) async fn each(
-    house: &House,
+    engine: &Engine,
     scope: &Scope,
     status: DeliveryStatus,
     mut show: impl FnMut(Delivery) + Send,
@@ -147,7 +147,7 @@ pub(crate) async fn each(
         let page = Page { after, limit: PAGE, ..Page::default() };
         let status = Some(status.as_str().to_owned());
         let query = EntityQuery { status, page, ..EntityQuery::of(EntityKind::Delivery) };
-        let found = house.store().entities(scope, query).await?;
+        let found = engine.store().entities(scope, query).await?;
         for entity in &found {
             show(Delivery::from_entity(entity)?);
         }

@@ -18,7 +18,7 @@ pub use courier::{Courier, Undelivered};
 
 pub(crate) use deliver::each;
 
-/// Somebody outside the house who is told what happens to one owner's tasks and questions.
+/// Somebody outside the engine who is told what happens to one owner's tasks and questions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receiver {
     /// Its name in the settings.

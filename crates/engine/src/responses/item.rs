@@ -16,7 +16,7 @@ pub enum RunItem {
     ToolCall(ToolCallItem),
     /// What came of a call.
     ToolCallOutput(ToolCallOutputItem),
-    /// A remark of the house: a guardrail's verdict, a limit that was met.
+    /// A remark of the engine: a guardrail's verdict, a limit that was met.
     Notice(NoticeItem),
 }
 
@@ -105,7 +105,7 @@ pub struct ToolCallOutputItem {
     pub at: Time,
 }
 
-/// A remark of the house.
+/// A remark of the engine.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NoticeItem {
     /// Where it comes from.

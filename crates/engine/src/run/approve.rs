@@ -62,7 +62,7 @@ impl Run<'_> {
             page: Page { limit: u32::MAX, ..Page::default() },
             ..EntityQuery::of(EntityKind::Grant)
         };
-        let found = self.house.inner.store.entities(&Scope::from(&self.agent.owner), query).await?;
+        let found = self.engine.inner.store.entities(&Scope::from(&self.agent.owner), query).await?;
         let grants = found.iter().map(Grant::from_entity).collect::<Result<Vec<_>, _>>()?;
         Ok(grants.into_iter().filter(|grant| grant.tool == tool).map(|grant| grant.rule).collect())
     }

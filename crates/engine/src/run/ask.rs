@@ -52,7 +52,7 @@ impl Run<'_> {
         wanted: Wanted,
         mut writes: Vec<Write>,
     ) -> Result<()> {
-        let at = self.house.now();
+        let at = self.engine.now();
         let seconds = wanted.seconds.or(self.kind.limits.answer_seconds);
         let due = seconds.map(|seconds| (at + Duration::from_secs(seconds), WakeupId::new()));
         let question = Question {

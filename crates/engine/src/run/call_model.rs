@@ -56,7 +56,7 @@ impl Run<'_> {
         // The rows count the turn's item, and so come behind it.
         if is_new && !turn.calls.is_empty() {
             let run = self.run_row(Status::Running, None);
-            let awake = self.awake(self.house.now());
+            let awake = self.awake(self.engine.now());
             self.riding.extend([run].into_iter().chain(awake));
         }
         Ok(turn)
@@ -70,25 +70,25 @@ impl Run<'_> {
             }
             _ => Tries::none(),
         };
-        if self.house.now() < tries.kept.due && !self.hurried {
+        if self.engine.now() < tries.kept.due && !self.hurried {
             return Err(Interrupt::Suspended(WaitingOn::Retry));
         }
         // That it is at work is on record before it asks again: should that end the process, it counts.
         if self.record.waiting_on == Some(WaitingOn::Retry) {
-            let at = self.house.now();
+            let at = self.engine.now();
             let writes = [self.run_row(Status::Running, None)].into_iter().chain(self.awake(at)).collect();
             self.commit(writes).await?;
         }
         self.make_room().await?;
         let mut beside = self.check_beside()?;
-        let pieces = self.house.inner.feed.pieces(self.agent.root, self.agent.epoch);
+        let pieces = self.engine.inner.feed.pieces(self.agent.root, self.agent.epoch);
         let max_attempts = self.kind().limits.max_attempts;
-        let models = self.house.models_of(self.kind());
+        let models = self.engine.models_of(self.kind());
         let mut at = tries.kept.models_failed as usize;
         // The shortest pause of those models that were passed by.
         let mut soonest = None;
         loop {
-            let began = self.house.now();
+            let began = self.engine.now();
             let model = models.get(at).cloned().flatten();
             let (answer, wasted) = self.attempt(model.clone(), &pieces, &mut beside).await?;
             self.trace_request((&key.to_string(), model), (tries.made + 1, began), &answer, &wasted);
@@ -132,14 +132,14 @@ impl Run<'_> {
                 },
                 Next::Again(delay) => soonest.map_or(delay, |pause| pause.min(delay)),
             };
-            let due = self.house.now() + delay;
+            let due = self.engine.now() + delay;
             if !retry::in_memory(delay) {
                 (tries.kept.due, tries.kept.error) = (due, error.to_string());
                 return Err(self.try_again(&key, tries).await);
             }
             tokio::select! {
                 biased;
-                () = self.house.inner.clock.sleep_until(due) => {}
+                () = self.engine.inner.clock.sleep_until(due) => {}
                 () = self.cut.cancelled() => return Err(Interrupt::Stopping),
             }
         }
@@ -168,11 +168,11 @@ impl Run<'_> {
         let request = Request { model, priority, owner, tool_choice, one_call, ..request };
         let asked = request.model.clone();
         let model = request.model.clone().unwrap_or_else(|| "the model".into());
-        self.pulse.beat(self.house.now());
+        self.pulse.beat(self.engine.now());
         let silent = Duration::from_secs(self.kind.limits.model_seconds);
         let mut deltas = Streamed {
             pieces,
-            pulse: (&self.pulse, &*self.house.inner.clock),
+            pulse: (&self.pulse, &*self.engine.inner.clock),
             offset: 0,
             began: false,
             blank: AgentDelta {
@@ -192,9 +192,9 @@ impl Run<'_> {
                 refused = Some(interrupt);
                 None
             }
-            answer = self.house.inner.model.call(request, &mut deltas) => Some(answer),
+            answer = self.engine.inner.model.call(request, &mut deltas) => Some(answer),
             () = self.cut.cancelled() => None,
-            () = self.pulse.silence(&*self.house.inner.clock, silent) => {
+            () = self.pulse.silence(&*self.engine.inner.clock, silent) => {
                 Some(Err(ModelError::TimedOut { model, after: silent }))
             }
         };
@@ -220,14 +220,14 @@ impl Run<'_> {
     /// calls' intents, of what they came to where they are done at once, or of the end.
     fn turn_of(&mut self, reply: Reply) -> Turn {
         let used = reply.used();
-        self.count(&used, self.house.now());
+        self.count(&used, self.engine.now());
         Turn { text: reply.text, calls: reply.calls, used: Some(used) }
     }
 
     /// Sleeps on disk until the next attempt.
     async fn try_again(&mut self, key: &StepKey, Tries { kept, made }: Tries) -> Interrupt {
         let due = kept.due;
-        let step = self.steps.row(key.clone(), StepState::Retry(kept), self.house.now());
+        let step = self.steps.row(key.clone(), StepState::Retry(kept), self.engine.now());
         let step = Step { attempt: made, ..step };
         let wakeup =
             Wakeup { id: WakeupId::new(), agent: self.agent.id, owner: self.agent.owner.clone(), due };

@@ -81,7 +81,7 @@ impl Run<'_> {
                 };
                 let Some((index, outcome)) = ran else { break };
                 // The next one begins, and has its own time.
-                self.pulse.beat(self.house.now());
+                self.pulse.beat(self.engine.now());
                 for (index, came) in order.ended(calls, index, Came::Ran(outcome)) {
                     self.settle(calls, index, came).await?;
                 }
@@ -110,7 +110,7 @@ impl Run<'_> {
                     self.finish(calls, index, output, vec![]).await?;
                     continue;
                 }
-                Wait::Until { until } if self.house.now() >= until => {
+                Wait::Until { until } if self.engine.now() >= until => {
                     self.finish(calls, index, output(call, "The time has passed.", false), vec![]).await?;
                     continue;
                 }
@@ -149,7 +149,7 @@ impl Run<'_> {
 
     /// A call that waited is under way: the intent, and that the agent is at work again.
     async fn begin(&mut self, call: &ToolCall, edited: Option<Value>, mut writes: Vec<Write>) -> Result<()> {
-        let at = self.house.now();
+        let at = self.engine.now();
         writes.push(Write::Step(self.started(call, edited, at)));
         if self.record.status != Status::Running {
             writes.push(self.run_row(Status::Running, None));
@@ -162,7 +162,7 @@ impl Run<'_> {
     /// intent of a call that is not pure is on record before the call starts.
     async fn dispatch(&mut self, calls: &[ToolCall], begun: &[CallId]) -> Result<(Running, Order)> {
         let offer = Arc::clone(&self.offer);
-        let at = self.house.now();
+        let at = self.engine.now();
         let new = calls.iter().filter(|call| self.steps.of_call(call).is_none());
         let addresses = new.filter_map(|call| offer.named(&call.tool).ok()?.tool.address(&call.arguments));
         let invented = self.invented(addresses.collect()).await?;
@@ -205,7 +205,7 @@ impl Run<'_> {
         }
         let alone = ready.len() == 1;
         let seconds = self.kind.limits.tool_seconds;
-        let clock = Arc::clone(&self.house.inner.clock);
+        let clock = Arc::clone(&self.engine.inner.clock);
         let running = stream::iter(ready).map(move |(index, tool, context, arguments)| {
             let clock = Arc::clone(&clock);
             let ran = async move { (index, run_tool(&*tool, &context, arguments, &*clock, seconds).await) };
@@ -243,7 +243,7 @@ impl Run<'_> {
             Ok(Outcome::Ask(ask)) => self.ask(call, Wanted::information(ask.text, ask.options), vec![]).await,
             Ok(Outcome::Delegate(delegate)) => self.delegate(calls, index, delegate).await,
             Ok(Outcome::Await(time)) => {
-                let at = self.house.now();
+                let at = self.engine.now();
                 let due = at + time;
                 let step =
                     self.steps.row(StepKey::Tool(call.id), StepState::Open(Wait::Until { until: due }), at);
@@ -280,8 +280,8 @@ impl Run<'_> {
             owner: self.agent.owner.clone(),
             kind: Arc::clone(&self.kind),
             now,
-            notes: self.house.notes(&self.agent),
-            memory: Arc::new(self.house.memory(&self.agent)),
+            notes: self.engine.notes(&self.agent),
+            memory: Arc::new(self.engine.memory(&self.agent)),
             cancel: self.cut.child_token(),
         }
     }

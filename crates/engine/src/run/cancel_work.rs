@@ -81,8 +81,8 @@ impl Run<'_> {
     /// Whoever works on a task that was dropped need not go on until it comes to read that.
     pub(super) fn cut_dropped(&self, task: &Task, action: Action) {
         match task.post.filter(|_| action == Action::Stop) {
-            Some(post) => self.house.inner.live.cut_answer(task.to, post),
-            None => self.house.inner.live.cut(task.to),
+            Some(post) => self.engine.inner.live.cut_answer(task.to, post),
+            None => self.engine.inner.live.cut(task.to),
         }
     }
 
@@ -107,7 +107,7 @@ impl Run<'_> {
         let query =
             EntityQuery { parent: Some(self.agent.id), status, page, ..EntityQuery::of(EntityKind::Task) };
         let scope = Scope::from(&self.agent.owner);
-        let found = self.house.inner.store.entities(&scope, query).await?;
+        let found = self.engine.inner.store.entities(&scope, query).await?;
         let mut tasks = found.iter().map(Task::from_entity).collect::<serde_json::Result<Vec<_>>>()?;
         tasks.retain(|task| calls.contains(&task.call));
         tasks.sort_by_key(|task| task.id);
@@ -117,7 +117,7 @@ impl Run<'_> {
     /// A task is dropped, and who works on it is told, with these writes.
     pub(super) fn drop_task(&mut self, task: Task, action: Action, writes: &mut Vec<Write>) {
         self.expecting.push(Expect::Status(EntityKind::Task, task.id.to_string(), task.status.as_str()));
-        let at = self.house.now();
+        let at = self.engine.now();
         // Without the post there is no telling what else it is doing.
         let action = if task.post.is_some() { action } else { Action::Delete };
         let wanted = Intervention {

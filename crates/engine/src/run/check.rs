@@ -50,7 +50,7 @@ impl Run<'_> {
     pub(super) async fn check_input(&mut self) -> Result<()> {
         // Those of the kind are there; the speaker's must be before the model is asked.
         if let Some(validator) = self.terms.as_ref().and_then(|terms| terms.validator.as_ref()) {
-            self.house.named_check(validator).map_err(Interrupt::failed)?;
+            self.engine.named_check(validator).map_err(Interrupt::failed)?;
         }
         let names = self.kind.checks.input.clone();
         let texts = if names.is_empty() { Vec::new() } else { self.unchecked() };
@@ -60,7 +60,7 @@ impl Run<'_> {
         self.pass(&names, &texts).await?;
         let text = format!("{} let pass what it was told", names.join(", "));
         let notice = Notice::new(Level::Info, PASSED, text);
-        let at = self.house.now();
+        let at = self.engine.now();
         let kept = self.item(ItemBody::Notice(notice), at);
         self.riding.push(kept);
         Ok(())
@@ -104,7 +104,7 @@ impl Run<'_> {
             Err(Interrupt::Stopped(stop)) if stop.reason == StopReason::Error => {
                 // The words stand in the transcript already: nobody is told what no check let pass.
                 let notice = Notice::new(Level::Info, REFUSED, format!("not told: {}", stop.cause));
-                let at = self.house.now();
+                let at = self.engine.now();
                 let withheld = self.item(ItemBody::Notice(notice), at);
                 self.riding.push(withheld);
                 return Err(Interrupt::Stopped(stop));
@@ -113,7 +113,7 @@ impl Run<'_> {
         };
         let text = format!("`{name}` refused the answer: {why}. Answer again, with that mended.");
         let notice = Notice::new(Level::Info, REFUSED, text);
-        let at = self.house.now();
+        let at = self.engine.now();
         let mut writes = vec![self.item(ItemBody::Notice(notice), at)];
         writes.push(self.run_row(Status::Running, None));
         writes.extend(self.awake(at));
@@ -180,7 +180,7 @@ impl Run<'_> {
         if !is_answer || self.kind.output_schema.is_none() {
             return Ok(None);
         }
-        self.house.inner.schemas.mistakes(&self.kind, words).await.map_err(|error| {
+        self.engine.inner.schemas.mistakes(&self.kind, words).await.map_err(|error| {
             Interrupt::failed(format!("the `{SCHEMA}` of `{}` cannot be used: {error}", self.kind.name))
         })
     }
@@ -287,7 +287,7 @@ impl Run<'_> {
     ) -> Result<impl Future<Output = Result<Result<(), Refusal>>> + Send + use<>> {
         let mut checks: Vec<(String, Arc<dyn Check>)> = Vec::with_capacity(names.len());
         for name in names {
-            let check = self.house.named_check(name).map_err(Interrupt::failed)?;
+            let check = self.engine.named_check(name).map_err(Interrupt::failed)?;
             checks.push((name.clone(), Arc::clone(check)));
         }
         let asked = Checked {
@@ -299,7 +299,7 @@ impl Run<'_> {
             owner: self.agent.owner.clone(),
         };
         let texts = texts.to_vec();
-        let (clock, seconds) = (Arc::clone(&self.house.inner.clock), self.kind.limits.tool_seconds);
+        let (clock, seconds) = (Arc::clone(&self.engine.inner.clock), self.kind.limits.tool_seconds);
         Ok(async move {
             for (name, check) in &checks {
                 for text in &texts {

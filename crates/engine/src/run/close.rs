@@ -25,7 +25,7 @@ impl Run<'_> {
             }
             Err(Interrupt::Suspended(on)) => self.sleep(on).await,
             // The wake-ups stand: the next start goes on from here.
-            Err(Interrupt::Stopping) if self.house.stopping().is_cancelled() => self.end_in_order().await,
+            Err(Interrupt::Stopping) if self.engine.stopping().is_cancelled() => self.end_in_order().await,
             Err(Interrupt::Stopping) => Ok(()),
             Err(Interrupt::Store(error)) => Err(error),
         }
@@ -37,10 +37,10 @@ impl Run<'_> {
         if is_asleep && self.riding.is_empty() && self.expecting.is_empty() {
             return Ok(());
         }
-        let at = self.house.now();
+        let at = self.engine.now();
         let mut commit = self.fenced(at);
         commit.writes.extend(self.asleep(on, at));
-        self.house.inner.store.commit(commit).await.map(|_| ())
+        self.engine.inner.store.commit(commit).await.map(|_| ())
     }
 
     /// What is written of one that sleeps from here on: its rows, and that its wake-ups are served.
@@ -82,7 +82,7 @@ impl Run<'_> {
         result: TaskResult,
         cause: Option<String>,
     ) -> Result<()> {
-        let at = self.house.now();
+        let at = self.engine.now();
         let mut writes = std::mem::take(&mut self.riding);
         if !self.opened {
             self.take_unread(at, &mut writes);
@@ -113,7 +113,7 @@ impl Run<'_> {
         }
         let expect = std::mem::take(&mut self.expecting);
         let commit = Commit { writes, expect, ..Commit::fenced(&self.agent, at) };
-        self.house.inner.store.commit(commit).await?;
+        self.engine.inner.store.commit(commit).await?;
         self.tell_of_end(status).await;
         Ok(())
     }
@@ -121,7 +121,7 @@ impl Run<'_> {
     /// Ends the agent for good. Whatever it was doing is answered for, whoever waits for it is told,
     /// and none of its `wakeups` is left.
     pub(crate) async fn delete(&mut self, wakeups: Vec<WakeupId>) -> Result<()> {
-        let at = self.house.now();
+        let at = self.engine.now();
         let cause = "deleted by the user";
         let before = self.agent.items;
         let mut writes = Vec::new();
@@ -148,7 +148,7 @@ impl Run<'_> {
         writes.extend(self.served.drain(..).chain(wakeups).map(Write::ConsumeWakeup));
         let expect = std::mem::take(&mut self.expecting);
         let commit = Commit { writes, expect, ..Commit::fenced(&self.agent, at) };
-        self.house.inner.store.commit(commit).await?;
+        self.engine.inner.store.commit(commit).await?;
         if has_run {
             self.tell_of_end(Status::Cancelled).await;
         }
@@ -172,7 +172,7 @@ impl Run<'_> {
             ItemBody::Turn(turn) => Some(turn.calls.clone()),
             _ => None,
         });
-        let at = self.house.now();
+        let at = self.engine.now();
         let open: Vec<ToolCall> =
             last.unwrap_or_default().into_iter().filter(|call| !self.steps.is_answered(call.id)).collect();
         for call in open {
@@ -209,7 +209,7 @@ impl Run<'_> {
         if let Some(question) = found.filter(|question| question.status == QuestionStatus::Open) {
             let (kind, open) = (EntityKind::Question, QuestionStatus::Open.as_str());
             self.expecting.push(Expect::Status(kind, question.id.to_string(), open));
-            let (status, updated) = (QuestionStatus::Expired, self.house.now());
+            let (status, updated) = (QuestionStatus::Expired, self.engine.now());
             writes.push(Write::Question(Question { status, updated, ..question }));
         }
         writes.extend(asked.due.map(|(_, wakeup)| Write::ConsumeWakeup(wakeup)));
@@ -226,7 +226,7 @@ impl Run<'_> {
         writes: &mut Vec<Write>,
     ) -> Result<()> {
         let scope = Scope::from(&self.agent.owner);
-        let found = self.house.inner.store.entity(&scope, EntityKind::Task, &id.to_string()).await?;
+        let found = self.engine.inner.store.entity(&scope, EntityKind::Task, &id.to_string()).await?;
         let Some(mut task) = found.map(|entity| Task::from_entity(&entity)).transpose()? else {
             return Ok(());
         };

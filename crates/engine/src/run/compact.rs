@@ -81,7 +81,7 @@ impl Run<'_> {
         };
         self.items = items;
         let Some(digest) = digest? else { return Ok(false) };
-        let at = self.house.now();
+        let at = self.engine.now();
         let writes = vec![self.item(ItemBody::Digest(digest), at), self.run_row(Status::Running, None)];
         self.commit(writes).await?;
         Ok(true)
@@ -102,9 +102,9 @@ impl Run<'_> {
     /// The smallest known window of the models that may be asked, in tokens. Servers are not asked about it
     /// before a request of so many bytes.
     async fn window(&self, bytes: usize) -> Result<Option<usize>> {
-        let model = &self.house.inner.model;
+        let model = &self.engine.inner.model;
         let mut smallest = None;
-        for name in self.house.models_of(&self.kind) {
+        for name in self.engine.models_of(&self.kind) {
             if bytes > FITS {
                 tokio::select! {
                     biased;

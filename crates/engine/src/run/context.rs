@@ -10,7 +10,7 @@ impl Run<'_> {
     pub(super) async fn system(&mut self) -> Result<Arc<str>> {
         if self.system.is_none() {
             let sessions = match self.position.has_sessions {
-                true => self.house.memory(&self.agent).latest_sessions(self.kind.context.summaries).await?,
+                true => self.engine.memory(&self.agent).latest_sessions(self.kind.context.summaries).await?,
                 false => Vec::new(),
             };
             self.system = Some(prompt::system(&self.kind, &sessions));
@@ -20,7 +20,7 @@ impl Run<'_> {
 
     /// What changes from call to call.
     pub(super) async fn tail(&self) -> Result<String> {
-        let memory = self.house.memory(&self.agent);
-        Ok(memory.tail(&self.kind, &self.offer).await?.render(&self.kind.context, self.house.now()))
+        let memory = self.engine.memory(&self.agent);
+        Ok(memory.tail(&self.kind, &self.offer).await?.render(&self.kind.context, self.engine.now()))
     }
 }

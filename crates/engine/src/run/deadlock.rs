@@ -53,7 +53,7 @@ impl Run<'_> {
     async fn closed_by(&self, call: &ToolCall) -> Result<Option<(Task, String)>> {
         let wait = self.steps.of_call(call).and_then(Step::wait);
         let Some(Wait::Task { task, existing: Some(met) }) = wait else { return Ok(None) };
-        let (scope, store) = (Scope::from(&self.agent.owner), &self.house.inner.store);
+        let (scope, store) = (Scope::from(&self.agent.owner), &self.engine.inner.store);
         let Some(agent) = store.agent(&scope, *met).await? else { return Ok(None) };
         let Some(why) = self.cannot_answer(&agent).await? else { return Ok(None) };
         let Some(task) = store.entity(&scope, EntityKind::Task, &task.to_string()).await? else {
@@ -78,7 +78,7 @@ impl Run<'_> {
             let status = Some(Status::Queued.as_str().to_owned());
             let query =
                 EntityQuery { parent: Some(agent), status, page, ..EntityQuery::of(EntityKind::Task) };
-            for entity in self.house.inner.store.entities(&Scope::House, query).await? {
+            for entity in self.engine.inner.store.entities(&Scope::All, query).await? {
                 let task = Task::from_entity(&entity)?;
                 if task.wait && seen.insert(task.to) {
                     left.push(task.to);

@@ -30,7 +30,7 @@ impl Run<'_> {
             Ok(found) => found,
             Err(refusal) => return self.finish(calls, index, output(call, refusal, true), vec![]).await,
         };
-        let kept = match self.house.keep_thread(&mut child, is_new, None).await? {
+        let kept = match self.engine.keep_thread(&mut child, is_new, None).await? {
             Ok(kept) => kept,
             Err(NotLoaded { key, .. }) => {
                 let why = format!(
@@ -41,7 +41,7 @@ impl Run<'_> {
                 return self.finish(calls, index, output(call, why, true), vec![]).await;
             }
         };
-        let (at, post) = (self.house.now(), PostId::new());
+        let (at, post) = (self.engine.now(), PostId::new());
         let task = Task {
             id: TaskId::new(),
             owner: self.agent.owner.clone(),
@@ -172,14 +172,14 @@ impl Run<'_> {
         title: String,
         thread: Option<String>,
     ) -> Result<Result<(Agent, bool), String>> {
-        let store = &self.house.inner.store;
+        let store = &self.engine.inner.store;
         let scope = Scope::from(&self.agent.owner);
         if !self.kind.peers.iter().any(|peer| peer == kind) {
             let peers = self.kind.peers.join(", ");
             return Ok(Err(format!("`{kind}` is not among those you may write to: {peers}")));
         }
-        if self.house.kinds().get(kind).is_none() {
-            return Ok(Err(format!("there is no kind `{kind}`; there are: {}", self.house.kinds().names())));
+        if self.engine.kinds().get(kind).is_none() {
+            return Ok(Err(format!("there is no kind `{kind}`; there are: {}", self.engine.kinds().names())));
         }
         let key = match thread {
             Some(thread) => match thread::find(&**store, &scope, self.agent.root, thread).await? {
@@ -188,6 +188,6 @@ impl Run<'_> {
             },
             None => None,
         };
-        Ok(Ok((self.agent.child(kind, title, key, self.house.now()), true)))
+        Ok(Ok((self.agent.child(kind, title, key, self.engine.now()), true)))
     }
 }

@@ -13,7 +13,7 @@ impl Run<'_> {
     /// Closes the overdue questions of these calls. Whoever answers at the same moment may be first; the
     /// activation then begins anew.
     pub(super) async fn expire_overdue(&mut self, calls: &[ToolCall]) -> Result<()> {
-        let now = self.house.now();
+        let now = self.engine.now();
         for asked in self.unanswered(calls) {
             if asked.due.is_some_and(|(due, _)| due <= now) {
                 self.close_question(asked.question, Answer::Expired).await?;
@@ -29,10 +29,10 @@ impl Run<'_> {
         waiting.filter_map(|call| self.steps.of_call(call)?.question().cloned()).collect()
     }
 
-    /// Closes a question with what the house itself says to it, if it is there and open.
+    /// Closes a question with what the engine itself says to it, if it is there and open.
     pub(super) async fn close_question(&mut self, id: QuestionId, answer: Answer) -> Result<()> {
         let Some(question) = self.question(id).await? else { return Ok(()) };
-        let at = self.house.now();
+        let at = self.engine.now();
         let (commit, _) = closing(question, answer, self.fenced(at));
         self.apply(commit).await
     }
@@ -46,7 +46,7 @@ impl Run<'_> {
     /// A question, if it is there.
     pub(super) async fn question_as_it_is(&self, id: QuestionId) -> Result<Option<Question>, StoreError> {
         let scope = Scope::from(&self.agent.owner);
-        let found = self.house.inner.store.entity(&scope, EntityKind::Question, &id.to_string()).await?;
+        let found = self.engine.inner.store.entity(&scope, EntityKind::Question, &id.to_string()).await?;
         Ok(found.map(|entity| Question::from_entity(&entity)).transpose()?)
     }
 }

@@ -67,7 +67,7 @@ impl Run<'_> {
         outputs: &BTreeMap<usize, Output>,
         mut writes: Vec<Write>,
     ) -> Result<()> {
-        let at = self.house.now();
+        let at = self.engine.now();
         let mut places = calls.iter().enumerate();
         if !places.all(|(index, call)| outputs.contains_key(&index) || self.is_done(call)) {
             for (index, output) in outputs {

@@ -98,7 +98,7 @@ impl Run<'_> {
         if self.agent.waiting_on != Some(WaitingOn::Resume) {
             return Ok(());
         }
-        let at = self.house.now();
+        let at = self.engine.now();
         if self.has_work() {
             let mut writes = vec![self.agent_row(Status::Running, None, at)];
             if self.opened {
@@ -115,11 +115,11 @@ impl Run<'_> {
     /// The record of an intervention that the agent has come to.
     pub(super) async fn applied(&self, id: InterventionId) -> Result<Option<Write>, StoreError> {
         let scope = Scope::from(&self.agent.owner);
-        let store = &self.house.inner.store;
+        let store = &self.engine.inner.store;
         let found = store.entity(&scope, EntityKind::Intervention, &id.to_string()).await?;
         let Some(entity) = found else { return Ok(None) };
         let record = Intervention::from_entity(&entity)?;
-        let (status, updated) = (InterventionStatus::Applied, self.house.now());
+        let (status, updated) = (InterventionStatus::Applied, self.engine.now());
         Ok(Some(Write::Intervention(Intervention { status, updated, ..record })))
     }
 
@@ -142,7 +142,7 @@ impl Run<'_> {
     async fn last_run(&self) -> Result<Option<Row>, StoreError> {
         let mut query = RunQuery { agent: Some(self.agent.id), ..RunQuery::default() };
         (query.page.limit, query.page.newest_first) = (1, true);
-        let runs = self.house.inner.store.runs(&Scope::from(&self.agent.owner), query).await?;
+        let runs = self.engine.inner.store.runs(&Scope::from(&self.agent.owner), query).await?;
         Ok(runs.into_iter().next())
     }
 
@@ -158,12 +158,12 @@ impl Run<'_> {
 
     /// Goes back to where the agent stood: no run is opened for it.
     pub(crate) async fn rest(&mut self) -> Result<(), StoreError> {
-        let mut commit = self.fenced(self.house.now());
+        let mut commit = self.fenced(self.engine.now());
         // An answer that nobody waits for any more.
         for post in std::mem::take(&mut self.inbox) {
             commit.push(self.read(&post));
         }
         commit.writes.extend(self.served.drain(..).map(Write::ConsumeWakeup));
-        self.house.inner.store.commit(commit).await.map(|_| ())
+        self.engine.inner.store.commit(commit).await.map(|_| ())
     }
 }

@@ -134,7 +134,7 @@ impl Run<'_> {
         if !private && !self.was_private_read(&tree).await? {
             return Ok(Vec::new());
         }
-        let kinds = self.house.kinds();
+        let kinds = self.engine.kinds();
         for agent in &tree {
             let known = self.read_on(agent, |_| false).await?;
             left.retain(|sought| !sought.stands_in(&known.given));
@@ -162,7 +162,7 @@ impl Run<'_> {
     /// What the transcript of an agent shows: what is known, and what was written since, until that is
     /// enough.
     async fn read_on(&self, agent: &Agent, is_enough: impl Fn(&Known) -> bool) -> Result<Known> {
-        let mut known = self.house.inner.reading.of(agent);
+        let mut known = self.engine.inner.reading.of(agent);
         while !is_enough(&known)
             && let Some(items) = self.page(agent.id, &mut known.from).await?
         {
@@ -174,14 +174,14 @@ impl Run<'_> {
                 }
             }
         }
-        self.house.inner.reading.keep(agent, known.clone());
+        self.engine.inner.reading.keep(agent, known.clone());
         Ok(known)
     }
 
     /// The next items of an agent from a number on, which moves behind them; none where there are no more.
     async fn page(&self, agent: AgentId, from: &mut u64) -> Result<Option<Vec<Item>>> {
         let query = ItemQuery::of(agent, *from, PAGE);
-        let items = self.house.inner.store.items(&self.scope(), query).await?;
+        let items = self.engine.inner.store.items(&self.scope(), query).await?;
         *from = items.last().map_or(*from, |last| last.seq + 1);
         Ok(Some(items).filter(|items| !items.is_empty()))
     }
@@ -189,7 +189,7 @@ impl Run<'_> {
     async fn says<'i>(&self, item: &'i Item) -> Result<Says<'i>> {
         Ok(match &item.body {
             ItemBody::Message(message) if message.from == Author::User => Says::Given(&message.text),
-            ItemBody::Output(output) => match self.house.inner.offers.source(&output.tool) {
+            ItemBody::Output(output) => match self.engine.inner.offers.source(&output.tool) {
                 Some(Source::Public | Source::Person) if !output.error => match output.effect {
                     Some(OutputEffect::Asked(question)) if !self.is_users_own(question).await? => {
                         Says::Nothing
@@ -210,7 +210,7 @@ impl Run<'_> {
     /// Whether the answer to a question is words of the user, for whatever they want: not an answer that
     /// another agent wrote, nor words in place of leave, which are about the very address that they name.
     async fn is_users_own(&self, question: QuestionId) -> Result<bool> {
-        let (store, id) = (&self.house.inner.store, question.to_string());
+        let (store, id) = (&self.engine.inner.store, question.to_string());
         let found = store.entity(&self.scope(), EntityKind::Question, &id).await?;
         let question = found.map(|entity| Question::from_entity(&entity)).transpose()?;
         Ok(question
@@ -224,7 +224,7 @@ impl Run<'_> {
             let after = agents.last().map(|last| last.id.to_string());
             let page = Page { after, limit: PAGE, ..Page::default() };
             let query = AgentQuery { root: Some(self.agent.root), page, ..AgentQuery::default() };
-            let found = self.house.inner.store.agents(&self.scope(), query).await?;
+            let found = self.engine.inner.store.agents(&self.scope(), query).await?;
             let is_last = found.len() < PAGE as usize;
             agents.extend(found);
             if is_last {

@@ -35,7 +35,7 @@ impl Run<'_> {
             return Err(Interrupt::stopped(reason, said));
         }
         let notice = Notice::new(Level::Info, reason.as_str(), said);
-        let announced = self.item(ItemBody::Notice(notice), self.house.now());
+        let announced = self.item(ItemBody::Notice(notice), self.engine.now());
         self.riding.push(announced);
         Ok(())
     }
@@ -93,7 +93,7 @@ impl Run<'_> {
 
     /// How long this run has been at work, in this activation and in those before.
     pub(super) fn worked(&self) -> Duration {
-        Duration::from_millis(self.record.worked_ms) + self.house.now().since(self.began)
+        Duration::from_millis(self.record.worked_ms) + self.engine.now().since(self.began)
     }
 
     /// The tool that is all that this run's last `times` turns called.

@@ -14,7 +14,7 @@ use crate::Clock;
 /// A call by its place in the turn, and what came of it.
 pub(super) type Ran = (usize, Result<Outcome, ToolError>);
 
-/// Runs a tool within its time; a crash of the tool is an error of the call, not of the house.
+/// Runs a tool within its time; a crash of the tool is an error of the call, not of the engine.
 pub(super) async fn run_tool(
     tool: &dyn Tool,
     context: &Context,

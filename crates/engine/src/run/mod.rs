@@ -56,7 +56,7 @@ pub(crate) use reactivate::is_below;
 use steps::Steps;
 
 use crate::{
-    House,
+    Engine,
     activations::ActivationGuard,
     programs,
     prompt::is_cut,
@@ -70,7 +70,7 @@ type Result<T, E = Interrupt> = std::result::Result<T, E>;
 
 /// A run under way.
 pub struct Run<'h> {
-    house: &'h House,
+    engine: &'h Engine,
     kind: Arc<Kind>,
     offer: Arc<Toolset>,
     position: Position,
@@ -119,28 +119,28 @@ impl<'h> Run<'h> {
     /// # Errors
     /// When the version of its kind that it started with cannot be read.
     pub(crate) async fn open(
-        house: &'h House,
+        engine: &'h Engine,
         claim: Claim,
         entered: &ActivationGuard,
     ) -> Result<Self, StoreError> {
-        let now = house.now();
+        let now = engine.now();
         let Claim { agent, run, steps, items, inbox, wakeups } = claim;
-        let kind = house.kind_of(&agent, run.as_ref()).await?;
+        let kind = engine.kind_of(&agent, run.as_ref()).await?;
         let position = Position::of(&agent, &kind, &items);
-        let offer = house.inner.offers.of(&kind, position, &agent.owner, || house.offered_from());
+        let offer = engine.inner.offers.of(&kind, position, &agent.owner, || engine.offered_from());
         entered.pulse().may_be_silent_for(&kind.limits);
         let opened = run.is_some();
         let paused = agent.waiting_on == Some(WaitingOn::Resume);
         let record = run.unwrap_or_else(|| rows::blank(&agent, &kind, now));
         let kept = kept::kept(&items, &steps);
         // Whatever comes first of a run brings the version it started with.
-        let riding = if opened { None } else { house.keep(&kind, now)? };
+        let riding = if opened { None } else { engine.keep(&kind, now)? };
         let message = terms::message_of(&items, &record);
         terms::tell(entered.answers(), message.and_then(|message| message.post));
         let terms = message.and_then(|message| message.terms.clone());
         let served = wakeups.iter().filter(|wakeup| wakeup.due <= now).map(|wakeup| wakeup.id).collect();
         Ok(Self {
-            house,
+            engine,
             kind,
             offer,
             position,
@@ -179,19 +179,19 @@ impl<'h> Run<'h> {
         if !self.opened {
             return Ok(());
         }
-        let at = self.house.now();
+        let at = self.engine.now();
         // What rides along has not happened.
         let said = Commit::fenced(&self.agent, at).write(ended_in_order(&self.record, at));
-        self.house.inner.store.commit(said).await.map(drop)
+        self.engine.inner.store.commit(said).await.map(drop)
     }
 
     /// Whether the run can be driven at all.
     pub(crate) fn ready(&self) -> Result<()> {
-        // No kind of a house is without a version.
+        // No kind of a engine is without a version.
         if !self.kind.version.is_empty() {
-            return self.house.check_kind(&self.kind).map_err(Interrupt::failed);
+            return self.engine.check_kind(&self.kind).map_err(Interrupt::failed);
         }
-        let (name, known) = (&self.agent.kind, self.house.kinds().names());
+        let (name, known) = (&self.agent.kind, self.engine.kinds().names());
         Err(Interrupt::failed(format!(
             "there is no kind `{name}` any more; there are: {known}. Bring its file back and write to the agent again"
         )))
@@ -220,11 +220,11 @@ impl<'h> Run<'h> {
     /// Waits until it is known whether the servers of tools that it may use can be connected, however long
     /// that may take, and offers what there is then. Whoever only ends a run needs no tools.
     async fn hear_servers(&mut self) {
-        let before = self.house.now();
-        let heard = self.house.inner.servers.heard(&self.kind, &self.cut);
-        self.pulse.beating(&**self.house.clock(), heard).await;
+        let before = self.engine.now();
+        let heard = self.engine.inner.servers.heard(&self.kind, &self.cut);
+        self.pulse.beating(&**self.engine.clock(), heard).await;
         // The run has not worked meanwhile.
-        self.began = self.began + self.house.now().since(before);
+        self.began = self.began + self.engine.now().since(before);
         self.offer_anew();
     }
 
@@ -259,7 +259,7 @@ impl<'h> Run<'h> {
 
     /// Commits writes of this activation, and takes them over into memory once they are durable.
     async fn commit(&mut self, writes: Vec<Write>) -> Result<()> {
-        let mut commit = self.fenced(self.house.now());
+        let mut commit = self.fenced(self.engine.now());
         commit.writes.extend(writes);
         self.apply(commit).await
     }
@@ -285,11 +285,11 @@ impl<'h> Run<'h> {
             })
             .collect();
         let brings_kind = commit.writes.iter().any(is_kind);
-        let committed = self.house.inner.store.commit(commit).await?;
-        self.pulse.beat(self.house.now());
+        let committed = self.engine.inner.store.commit(commit).await?;
+        self.pulse.beat(self.engine.now());
         self.alone = None;
         if brings_kind {
-            self.house.kept(&self.kind);
+            self.engine.kept(&self.kind);
         }
         self.inbox_grew = committed.inbox;
         self.steps.committed(steps);
@@ -324,7 +324,7 @@ impl<'h> Run<'h> {
     /// Reads the inbox again when the store said that it grew.
     async fn refresh(&mut self) -> Result<()> {
         if std::mem::take(&mut self.inbox_grew) {
-            self.inbox = self.house.inner.store.inbox(self.agent.id).await?;
+            self.inbox = self.engine.inner.store.inbox(self.agent.id).await?;
             // What rides along has been read, and the store does not know it yet.
             let riding = &self.riding;
             let is_read =

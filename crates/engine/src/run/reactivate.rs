@@ -35,7 +35,7 @@ impl Run<'_> {
         };
         // What follows may be refused, so nothing may ride along with it.
         self.flush().await?;
-        let at = self.house.now();
+        let at = self.engine.now();
         let worker = format!("{} {}", child.kind, child.id);
         let mut commit = Commit::new(at);
         let said = match question {
@@ -93,7 +93,7 @@ impl Run<'_> {
 
     /// An agent that this one made, with the task it has from it. The inner error is a refusal.
     async fn own(&self, id: AgentId) -> Result<Result<(Agent, Task), String>> {
-        let (scope, store) = (Scope::from(&self.agent.owner), &self.house.inner.store);
+        let (scope, store) = (Scope::from(&self.agent.owner), &self.engine.inner.store);
         let Some(child) = store.agent(&scope, id).await?.filter(|agent| agent.root == self.agent.root) else {
             return Ok(Err(format!("there is no agent {id}")));
         };
@@ -116,7 +116,7 @@ impl Run<'_> {
 
     /// The questions that wait for the user, of this agent and of those below it, the oldest first.
     async fn asked_below(&self, child: &Agent) -> Result<Vec<Question>> {
-        let (scope, store) = (Scope::from(&self.agent.owner), &self.house.inner.store);
+        let (scope, store) = (Scope::from(&self.agent.owner), &self.engine.inner.store);
         let query = EntityQuery {
             root: Some(self.agent.root),
             status: Some(QuestionStatus::Open.as_str().to_owned()),

@@ -78,7 +78,7 @@ impl Run<'_> {
 
     /// What the posts say joins the transcript.
     async fn hear(&mut self, posts: &[Post]) -> Result<()> {
-        let at = self.house.now();
+        let at = self.engine.now();
         let mut writes = Vec::with_capacity(posts.len() * 2 + 2);
         for post in posts {
             writes.push(self.read(post));
@@ -141,13 +141,13 @@ impl Run<'_> {
     /// A task that had ended is under way again.
     pub(super) async fn under_way_again(&mut self, id: TaskId) -> Result<Option<Write>> {
         let scope = Scope::from(&self.agent.owner);
-        let found = self.house.inner.store.entity(&scope, EntityKind::Task, &id.to_string()).await?;
+        let found = self.engine.inner.store.entity(&scope, EntityKind::Task, &id.to_string()).await?;
         let Some(task) = found.map(|entity| Task::from_entity(&entity)).transpose()? else { return Ok(None) };
         if !matches!(task.status, Status::Succeeded | Status::Failed) {
             return Ok(None);
         }
         self.expecting.push(Expect::Status(EntityKind::Task, id.to_string(), task.status.as_str()));
-        Ok(Some(Write::Task(task.again(self.house.now()))))
+        Ok(Some(Write::Task(task.again(self.engine.now()))))
     }
 
     /// What a post says to the agent. Answers and results that a call waits for were taken by that

@@ -50,7 +50,7 @@ impl Run<'_> {
         let reason = match self.is_asked_to_close().await? {
             true => SessionEnd::Asked,
             false if self.hurried => return Ok(()),
-            false if is_over(&self.agent, &self.kind, &self.items, self.house.now()) => SessionEnd::Idle,
+            false if is_over(&self.agent, &self.kind, &self.items, self.engine.now()) => SessionEnd::Idle,
             false => return Ok(()),
         };
         // Nothing was said: there is nothing to close.
@@ -79,7 +79,7 @@ impl Run<'_> {
         let summary = self.summarize(view, SUMMARY).await;
         let words = prompt::told(&View { digest: None, items: &items, ..view }, WORDS);
         self.items = items;
-        let (summary, at) = (summary?, self.house.now());
+        let (summary, at) = (summary?, self.engine.now());
         let (Some(first), Some(last)) = (self.items.first(), self.items.last()) else { return Ok(()) };
         let session = Session {
             id: SessionId::new(),
@@ -143,8 +143,8 @@ impl Run<'_> {
 
     /// Toolsets what there is by now.
     pub(super) fn offer_anew(&mut self) {
-        let (offers, owner) = (&self.house.inner.offers, &self.agent.owner);
-        self.offer = offers.of(&self.kind, self.position, owner, || self.house.offered_from());
+        let (offers, owner) = (&self.engine.inner.offers, &self.agent.owner);
+        self.offer = offers.of(&self.kind, self.position, owner, || self.engine.offered_from());
     }
 }
 

@@ -27,7 +27,7 @@ impl Run<'_> {
     pub fn say(&mut self, text: impl Into<String>) -> String {
         let text = text.into();
         let turn = Turn { text: text.clone(), ..Turn::default() };
-        let item = self.item(ItemBody::Turn(turn), self.house.now());
+        let item = self.item(ItemBody::Turn(turn), self.engine.now());
         self.riding.push(item);
         text
     }
@@ -37,7 +37,7 @@ impl Run<'_> {
         let Stop { reason, text, cause } = stop;
         tracing::warn!(%reason, cause, "a result is told as it is");
         let notice = Notice { cause: Some(cause), ..Notice::new(Level::Info, "told_as_it_is", text) };
-        let item = self.item(ItemBody::Notice(notice), self.house.now());
+        let item = self.item(ItemBody::Notice(notice), self.engine.now());
         self.riding.push(item);
     }
 
@@ -99,7 +99,7 @@ impl Run<'_> {
             "The user reads only what you send with `{SENDS}`, and you have sent nothing. Send it, or end again where \
              there is nothing to tell"
         );
-        let at = self.house.now();
+        let at = self.engine.now();
         let mut writes = vec![self.item(ItemBody::Notice(Notice::new(Level::Info, UNSENT, text)), at)];
         writes.push(self.run_row(Status::Running, None));
         writes.extend(self.awake(at));
@@ -112,7 +112,7 @@ impl Run<'_> {
         if self.is_unsent() {
             let text = "The agent ended without sending anything; what it wrote stands in its transcript";
             let notice = Notice::new(Level::Warning, UNSENT, text);
-            let item = self.item(ItemBody::Notice(notice), self.house.now());
+            let item = self.item(ItemBody::Notice(notice), self.engine.now());
             self.riding.push(item);
         }
     }

@@ -130,7 +130,7 @@ impl Run<'_> {
                 .ok_or_else(|| Interrupt::failed(format!("step {key} is on record as something else")));
         }
         let (result, attempts) = work(self).await?;
-        let checkpoint = self.checkpoint(key, result.clone(), attempts, self.house.now());
+        let checkpoint = self.checkpoint(key, result.clone(), attempts, self.engine.now());
         self.riding.extend(checkpoint);
         Ok(result)
     }

@@ -18,7 +18,7 @@ pub enum Interrupt {
 }
 
 impl Interrupt {
-    /// The kind, a tool or the house itself is at fault.
+    /// The kind, a tool or the engine itself is at fault.
     pub(crate) fn failed(cause: impl Into<String>) -> Self {
         Self::stopped(StopReason::Error, cause)
     }

@@ -30,8 +30,8 @@ impl Run<'_> {
     /// Sums up what a view of this conversation shows. The call counts as one of this run, once it is
     /// committed.
     pub(super) async fn summarize(&mut self, view: View<'_>, wanted: Wanted) -> Result<Summary> {
-        let model = self.house.inner.model.summary().map(str::to_owned).or_else(|| self.kind.model.clone());
-        let window = self.house.inner.model.profile(model.as_deref()).context_window;
+        let model = self.engine.inner.model.summary().map(str::to_owned).or_else(|| self.kind.model.clone());
+        let window = self.engine.inner.model.profile(model.as_deref()).context_window;
         // Half of a window, at four bytes a token.
         let most = window.map_or(LONGEST_TEXT, |window| LONGEST_TEXT.min(window as usize * 2));
         let told = prompt::told(&view, most);
@@ -45,18 +45,18 @@ impl Run<'_> {
             owner: Some(self.agent.owner.clone()),
             ..Request::default()
         };
-        let (began, asked) = (self.house.now(), request.model.clone());
+        let (began, asked) = (self.engine.now(), request.model.clone());
         let sent = request.system.len() + told.len();
         let (answer, wasted) = self.ask_for_summary(request).await?;
         self.trace_request(("summary", asked.clone()), (1, began), &answer, &wasted);
         for used in wasted {
             let used = self.believed(used, asked.as_deref(), || sent, || 0);
-            self.charge(&used, self.house.now());
+            self.charge(&used, self.engine.now());
         }
         let (text, used) = match answer {
             Ok(reply) => {
                 let used = self.believed(reply.used(), asked.as_deref(), || sent, || reply.text.len());
-                self.count(&used, self.house.now());
+                self.count(&used, self.engine.now());
                 (Some(reply.text).filter(|text| !text.trim().is_empty()), Some(used))
             }
             Err(error) => {
@@ -71,8 +71,8 @@ impl Run<'_> {
     /// One attempt, and what answers used that are of no use. A model that says nothing for too long
     /// is not waited for.
     async fn ask_for_summary(&self, request: Request) -> Result<(Result<Reply, ModelError>, Vec<ModelUse>)> {
-        let (house, pulse) = (self.house, &*self.pulse);
-        let clock = &*house.inner.clock;
+        let (engine, pulse) = (self.engine, &*self.pulse);
+        let clock = &*engine.inner.clock;
         let after = Duration::from_secs(self.kind.limits.model_seconds);
         let model = request.model.clone().unwrap_or_else(|| "the model".into());
         let mut wasted = Vec::new();
@@ -85,7 +85,7 @@ impl Run<'_> {
         pulse.beat(clock.now());
         let answer = tokio::select! {
             biased;
-            answer = house.inner.model.call(request, &mut heard) => answer,
+            answer = engine.inner.model.call(request, &mut heard) => answer,
             () = self.cut.cancelled() => return Err(Interrupt::Stopping),
             () = pulse.silence(clock, after) => Err(ModelError::TimedOut { model, after }),
         };

@@ -97,7 +97,7 @@ impl Run<'_> {
     }
 
     fn tracer(&self) -> Option<&dyn Tracer> {
-        self.house.inner.tracer.as_deref()
+        self.engine.inner.tracer.as_deref()
     }
 
     /// A span of this run that ends now.
@@ -109,7 +109,7 @@ impl Run<'_> {
             name,
             remote: false,
             began,
-            ended: self.house.now(),
+            ended: self.engine.now(),
             attributes: Vec::new(),
             error: None,
         }
@@ -145,7 +145,7 @@ impl Run<'_> {
     async fn done_for(&self) -> Result<Option<CallId>, StoreError> {
         let Some(task) = self.record.tasks.first() else { return Ok(None) };
         let scope = Scope::from(&self.agent.owner);
-        let found = self.house.inner.store.entity(&scope, EntityKind::Task, &task.to_string()).await?;
+        let found = self.engine.inner.store.entity(&scope, EntityKind::Task, &task.to_string()).await?;
         Ok(found.map(|entity| Task::from_entity(&entity)).transpose()?.map(|task| task.call))
     }
 }

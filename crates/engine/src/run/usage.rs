@@ -25,7 +25,7 @@ impl Run<'_> {
         sent: impl FnOnce() -> usize,
         said: impl FnOnce() -> usize,
     ) -> ModelUse {
-        let window = self.house.model().profile(asked).context_window.map_or(MOST, u64::from);
+        let window = self.engine.model().profile(asked).context_window.map_or(MOST, u64::from);
         let reported = used.usage;
         let largest = reported.input.max(reported.output);
         if largest <= window {
@@ -44,7 +44,7 @@ impl Run<'_> {
             most,
             "the provider reports more tokens than there can have been; an estimate is counted"
         );
-        let cost = used.cost.and_then(|_| self.house.model().price(asked, &usage));
+        let cost = used.cost.and_then(|_| self.engine.model().price(asked, &usage));
         ModelUse { usage, cost, ..used }
     }
 
@@ -67,7 +67,7 @@ impl Run<'_> {
         if wasted.is_empty() {
             return Ok(());
         }
-        let at = self.house.now();
+        let at = self.engine.now();
         wasted.iter().for_each(|used| self.charge(used, at));
         let mut writes = vec![self.run_row(Status::Running, None)];
         writes.extend(self.awake(at));
@@ -87,8 +87,8 @@ impl Run<'_> {
         let limit = limits.max_cost?;
         let spent = self.record.cost;
         // The call that is about to be made goes to the first of the models.
-        let model = self.house.models_of(&self.kind).into_iter().next().flatten();
-        let price = self.house.model().price(model.as_deref(), &next).unwrap_or_default();
+        let model = self.engine.models_of(&self.kind).into_iter().next().flatten();
+        let price = self.engine.model().price(model.as_deref(), &next).unwrap_or_default();
         let mut after = spent;
         after += price;
         if spent < limit && after <= limit {
@@ -115,9 +115,9 @@ impl Run<'_> {
             return Some((StopReason::MaxTokens, said));
         }
         let limit = limits.max_cost?;
-        let model = self.house.models_of(&self.kind).into_iter().next().flatten();
+        let model = self.engine.models_of(&self.kind).into_iter().next().flatten();
         let one = Usage { output: last.usage.output, ..next };
-        let one = self.house.model().price(model.as_deref(), &one).unwrap_or_default();
+        let one = self.engine.model().price(model.as_deref(), &one).unwrap_or_default();
         let mut after = self.record.cost;
         after += one;
         after += one;

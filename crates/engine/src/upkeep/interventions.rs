@@ -7,7 +7,7 @@ use entourage_types::{
 };
 
 use super::{Damage, Job, agent, each_record, record};
-use crate::{House, Result, client::post_of};
+use crate::{Engine, Result, client::post_of};
 
 pub(super) struct Interventions;
 
@@ -21,13 +21,13 @@ impl Job for Interventions {
         "interventions that are pending and never reach their agent"
     }
 
-    async fn find(&self, house: &House) -> Result<Vec<Damage>> {
+    async fn find(&self, engine: &Engine) -> Result<Vec<Damage>> {
         let pending = InterventionStatus::Pending.as_str();
         let mut found = Vec::new();
         let mut asked = Vec::new();
-        each_record(house, pending, |wanted: Intervention| asked.push(wanted)).await?;
+        each_record(engine, pending, |wanted: Intervention| asked.push(wanted)).await?;
         for wanted in asked {
-            let posts = house.store().inbox(wanted.agent).await?;
+            let posts = engine.store().inbox(wanted.agent).await?;
             let is_there =
                 |post: &Post| matches!(post.body, PostBody::Intervention { id, .. } if id == wanted.id);
             if posts.iter().any(is_there) {
@@ -35,9 +35,9 @@ impl Job for Interventions {
             }
             // What an agent came to in this moment is applied by now.
             let id = wanted.id.to_string();
-            if record::<Intervention>(house, &id).await?.is_some_and(|now| now.status == wanted.status) {
+            if record::<Intervention>(engine, &id).await?.is_some_and(|now| now.status == wanted.status) {
                 let pending = Expect::Status(EntityKind::Intervention, id, pending);
-                found.push(mended(house, wanted, Commit::new(house.now()).expect(pending)).await?);
+                found.push(mended(engine, wanted, Commit::new(engine.now()).expect(pending)).await?);
             }
         }
         Ok(found)
@@ -45,9 +45,9 @@ impl Job for Interventions {
 }
 
 /// It is posted again; where its agent is gone, there is nothing left to do.
-async fn mended(house: &House, wanted: Intervention, mut mend: Commit) -> Result<Damage> {
-    let (to, action, at) = (wanted.agent, wanted.action, house.now());
-    let is_there = agent(house, to).await?.is_some_and(|agent| agent.status != Status::Cancelled);
+async fn mended(engine: &Engine, wanted: Intervention, mut mend: Commit) -> Result<Damage> {
+    let (to, action, at) = (wanted.agent, wanted.action, engine.now());
+    let is_there = agent(engine, to).await?.is_some_and(|agent| agent.status != Status::Cancelled);
     let body = post_of(&wanted).filter(|_| is_there && action != Action::Comment);
     let text = match body {
         Some(body) => {

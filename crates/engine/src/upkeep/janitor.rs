@@ -1,5 +1,5 @@
-//! The rounds: each job in its turn, for as long as the house is at work. What a round found and did
-//! is on record, and so is when the next one is due, whoever runs the house then.
+//! The rounds: each job in its turn, for as long as the engine is at work. What a round found and did
+//! is on record, and so is when the next one is due, whoever runs the engine then.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use entourage_store::{Commit, Write};
 use entourage_types::{Record, Round, Time};
 
 use super::{Job, jobs, record};
-use crate::{House, Result};
+use crate::{Engine, Result};
 
 /// From one round of a job to its next.
 const EVERY: Duration = Duration::from_secs(300);
 
-impl House {
-    /// Does every job's rounds when they are due, until the house is [stopping](House::stopping).
+impl Engine {
+    /// Does every job's rounds when they are due, until the engine is [stopping](Engine::stopping).
     ///
-    /// A round that fails is told of and tried again later: upkeep never ends the house.
+    /// A round that fails is told of and tried again later: upkeep never ends the engine.
     pub async fn keep_up(&self) {
         while !self.stopping().is_cancelled() {
             let next = self.due_rounds().await.unwrap_or_else(|error| {
@@ -45,7 +45,7 @@ impl House {
             };
             next = next.min(last.due);
         }
-        // On record from the beginning, so that a house that never runs for long comes to them too.
+        // On record from the beginning, so that a engine that never runs for long comes to them too.
         if !new.writes.is_empty() {
             self.commit(new).await?;
         }

@@ -1,9 +1,9 @@
-//! What keeps a house from having anything stuck in it: jobs that look for what should not be, each
+//! What keeps a engine from having anything stuck in it: jobs that look for what should not be, each
 //! with the commit that mends it.
 //!
-//! All of it is damage that the house itself does not do: a database that was edited, restored from
-//! a copy or written by a faulty version. One file per sort of damage. [`House::keep_up`] does rounds
-//! while the house is at work; `entourage doctor` looks at a database that nobody works on.
+//! All of it is damage that the engine itself does not do: a database that was edited, restored from
+//! a copy or written by a faulty version. One file per sort of damage. [`Engine::keep_up`] does rounds
+//! while the engine is at work; `entourage doctor` looks at a database that nobody works on.
 
 mod interventions;
 mod janitor;
@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, Page, RunQuery, Write};
 use entourage_types::{Agent, AgentId, Entity, Owner, Record, Run, Scope, Time, Wakeup, WakeupId};
 
-use crate::{House, Result};
+use crate::{Engine, Result};
 
 /// One sort of upkeep.
 #[async_trait]
@@ -33,7 +33,7 @@ pub trait Job: Send + Sync {
     ///
     /// # Errors
     /// When the store fails.
-    async fn find(&self, house: &House) -> Result<Vec<Damage>>;
+    async fn find(&self, engine: &Engine) -> Result<Vec<Damage>>;
 }
 
 /// Something that should not be, and what makes it good.
@@ -49,8 +49,8 @@ pub struct Damage {
 
 impl Damage {
     /// Something that is mended when its agent looks for itself.
-    fn poke(house: &House, agent: AgentId, owner: &Owner, text: impl Into<String>) -> Self {
-        let now = house.now();
+    fn poke(engine: &Engine, agent: AgentId, owner: &Owner, text: impl Into<String>) -> Self {
+        let now = engine.now();
         Self { agent, text: text.into(), mend: Commit::new(now).write(wake(agent, owner, now)) }
     }
 }
@@ -68,7 +68,7 @@ pub fn jobs() -> Vec<Box<dyn Job>> {
     ]
 }
 
-impl House {
+impl Engine {
     /// Mends one damage. False when it is gone meanwhile.
     ///
     /// # Errors
@@ -98,14 +98,14 @@ fn wake(agent: AgentId, owner: &Owner, due: Time) -> Write {
     Write::ScheduleWakeup(Wakeup { id: WakeupId::new(), agent, owner: owner.clone(), due })
 }
 
-// Houses sleep by the hundred thousand: what is read goes by, page by page, and only ids are kept.
+// Engines sleep by the hundred thousand: what is read goes by, page by page, and only ids are kept.
 
 /// Shows every agent that a query is about.
-async fn each_agent(house: &House, query: AgentQuery, mut show: impl FnMut(Agent) + Send) -> Result<()> {
+async fn each_agent(engine: &Engine, query: AgentQuery, mut show: impl FnMut(Agent) + Send) -> Result<()> {
     let mut after = None;
     loop {
         let query = AgentQuery { page: next_page(after), ..query.clone() };
-        let found = house.store().agents(&Scope::House, query).await?;
+        let found = engine.store().agents(&Scope::All, query).await?;
         after = found.last().filter(|_| found.len() == PAGE as usize).map(|last| last.id.to_string());
         found.into_iter().for_each(&mut show);
         if after.is_none() {
@@ -115,11 +115,11 @@ async fn each_agent(house: &House, query: AgentQuery, mut show: impl FnMut(Agent
 }
 
 /// Shows every run that has not ended.
-async fn each_open_run(house: &House, mut show: impl FnMut(Run) + Send) -> Result<()> {
+async fn each_open_run(engine: &Engine, mut show: impl FnMut(Run) + Send) -> Result<()> {
     let mut after = None;
     loop {
         let query = RunQuery { open: true, page: next_page(after), ..RunQuery::default() };
-        let found = house.store().runs(&Scope::House, query).await?;
+        let found = engine.store().runs(&Scope::All, query).await?;
         after = found.last().filter(|_| found.len() == PAGE as usize).map(|last| last.id.to_string());
         found.into_iter().for_each(&mut show);
         if after.is_none() {
@@ -129,12 +129,12 @@ async fn each_open_run(house: &House, mut show: impl FnMut(Run) + Send) -> Resul
 }
 
 /// Shows every record of a noun that is in a status.
-async fn each_record<R: Record>(house: &House, status: &str, mut show: impl FnMut(R) + Send) -> Result<()> {
+async fn each_record<R: Record>(engine: &Engine, status: &str, mut show: impl FnMut(R) + Send) -> Result<()> {
     let mut after = None;
     loop {
         let status = Some(status.to_owned());
         let query = EntityQuery { status, page: next_page(after), ..EntityQuery::of(R::KIND) };
-        let found = house.store().entities(&Scope::House, query).await?;
+        let found = engine.store().entities(&Scope::All, query).await?;
         for entity in &found {
             show(read(entity)?);
         }
@@ -146,8 +146,8 @@ async fn each_record<R: Record>(house: &House, status: &str, mut show: impl FnMu
 }
 
 /// One record as it stands now.
-async fn record<R: Record>(house: &House, id: &str) -> Result<Option<R>> {
-    let found = house.store().entity(&Scope::House, R::KIND, id).await?;
+async fn record<R: Record>(engine: &Engine, id: &str) -> Result<Option<R>> {
+    let found = engine.store().entity(&Scope::All, R::KIND, id).await?;
     found.as_ref().map(read).transpose()
 }
 
@@ -158,22 +158,22 @@ fn read<R: Record>(entity: &Entity) -> Result<R> {
 }
 
 /// One agent as it stands now.
-async fn agent(house: &House, id: AgentId) -> Result<Option<Agent>> {
-    Ok(house.store().agent(&Scope::House, id).await?)
+async fn agent(engine: &Engine, id: AgentId) -> Result<Option<Agent>> {
+    Ok(engine.store().agent(&Scope::All, id).await?)
 }
 
 /// Whether nothing will wake an agent, read anew.
-async fn is_unwoken(house: &House, agent: &Agent) -> Result<bool> {
+async fn is_unwoken(engine: &Engine, agent: &Agent) -> Result<bool> {
     let mut found = false;
     let query = AgentQuery { root: Some(agent.root), unwoken: true, ..AgentQuery::default() };
-    each_agent(house, query, |other| found |= other.id == agent.id).await?;
+    each_agent(engine, query, |other| found |= other.id == agent.id).await?;
     Ok(found)
 }
 
 /// The run of an agent that has not ended, read anew.
-async fn open_run(house: &House, agent: AgentId) -> Result<Option<Run>> {
+async fn open_run(engine: &Engine, agent: AgentId) -> Result<Option<Run>> {
     let query = RunQuery { agent: Some(agent), open: true, ..RunQuery::default() };
-    Ok(house.store().runs(&Scope::House, query).await?.into_iter().next_back())
+    Ok(engine.store().runs(&Scope::All, query).await?.into_iter().next_back())
 }
 
 fn next_page(after: Option<String>) -> Page {

@@ -7,7 +7,7 @@ use entourage_store::{Commit, Expect, Write};
 use entourage_types::{EntityKind, Question, QuestionStatus, RunId};
 
 use super::{Damage, Job, each_open_run, each_record, open_run, record};
-use crate::{House, Result};
+use crate::{Engine, Result};
 
 pub(super) struct Questions;
 
@@ -21,11 +21,11 @@ impl Job for Questions {
         "open questions whose run has ended"
     }
 
-    async fn find(&self, house: &House) -> Result<Vec<Damage>> {
+    async fn find(&self, engine: &Engine) -> Result<Vec<Damage>> {
         let mut open: HashSet<RunId> = HashSet::new();
-        each_open_run(house, |run| open.extend([run.id])).await?;
+        each_open_run(engine, |run| open.extend([run.id])).await?;
         let mut suspects = Vec::new();
-        each_record(house, QuestionStatus::Open.as_str(), |question: Question| {
+        each_record(engine, QuestionStatus::Open.as_str(), |question: Question| {
             if !open.contains(&question.run) {
                 suspects.push(question);
             }
@@ -33,19 +33,19 @@ impl Job for Questions {
         .await?;
         let mut found = Vec::new();
         for question in suspects {
-            let has_ended = open_run(house, question.agent).await?.is_none_or(|run| run.id != question.run);
+            let has_ended = open_run(engine, question.agent).await?.is_none_or(|run| run.id != question.run);
             // A run that ends answers for its questions in the same commit.
-            let now = record::<Question>(house, &question.id.to_string()).await?;
+            let now = record::<Question>(engine, &question.id.to_string()).await?;
             if has_ended && now.is_some_and(|now| now.status == QuestionStatus::Open) {
-                found.push(damage(house, question));
+                found.push(damage(engine, question));
             }
         }
         Ok(found)
     }
 }
 
-fn damage(house: &House, mut question: Question) -> Damage {
-    let at = house.now();
+fn damage(engine: &Engine, mut question: Question) -> Damage {
+    let at = engine.now();
     let open = Expect::Status(EntityKind::Question, question.id.to_string(), QuestionStatus::Open.as_str());
     (question.status, question.updated) = (QuestionStatus::Expired, at);
     Damage {

@@ -7,7 +7,7 @@ use entourage_store::AgentQuery;
 use entourage_types::{Action, Agent, AgentId, Post, PostBody, ShownStatus, Status, WaitingOn};
 
 use super::{Damage, Job, agent, each_agent, each_open_run, is_unwoken, open_run};
-use crate::{House, Result};
+use crate::{Engine, Result};
 
 pub(super) struct Stranded;
 
@@ -21,22 +21,22 @@ impl Job for Stranded {
         "agents with something to do and nothing to wake them"
     }
 
-    async fn find(&self, house: &House) -> Result<Vec<Damage>> {
+    async fn find(&self, engine: &Engine) -> Result<Vec<Damage>> {
         let unwoken = AgentQuery { unwoken: true, ..AgentQuery::default() };
         let (at_work, unread) = (
             AgentQuery { status: Some(ShownStatus::Running), ..unwoken.clone() },
             AgentQuery { unread: true, ..unwoken },
         );
         let mut idle = Vec::new();
-        each_agent(house, at_work, |agent| idle.push((agent, "is at work"))).await?;
+        each_agent(engine, at_work, |agent| idle.push((agent, "is at work"))).await?;
         let mut written_to = Vec::new();
-        each_agent(house, unread, |agent| written_to.push(agent)).await?;
+        each_agent(engine, unread, |agent| written_to.push(agent)).await?;
         for agent in written_to {
             let is_urgent = match agent.status {
                 Status::Running => false,
                 // One that waits leaves what is not for its wait until it goes on.
                 Status::Waiting => {
-                    let posts = house.store().inbox(agent.id).await?;
+                    let posts = engine.store().inbox(agent.id).await?;
                     posts.iter().any(|post| is_for_now(&agent, post, &posts))
                 }
                 _ => true,
@@ -45,12 +45,12 @@ impl Job for Stranded {
                 idle.push((agent, "has posts to read"));
             }
         }
-        for agent in at_rest_with_a_run(house).await? {
+        for agent in at_rest_with_a_run(engine).await? {
             idle.push((agent, "has a run that has not ended, and rests"));
         }
         let poke = |(agent, what): (Agent, &str)| {
             let text = format!("agent {} {what}, and nothing will wake it: it is woken", agent.id);
-            Damage::poke(house, agent.id, &agent.owner, text)
+            Damage::poke(engine, agent.id, &agent.owner, text)
         };
         Ok(idle.into_iter().map(poke).collect())
     }
@@ -71,14 +71,14 @@ fn is_for_now(agent: &Agent, post: &Post, posts: &[Post]) -> bool {
     }
 }
 
-async fn at_rest_with_a_run(house: &House) -> Result<Vec<Agent>> {
+async fn at_rest_with_a_run(engine: &Engine) -> Result<Vec<Agent>> {
     let mut busy: HashSet<AgentId> = HashSet::new();
     for status in [ShownStatus::Running, ShownStatus::Waiting] {
         let query = AgentQuery { status: Some(status), ..AgentQuery::default() };
-        each_agent(house, query, |agent| busy.extend([agent.id])).await?;
+        each_agent(engine, query, |agent| busy.extend([agent.id])).await?;
     }
     let mut suspects = Vec::new();
-    each_open_run(house, |run| {
+    each_open_run(engine, |run| {
         if !busy.contains(&run.agent) {
             suspects.push(run);
         }
@@ -87,10 +87,10 @@ async fn at_rest_with_a_run(house: &House) -> Result<Vec<Agent>> {
     let mut found = Vec::new();
     for run in suspects {
         // An agent comes to rest in the commit that ends its run.
-        if let Some(agent) = agent(house, run.agent).await?
+        if let Some(agent) = agent(engine, run.agent).await?
             && !matches!(agent.status, Status::Running | Status::Waiting)
-            && open_run(house, agent.id).await?.is_some()
-            && is_unwoken(house, &agent).await?
+            && open_run(engine, agent.id).await?.is_some()
+            && is_unwoken(engine, &agent).await?
         {
             found.push(agent);
         }

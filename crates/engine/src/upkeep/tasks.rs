@@ -7,7 +7,7 @@ use entourage_store::{Commit, Expect, Write};
 use entourage_types::{EntityKind, Post, PostBody, PostId, Status, Task, TaskId, TaskResult, WakeupId};
 
 use super::{Damage, Job, agent, each_open_run, each_record, open_run, record};
-use crate::{House, Result};
+use crate::{Engine, Result};
 
 pub(super) struct Tasks;
 
@@ -21,11 +21,11 @@ impl Job for Tasks {
         "tasks that nobody works on"
     }
 
-    async fn find(&self, house: &House) -> Result<Vec<Damage>> {
+    async fn find(&self, engine: &Engine) -> Result<Vec<Damage>> {
         let mut owed: HashSet<TaskId> = HashSet::new();
-        each_open_run(house, |run| owed.extend(run.tasks)).await?;
+        each_open_run(engine, |run| owed.extend(run.tasks)).await?;
         let mut suspects = Vec::new();
-        each_record(house, Status::Queued.as_str(), |task: Task| {
+        each_record(engine, Status::Queued.as_str(), |task: Task| {
             if !owed.contains(&task.id) {
                 suspects.push(task);
             }
@@ -34,12 +34,12 @@ impl Job for Tasks {
         let mut found = Vec::new();
         for task in suspects {
             // In the order in which a task moves: unread, owed by a run, ended.
-            let unread = house.store().inbox(task.to).await?.iter().any(|post| assigns(post, task.id));
-            let is_owed = open_run(house, task.to).await?.is_some_and(|run| run.tasks.contains(&task.id));
+            let unread = engine.store().inbox(task.to).await?.iter().any(|post| assigns(post, task.id));
+            let is_owed = open_run(engine, task.to).await?.is_some_and(|run| run.tasks.contains(&task.id));
             let queued = |now: Task| now.status == Status::Queued;
-            let is_queued = record(house, &task.id.to_string()).await?.is_some_and(queued);
+            let is_queued = record(engine, &task.id.to_string()).await?.is_some_and(queued);
             if is_queued && !unread && !is_owed {
-                found.push(damage(house, task).await?);
+                found.push(damage(engine, task).await?);
             }
         }
         Ok(found)
@@ -51,12 +51,12 @@ fn assigns(post: &Post, task: TaskId) -> bool {
 }
 
 /// The task fails, and whoever assigned it is told.
-async fn damage(house: &House, task: Task) -> Result<Damage> {
-    let (at, to, id) = (house.now(), task.to, task.id);
+async fn damage(engine: &Engine, task: Task) -> Result<Damage> {
+    let (at, to, id) = (engine.now(), task.to, task.id);
     let result = TaskResult::Error(format!("agent {to} no longer works on it, and left no result"));
     let queued = Expect::Status(EntityKind::Task, id.to_string(), Status::Queued.as_str());
     let mut mend = Commit::new(at).expect(queued);
-    if agent(house, task.from).await?.is_some_and(|from| from.status != Status::Cancelled) {
+    if agent(engine, task.from).await?.is_some_and(|from| from.status != Status::Cancelled) {
         let (call, kind, result) = (task.call, task.kind.clone(), result.clone());
         let body = PostBody::Done { task: id, call, from: to, kind, result };
         let post = Post { id: PostId::new(), agent: task.from, at, wakeup: WakeupId::new(), body };

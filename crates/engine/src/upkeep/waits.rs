@@ -12,7 +12,7 @@ use entourage_types::{
 };
 
 use super::{Damage, Job, agent, each_agent, each_record, is_unwoken, open_run, record, wake};
-use crate::{House, Result};
+use crate::{Engine, Result};
 
 pub(super) struct Waits;
 
@@ -26,16 +26,16 @@ impl Job for Waits {
         "agents that wait for what will not happen"
     }
 
-    async fn find(&self, house: &House) -> Result<Vec<Damage>> {
+    async fn find(&self, engine: &Engine) -> Result<Vec<Damage>> {
         let mut asking: HashSet<AgentId> = HashSet::new();
         let ask = |question: Question| asking.extend([question.agent]);
-        each_record(house, QuestionStatus::Open.as_str(), ask).await?;
+        each_record(engine, QuestionStatus::Open.as_str(), ask).await?;
         let mut assigning: HashSet<AgentId> = HashSet::new();
-        each_record(house, Status::Queued.as_str(), |task: Task| assigning.extend([task.from])).await?;
+        each_record(engine, Status::Queued.as_str(), |task: Task| assigning.extend([task.from])).await?;
         let waiting =
             AgentQuery { status: Some(ShownStatus::Waiting), unwoken: true, ..AgentQuery::default() };
         let mut suspects = Vec::new();
-        each_agent(house, waiting, |agent| {
+        each_agent(engine, waiting, |agent| {
             let is_fine = match agent.waiting_on {
                 Some(WaitingOn::User) => asking.contains(&agent.id),
                 Some(WaitingOn::Agent) => assigning.contains(&agent.id),
@@ -49,11 +49,12 @@ impl Job for Waits {
         .await?;
         let mut found = Vec::new();
         for seen in suspects {
-            let Some(lost) = lost(house, &seen).await? else { continue };
+            let Some(lost) = lost(engine, &seen).await? else { continue };
             // Whoever went on meanwhile waits for something else.
-            if agent(house, seen.id).await?.is_some_and(|now| now == seen) && is_unwoken(house, &seen).await?
+            if agent(engine, seen.id).await?.is_some_and(|now| now == seen)
+                && is_unwoken(engine, &seen).await?
             {
-                found.push(damage(house, &seen, lost));
+                found.push(damage(engine, &seen, lost));
             }
         }
         Ok(found)
@@ -68,8 +69,8 @@ struct Lost {
     moment: Option<Time>,
 }
 
-fn damage(house: &House, agent: &Agent, Lost { posts, moment }: Lost) -> Damage {
-    let (now, what) = (house.now(), agent.waiting_on.map_or("nothing", WaitingOn::as_str));
+fn damage(engine: &Engine, agent: &Agent, Lost { posts, moment }: Lost) -> Damage {
+    let (now, what) = (engine.now(), agent.waiting_on.map_or("nothing", WaitingOn::as_str));
     let done = if posts.is_empty() { "it is woken in time" } else { "it is told" };
     let text = format!("agent {} waits ({what}) for what will not happen: {done}", agent.id);
     let due = moment.filter(|moment| posts.is_empty() && *moment > now).unwrap_or(now);
@@ -79,22 +80,22 @@ fn damage(house: &House, agent: &Agent, Lost { posts, moment }: Lost) -> Damage 
 }
 
 /// What the agent's open steps should have been told; none when one of them rightly waits.
-async fn lost(house: &House, agent: &Agent) -> Result<Option<Lost>> {
+async fn lost(engine: &Engine, agent: &Agent) -> Result<Option<Lost>> {
     let mut lost = Lost::default();
-    let Some(run) = open_run(house, agent.id).await? else { return Ok(Some(lost)) };
-    for step in house.store().steps(&Scope::House, run.id).await? {
-        match told(house, agent, &step).await? {
+    let Some(run) = open_run(engine, agent.id).await? else { return Ok(Some(lost)) };
+    for step in engine.store().steps(&Scope::All, run.id).await? {
+        match told(engine, agent, &step).await? {
             Told::NotYet => return Ok(None),
             Told::Nothing => {}
             Told::At(moment) => lost.moment = Some(lost.moment.map_or(moment, |other| other.min(moment))),
             Told::This(body) => {
-                let (id, at) = (PostId::new(), house.now());
+                let (id, at) = (PostId::new(), engine.now());
                 lost.posts.push(Post { id, agent: agent.id, at, wakeup: WakeupId::new(), body });
             }
         }
     }
     // Read last: a post that is there needs a wake-up and nothing else.
-    let there = house.store().inbox(agent.id).await?;
+    let there = engine.store().inbox(agent.id).await?;
     lost.posts.retain(|lost| !there.iter().any(|post| post.body.call() == lost.body.call()));
     Ok(Some(lost))
 }
@@ -110,7 +111,7 @@ enum Told {
     This(PostBody),
 }
 
-async fn told(house: &House, agent: &Agent, step: &Step) -> Result<Told> {
+async fn told(engine: &Engine, agent: &Agent, step: &Step) -> Result<Told> {
     let wait = match &step.state {
         StepState::Retry(retry) => return Ok(Told::At(retry.due)),
         StepState::Open(wait) => wait,
@@ -120,14 +121,14 @@ async fn told(house: &House, agent: &Agent, step: &Step) -> Result<Told> {
     match wait {
         Wait::Until { until } => Ok(Told::At(*until)),
         Wait::HandedOver { .. } => Ok(Told::Nothing),
-        Wait::Question(OpenQuestion { question, .. }) => answer(house, call, *question).await,
-        Wait::Task { task, .. } => result(house, agent, call, *task).await,
+        Wait::Question(OpenQuestion { question, .. }) => answer(engine, call, *question).await,
+        Wait::Task { task, .. } => result(engine, agent, call, *task).await,
     }
 }
 
 /// What the call that asked a question should have been told by now.
-async fn answer(house: &House, call: CallId, question: QuestionId) -> Result<Told> {
-    let answer = match record::<Question>(house, &question.to_string()).await? {
+async fn answer(engine: &Engine, call: CallId, question: QuestionId) -> Result<Told> {
+    let answer = match record::<Question>(engine, &question.to_string()).await? {
         Some(Question { status: QuestionStatus::Open, .. }) => return Ok(Told::NotYet),
         Some(Question {
             about: About::Information,
@@ -145,8 +146,8 @@ async fn answer(house: &House, call: CallId, question: QuestionId) -> Result<Tol
 }
 
 /// What the call that waits for a task should have been told by now.
-async fn result(house: &House, agent: &Agent, call: CallId, task: TaskId) -> Result<Told> {
-    let (from, kind, result) = match record::<Task>(house, &task.to_string()).await? {
+async fn result(engine: &Engine, agent: &Agent, call: CallId, task: TaskId) -> Result<Told> {
+    let (from, kind, result) = match record::<Task>(engine, &task.to_string()).await? {
         Some(task) if !task.status.is_terminal() => return Ok(Told::NotYet),
         Some(task) => (task.to, task.kind, task.result),
         None => (agent.id, agent.kind.clone(), None),

@@ -7,7 +7,7 @@ use entourage_store::{Commit, Write};
 use entourage_types::{Time, Wakeup};
 
 use super::{Damage, Job, PAGE, agent};
-use crate::{House, Result};
+use crate::{Engine, Result};
 
 /// One that has been due for so long was delivered and not served.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -24,16 +24,16 @@ impl Job for Wakeups {
         "wake-ups of agents that are not there"
     }
 
-    async fn find(&self, house: &House) -> Result<Vec<Damage>> {
+    async fn find(&self, engine: &Engine) -> Result<Vec<Damage>> {
         let mut found = Vec::new();
         let until =
-            Time::from_micros(house.now().micros() - i64::try_from(PATIENCE.as_micros()).unwrap_or(0));
+            Time::from_micros(engine.now().micros() - i64::try_from(PATIENCE.as_micros()).unwrap_or(0));
         let mut after = None;
         loop {
-            let page = house.store().due(until, after, PAGE).await?;
+            let page = engine.store().due(until, after, PAGE).await?;
             for wakeup in &page {
-                if agent(house, wakeup.agent).await?.is_none() {
-                    found.push(damage(house, wakeup));
+                if agent(engine, wakeup.agent).await?.is_none() {
+                    found.push(damage(engine, wakeup));
                 }
             }
             match page.last().filter(|_| page.len() == PAGE as usize) {
@@ -44,10 +44,10 @@ impl Job for Wakeups {
     }
 }
 
-fn damage(house: &House, wakeup: &Wakeup) -> Damage {
+fn damage(engine: &Engine, wakeup: &Wakeup) -> Damage {
     Damage {
         agent: wakeup.agent,
         text: format!("there is no agent {} for wake-up {}: it is taken away", wakeup.agent, wakeup.id),
-        mend: Commit::new(house.now()).write(Write::DropOrphanWakeup(wakeup.clone())),
+        mend: Commit::new(engine.now()).write(Write::DropOrphanWakeup(wakeup.clone())),
     }
 }

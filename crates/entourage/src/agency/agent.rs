@@ -155,7 +155,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Tools that come with the house, by name: `web_search`, `fetch_url`, `create_note`, `ask_user`…
+    /// Tools that come with the engine, by name: `web_search`, `fetch_url`, `create_note`, `ask_user`…
     pub fn built_in<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
         self.kind.tools.get_or_insert_default().extend(names.into_iter().map(str::to_owned));
         self

@@ -99,7 +99,7 @@ where
 
 /// What a tool's function may return.
 pub trait IntoOutcome {
-    /// As what the house commits.
+    /// As what the engine commits.
     ///
     /// # Errors
     /// What the model reads as the call's error.

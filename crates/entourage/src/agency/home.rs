@@ -1,4 +1,4 @@
-//! An open agency: its house, at work, and who can be talked to.
+//! An open agency: its engine, at work, and who can be talked to.
 
 use std::sync::Arc;
 
@@ -124,12 +124,12 @@ impl Agency {
     /// Deletes a chat with all its threads. The next message under its name begins a new one.
     ///
     /// # Errors
-    /// [`Error::House`] where nothing was said in it, or the store fails.
+    /// [`Error::Engine`] where nothing was said in it, or the store fails.
     pub async fn delete_chat(&self, chat_id: &str) -> Result<()> {
         Ok(self.home.client.delete_chat(chat_id).await?)
     }
 
-    /// The house below, as its person sees it: to answer questions, to intervene, to read everything.
+    /// The engine below, as its person sees it: to answer questions, to intervene, to read everything.
     #[must_use]
     pub fn client(&self) -> &Client {
         &self.home.client

@@ -1,10 +1,10 @@
-//! Opening an agency: its chart is checked, its house put together, and work begins.
+//! Opening an agency: its chart is checked, its engine put together, and work begins.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use entourage_engine::{
-    Agency as Definition, Clock, House, Kinds, SystemClock, ThreadKeeper,
+    Agency as Definition, Clock, Engine, Kinds, SystemClock, ThreadKeeper,
     dispatch::{self, Dispatcher, Embedded},
     kinds::names_tool,
 };
@@ -118,7 +118,7 @@ impl AgencyBuilder {
         self
     }
 
-    /// What the tools need to know that come with the house.
+    /// What the tools need to know that come with the engine.
     pub fn tool_settings(mut self, settings: ToolSettings) -> Self {
         self.tools = settings;
         self
@@ -192,13 +192,13 @@ impl AgencyBuilder {
         }
         let model: Arc<dyn Model> = Arc::new(Casting { default, own });
         let stop = CancellationToken::new();
-        let mut house = House::builder(Arc::clone(&store), model)
+        let mut engine = Engine::builder(Arc::clone(&store), model)
             .kinds(kinds)
             .tools(tools)
             .clock(Arc::clone(&self.clock))
             .stopping(stop.clone());
         if let Some(keeper) = self.keeper {
-            house = house.thread_keeper(keeper);
+            engine = engine.thread_keeper(keeper);
         }
         for (at, Guardrail { name, check, .. }) in guardrails.iter().enumerate() {
             let is_other = |other: &Guardrail| other.name == *name && !Arc::ptr_eq(&other.check, check);
@@ -207,21 +207,21 @@ impl AgencyBuilder {
                     "there are two guardrails of the name `{name}`; rename one"
                 )));
             }
-            house = house.check(name, Arc::clone(check));
+            engine = engine.check(name, Arc::clone(check));
         }
-        let house = house.build();
-        house.kinds().iter().try_for_each(|kind| house.check_kind(kind)).map_err(Error::Agency)?;
-        let client = house.client(Owner::local());
+        let engine = engine.build();
+        engine.kinds().iter().try_for_each(|kind| engine.check_kind(kind)).map_err(Error::Agency)?;
+        let client = engine.client(Owner::local());
         let home = Arc::new(Home { client, stop: stop.clone(), worker: Mutex::default(), store: closable });
         // Before anything works: of two agencies that open with one agent, one does.
         agents.iter().try_for_each(|agent| agent.move_in(&home))?;
-        *home.worker.lock().await = Some(tokio::spawn(work(house, store, self.clock, stop)));
+        *home.worker.lock().await = Some(tokio::spawn(work(engine, store, self.clock, stop)));
         Ok(Agency { home, entry: self.entry, agents })
     }
 }
 
 /// Refuses what an agent names and this agency does not have: its model, and tools that come with the
-/// house.
+/// engine.
 fn check_named(agent: &Agent, default: &dyn Model, tools: &Toolbox) -> Result<()> {
     let name = agent.name();
     if let (Some(model), None) = (&agent.kind().model, agent.model()) {
@@ -238,22 +238,22 @@ fn check_named(agent: &Agent, default: &dyn Model, tools: &Toolbox) -> Result<()
     Ok(())
 }
 
-/// Delivers wake-ups and keeps the house up until it is stopping.
-async fn work(house: House, store: Arc<dyn Store>, clock: Arc<dyn Clock>, stop: CancellationToken) {
-    let advance = Arc::new(house.clone());
+/// Delivers wake-ups and keeps the engine up until it is stopping.
+async fn work(engine: Engine, store: Arc<dyn Store>, clock: Arc<dyn Clock>, stop: CancellationToken) {
+    let advance = Arc::new(engine.clone());
     let settings = dispatch::Settings::default();
     let agents = async {
         // Ends with this block: those under way have their time of grace, and no upkeep beside them.
         let mut beside = JoinSet::new();
-        let kept_up = house.clone();
+        let kept_up = engine.clone();
         beside.spawn(async move { kept_up.keep_up().await });
         if let Err(error) = Embedded::new(settings).run(advance, store, clock, stop).await {
             tracing::error!(%error, "the agents' work cannot go on");
         }
     };
-    tokio::join!(agents, house.save_threads());
+    tokio::join!(agents, engine.save_threads());
     // Of what is kept in memory alone there is no later.
-    house.save_rest().await;
+    engine.save_rest().await;
 }
 
 /// What sort of agent it is in this agency.
@@ -264,7 +264,7 @@ fn kind_of(agent: &Agent, agency: &Definition) -> Kind {
     Kind { input: Input::Queue, ..agency.member(kind) }
 }
 
-/// The name of an agent's tool in the house, where others may have one of the same name.
+/// The name of an agent's tool in the engine, where others may have one of the same name.
 fn name_of(agent: &Agent, tool: &dyn Tool) -> String {
     format!("{}/{}", agent.name(), tool.name())
 }

@@ -59,7 +59,7 @@ impl RunStream {
     /// Waits for what came of it, and tells nothing else.
     ///
     /// # Errors
-    /// [`Error::Closed`] when the agency is closed first; when the house fails. A run that fails is a
+    /// [`Error::Closed`] when the agency is closed first; when the engine fails. A run that fails is a
     /// result with an error.
     pub async fn result(mut self) -> Result<RunResult> {
         while let Some(event) = self.next().await {

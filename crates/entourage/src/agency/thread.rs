@@ -1,5 +1,5 @@
 //! Threads: what was said between a recipient and a sender in a chat. Views of what is on record; the
-//! house keeps each item with the step that made it.
+//! engine keeps each item with the step that made it.
 
 use std::sync::Arc;
 

@@ -147,7 +147,7 @@ async fn delete_chat(globals: &Globals, given: &str, chat: &str) -> Result<Exit>
     Ok(Exit::Done)
 }
 
-/// The house, with an agency read there, and the agency's name.
+/// The engine, with an agency read there, and the agency's name.
 async fn connected(globals: &Globals, given: &str, purpose: Purpose) -> Result<(Box<dyn Backend>, String)> {
     let mut settings = globals.settings()?;
     let agency = chosen(&mut settings, given)?;

@@ -339,7 +339,7 @@ impl Talk<'_> {
             return Ok(());
         };
         let root = session.root();
-        // Here, or in the house that this conversation has reached.
+        // Here, or in the engine that this conversation has reached.
         let is_at_work = true;
         tree::show(&self.backend.tree(root).await?, &self.backend.questions(Some(root)).await?, is_at_work)
     }

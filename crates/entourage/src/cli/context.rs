@@ -28,7 +28,7 @@ pub(crate) struct Context {
 
 impl Context {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
-        // Only a house that could work knows its tools and its model's window and price.
+        // Only a engine that could work knows its tools and its model's window and price.
         let settings = globals.settings()?;
         let is_begun = entourage::is_begun(&settings);
         let purpose = if is_begun { Purpose::Work { files: false, begins: false } } else { Purpose::Look };

@@ -39,8 +39,8 @@ pub(crate) struct Failure {
 enum Met {
     /// Nothing to go on from.
     Other,
-    /// A house that is gone, and who that was: another may come. What it was asked last it may have heard.
-    HouseGone { who: String, heard: bool },
+    /// A engine that is gone, and who that was: another may come. What it was asked last it may have heard.
+    EngineGone { who: String, heard: bool },
     /// A question that is not open any more.
     NotOpen,
     /// A cursor before or behind the events that the database has.
@@ -63,15 +63,15 @@ impl Failure {
         Self::new(Exit::Done, String::new())
     }
 
-    /// The house that was worked with is gone: who that was, and what to do next.
+    /// The engine that was worked with is gone: who that was, and what to do next.
     pub(crate) fn gone(who: String, next: &str) -> Self {
         let text = format!("{who}. {next}");
-        Self { met: Met::HouseGone { who, heard: false }, ..Self::failed(text) }
+        Self { met: Met::EngineGone { who, heard: false }, ..Self::failed(text) }
     }
 
-    /// The same, where the house may have heard what it was asked, and done it: the answer alone was lost.
+    /// The same, where the engine may have heard what it was asked, and done it: the answer alone was lost.
     pub(crate) fn heard(mut self) -> Self {
-        if let Met::HouseGone { heard, .. } = &mut self.met {
+        if let Met::EngineGone { heard, .. } = &mut self.met {
             *heard = true;
         }
         self
@@ -79,7 +79,7 @@ impl Failure {
 
     /// The same for what must not be done twice: where it may have been done, with the command that shows whether.
     pub(crate) fn look_first(mut self, look: &str) -> Self {
-        if let Met::HouseGone { who, heard: true } = &self.met {
+        if let Met::EngineGone { who, heard: true } = &self.met {
             self.text = format!(
                 "{who}. It may have taken what was sent: look with `{look}` before you send it again"
             );
@@ -117,14 +117,14 @@ impl Failure {
     /// Who is gone, where nothing else is wrong: another may come.
     pub(crate) fn who_is_gone(&self) -> Option<&str> {
         match &self.met {
-            Met::HouseGone { who, .. } => Some(who),
+            Met::EngineGone { who, .. } => Some(who),
             _ => None,
         }
     }
 
     /// Whether what was asked may have been done all the same.
     pub(crate) fn may_be_done(&self) -> bool {
-        matches!(self.met, Met::HouseGone { heard: true, .. })
+        matches!(self.met, Met::EngineGone { heard: true, .. })
     }
 
     /// Whether a question was answered that is not open any more.
@@ -154,7 +154,7 @@ impl From<entourage::Error> for Failure {
     fn from(error: entourage::Error) -> Self {
         use entourage::Error;
         match error {
-            Error::House(error) => error.into(),
+            Error::Engine(error) => error.into(),
             Error::Store(error) => error.into(),
             Error::Kinds(mistakes) => Self::usage(format!(
                 "{mistakes}\nNothing was started. `entourage kinds check` looks at the files again"

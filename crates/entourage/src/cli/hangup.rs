@@ -1,11 +1,11 @@
 //! SIGHUP, as servers have long understood it: read again what may have changed.
 
-use entourage::House;
+use entourage::Engine;
 
-/// Reads the kinds anew at each SIGHUP, until the house is stopping. From here on SIGHUP ends
+/// Reads the kinds anew at each SIGHUP, until the engine is stopping. From here on SIGHUP ends
 /// nothing.
 #[cfg(unix)]
-pub(crate) fn reloads(house: House) {
+pub(crate) fn reloads(engine: Engine) {
     use tokio::signal::unix::{SignalKind, signal};
     let mut hangup = match signal(SignalKind::hangup()) {
         Ok(hangup) => hangup,
@@ -15,10 +15,10 @@ pub(crate) fn reloads(house: House) {
         }
     };
     tokio::spawn(async move {
-        let stopping = house.stopping().clone();
+        let stopping = engine.stopping().clone();
         while let Some(Some(())) = stopping.run_until_cancelled(hangup.recv()).await {
-            // What has changed is logged by the house.
-            if let Err(error) = house.reload().await {
+            // What has changed is logged by the engine.
+            if let Err(error) = engine.reload().await {
                 let lines = error.to_string();
                 tracing::error!("nothing has changed: {}", lines.lines().collect::<Vec<_>>().join(" "));
             }
@@ -27,4 +27,4 @@ pub(crate) fn reloads(house: House) {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn reloads(_: House) {}
+pub(crate) fn reloads(_: Engine) {}

@@ -38,19 +38,19 @@ impl Prune {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
         let settings = globals.settings()?;
         let mut patience = Patience::new(globals);
-        let house = loop {
+        let engine = loop {
             if let Some(running) = Running::find(&settings.data, globals.quiet).await {
                 return Err(running.in_the_way("prune"));
             }
             match entourage::look_only(&settings) {
-                Ok(house) => break house,
+                Ok(engine) => break engine,
                 Err(error) => patience.wait(error).await?,
             }
         };
         let set = settings.retention;
         let (events, trees) = (self.events.or(set.events), self.trees.or(set.trees));
         let retention = Retention { events, trees, ..set.into() };
-        let pruned = house.prune(&retention).await?;
+        let pruned = engine.prune(&retention).await?;
         if globals.json {
             out::json(&pruned)?;
         } else {

@@ -1,4 +1,4 @@
-//! A text on its way to an agent: until a house has said that it took it, it may have arrived or not.
+//! A text on its way to an agent: until a engine has said that it took it, it may have arrived or not.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use entourage_types::{PostId, Time};
 
 use super::{backend::Result, failure::Failure, out, text::text};
 
-/// For how long a text that may have arrived is sent again by itself. A house that took it knows its key for a day,
+/// For how long a text that may have arrived is sent again by itself. A engine that took it knows its key for a day,
 /// unless `retention.requests` says otherwise; after that it would be another text.
 const KNOWN: Duration = Duration::from_secs(60 * 60);
 

@@ -58,12 +58,12 @@ impl Serve {
         let address = listener.local_addr().map_err(|error| Failure::failed(error.to_string()))?;
         let mut running = Running::here(address);
         running.heartbeat = server.heartbeat;
-        hangup::reloads(entourage.house.clone());
+        hangup::reloads(entourage.engine.clone());
         let sign = running.announce(&settings.data)?;
         greet(globals, &running, &settings, &entourage)?;
 
-        let stopping = entourage.house.stopping().clone();
-        let house = entourage.house.clone();
+        let stopping = entourage.engine.stopping().clone();
+        let engine = entourage.engine.clone();
         let worker = tokio::spawn(entourage.work());
         let broken = shutdown.clone();
         let agents = async {
@@ -73,7 +73,7 @@ impl Serve {
             ended
         };
         let requests = async {
-            let ended = entourage_server::serve(listener, house, server, shutdown.clone()).await;
+            let ended = entourage_server::serve(listener, engine, server, shutdown.clone()).await;
             drop(sign);
             stopping.cancel();
             ended
@@ -117,7 +117,7 @@ fn greet(
     out::result(format!("  data   {}", settings.data.display()))?;
     out::result(format!("  auth   {auth}"))?;
     out::result(format!("  model  {} ({})", choice.default_model, choice.why))?;
-    if let Some(disclaimer) = entourage.house.model().disclaimer() {
+    if let Some(disclaimer) = entourage.engine.model().disclaimer() {
         out::note(out::stderr().yellow(format!("note: {disclaimer}")));
     }
     Ok(())

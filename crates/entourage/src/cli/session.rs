@@ -91,9 +91,9 @@ pub(crate) struct Session {
     rested: bool,
     /// Whether a pause is told of and not waited out: who goes on with a tree wants it to go on.
     tells_of_pause: bool,
-    /// What is being done of what was typed: where the house goes meanwhile, it is done first by the next one.
+    /// What is being done of what was typed: where the engine goes meanwhile, it is done first by the next one.
     pub(crate) undone: Option<String>,
-    /// What was said last, where no house has said yet that it took it.
+    /// What was said last, where no engine has said yet that it took it.
     saying: Option<Saying>,
 }
 
@@ -141,7 +141,7 @@ impl Session {
         })
     }
 
-    /// Goes on with another house, where the one before is gone: from the last event that was taken, with what
+    /// Goes on with another engine, where the one before is gone: from the last event that was taken, with what
     /// was being done, and then with what was kept meanwhile.
     pub(crate) async fn go_on(
         &mut self,

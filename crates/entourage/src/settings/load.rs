@@ -138,7 +138,7 @@ fn merged(file: &str, variables: &[(String, String)]) -> Result<Settings, config
     builder.build()?.try_deserialize()
 }
 
-/// The variables that say something to the house, without their prefix.
+/// The variables that say something to the engine, without their prefix.
 fn ours_among(variables: impl Iterator<Item = (String, String)>) -> impl Iterator<Item = (String, String)> {
     variables
         .filter_map(|(name, value)| Some((name.strip_prefix(PREFIX)?.to_owned(), value)))

@@ -69,7 +69,7 @@ pub struct Settings {
     pub tools: entourage_tools::Settings,
     /// The HTTP API.
     pub server: Server,
-    /// Whom the house tells of tasks and questions, by name; nobody unless given.
+    /// Whom the engine tells of tasks and questions, by name; nobody unless given.
     pub webhooks: BTreeMap<String, Webhook>,
     /// How agents are given their turns.
     pub dispatch: Dispatch,

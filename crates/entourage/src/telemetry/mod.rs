@@ -1,6 +1,6 @@
 //! Traces over OTLP: where they go, and how they get there without anybody waiting for it.
 //!
-//! The spans are made by the house from what is on record, whole and with their ids, so what is left
+//! The spans are made by the engine from what is on record, whole and with their ids, so what is left
 //! to do here is to write them down as OTLP's JSON and to send them. The SDK of OpenTelemetry makes
 //! spans while things happen, in one process, with ids of its own.
 

@@ -249,7 +249,7 @@ async fn closing_lets_a_commit_under_way_come_to_its_end() {
     };
     tokio::join!(agency.close(), later);
     assert!(matches!(waiting.await.unwrap(), Err(Error::Closed)));
-    let runs = kept.runs(&Scope::House, RunQuery::default()).await.unwrap();
+    let runs = kept.runs(&Scope::All, RunQuery::default()).await.unwrap();
     assert_eq!(runs.iter().map(|run| run.status).collect::<Vec<_>>(), [Status::Succeeded]);
 }
 

@@ -13,7 +13,7 @@ use futures::StreamExt;
 use crate::{agent, chain, hands_on, lines, scripted, to};
 
 async fn all(stream: RunStream) -> Vec<StreamEvent> {
-    stream.map(|event| event.expect("the house is there")).collect().await
+    stream.map(|event| event.expect("the engine is there")).collect().await
 }
 
 fn items(events: &[StreamEvent]) -> Vec<RunItem> {

@@ -108,7 +108,7 @@ fn what_is_wrong_with_an_agency_is_said_in_a_line() {
 fn say(place: &Place, chat: &str) -> AgentId {
     let settings = Settings::load(Some(&place.data()), None).expect("settings");
     let said = async {
-        let client = entourage::look(&settings).expect("a house").client(Owner::local());
+        let client = entourage::look(&settings).expect("a engine").client(Owner::local());
         let stays = CancellationToken::new();
         stays.cancel();
         let speech = Speech { chat: chat.into(), text: "Hello".into(), ..Speech::default() };

@@ -354,9 +354,9 @@ fn a_conversation_says_that_an_older_copy_of_the_database_was_put_back() {
     assert!(!picture.contains("The second."), "{picture}");
 }
 
-/// What is typed is for the house of this data directory, whoever has the port of its server by then.
+/// What is typed is for the engine of this data directory, whoever has the port of its server by then.
 #[test]
-fn a_first_message_is_not_said_to_another_house_at_the_address_of_a_server_that_is_gone() {
+fn a_first_message_is_not_said_to_another_engine_at_the_address_of_a_server_that_is_gone() {
     let (place, model, other) = (Place::new(), Model::new(), Place::new());
     let server = serve(&place, &model);
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);

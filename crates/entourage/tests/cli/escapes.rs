@@ -100,7 +100,7 @@ fn no_command_writes_what_a_terminal_acts_on() {
     }
 }
 
-/// The same of what people say beside the work, of agencies and of what the house does by itself.
+/// The same of what people say beside the work, of agencies and of what the engine does by itself.
 #[test]
 fn no_command_beside_the_work_writes_what_a_terminal_acts_on() {
     let (place, model) = place();

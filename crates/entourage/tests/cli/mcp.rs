@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{model::Model, place::Place, server::Server};
 
-/// A server that never answers keeps neither the house from listening nor an agent without its tools from
+/// A server that never answers keeps neither the engine from listening nor an agent without its tools from
 /// working.
 #[test]
 fn a_silent_mcp_server_holds_up_only_those_who_use_it() {
@@ -36,7 +36,7 @@ while read -r line; do
 done
 "#;
 
-/// A server that was down when the house began is tried again by itself; agents then call its tools.
+/// A server that was down when the engine began is tried again by itself; agents then call its tools.
 #[test]
 fn an_mcp_server_that_was_down_is_tried_again_and_brings_its_tools() {
     let (place, model) = (Place::new(), Model::calling_once("late__greet", &json!({})));

@@ -36,7 +36,7 @@ const ALL: [&str; 10] = [
     SENDER_SECRET,
 ];
 
-/// Everything that a house asks for on the network, in one server; it repeats what it was sent
+/// Everything that a engine asks for on the network, in one server; it repeats what it was sent
 /// wherever it refuses.
 #[derive(Clone)]
 struct World {
@@ -100,7 +100,7 @@ fn chat(searched: bool) -> String {
     )
 }
 
-/// The bytes of every file below a directory that the house wrote.
+/// The bytes of every file below a directory that the engine wrote.
 fn written(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("readable").path());
     entries

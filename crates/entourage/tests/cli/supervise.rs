@@ -46,8 +46,8 @@ impl Drop for Mortal {
     }
 }
 
-/// Starts the house with these words, which starts the stubborn server of its settings; ends the house with this
-/// signal, and waits until all that the server is and has started is gone. Returns with what exit code the house
+/// Starts the engine with these words, which starts the stubborn server of its settings; ends the engine with this
+/// signal, and waits until all that the server is and has started is gone. Returns with what exit code the engine
 /// ended, if it was one.
 fn leaves_nothing_behind(words: &[&str], signal: Signal) -> Option<i32> {
     let place = Place::new();
@@ -60,8 +60,8 @@ fn leaves_nothing_behind(words: &[&str], signal: Signal) -> Option<i32> {
     );
     let mut command = place.process(words);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut house = Mortal(command.spawn().expect("starts"));
-    let _patience = Patience::with(&house.0);
+    let mut engine = Mortal(command.spawn().expect("starts"));
+    let _patience = Patience::with(&engine.0);
     let begun = Instant::now();
     let below: Vec<String> = loop {
         let told = fs::read_to_string(&pids).unwrap_or_default();
@@ -72,8 +72,8 @@ fn leaves_nothing_behind(words: &[&str], signal: Signal) -> Option<i32> {
         std::thread::yield_now();
     };
     assert!(below.iter().all(|pid| runs(pid)), "{below:?}");
-    kill_process(Pid::from_child(&house.0), signal).expect("sent");
-    let code = house.0.wait().expect("it was there").code();
+    kill_process(Pid::from_child(&engine.0), signal).expect("sent");
+    let code = engine.0.wait().expect("it was there").code();
     let killed = Instant::now();
     while below.iter().any(|pid| runs(pid)) {
         if killed.elapsed() > SOON {
@@ -87,15 +87,15 @@ fn leaves_nothing_behind(words: &[&str], signal: Signal) -> Option<i32> {
     code
 }
 
-/// The house starts every server of its settings under a supervisor: after SIGKILL nobody else is left to end
+/// The engine starts every server of its settings under a supervisor: after SIGKILL nobody else is left to end
 /// them.
 #[test]
-fn what_an_mcp_server_started_is_gone_once_the_house_was_killed() {
+fn what_an_mcp_server_started_is_gone_once_the_engine_was_killed() {
     assert_eq!(leaves_nothing_behind(&["serve", "--bind", "127.0.0.1:0"], Signal::KILL), None);
 }
 
 #[test]
-fn what_an_mcp_server_started_is_gone_once_the_house_was_told_to_end() {
+fn what_an_mcp_server_started_is_gone_once_the_engine_was_told_to_end() {
     assert_eq!(leaves_nothing_behind(&["serve", "--bind", "127.0.0.1:0"], Signal::TERM), Some(0));
 }
 

@@ -1,4 +1,4 @@
-//! Webhooks from the settings to the command line: whom the house tells, and how they stand.
+//! Webhooks from the settings to the command line: whom the engine tells, and how they stand.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! A stand-in for a language model that needs no key and no network: it drives the house by a
+//! A stand-in for a language model that needs no key and no network: it drives the engine by a
 //! fixed script, so that a newcomer sees delegation, questions, files and notes at work.
 
 mod instance;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 /// The arguments as an object where they can be read as one. None at all is an empty object, and
-/// a string that holds JSON is what it holds; any other string stays, for the house to explain.
+/// a string that holds JSON is what it holds; any other string stays, for the engine to explain.
 pub(super) fn read(given: Value) -> Value {
     match given {
         Value::Null => Value::Object(Map::new()),

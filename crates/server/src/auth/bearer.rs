@@ -30,7 +30,7 @@ pub(crate) struct Check {
     key: DecodingKey,
     validation: Validation,
     operator: Option<String>,
-    /// Whether a token may say itself that it is the operator's: where only this house's own secret
+    /// Whether a token may say itself that it is the operator's: where only this engine's own secret
     /// makes tokens.
     is_own: bool,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Check {
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
     pub(crate) owner: Owner,
-    /// Whether they may do what concerns the whole house.
+    /// Whether they may do what concerns the whole engine.
     pub(crate) is_operator: bool,
     /// When the token ends; a stream ends with it.
     pub(crate) expires: Option<Time>,

@@ -1,4 +1,4 @@
-//! A house without authentication trusts its machine, not the web pages open on it. A page of
+//! A engine without authentication trusts its machine, not the web pages open on it. A page of
 //! another site may reach a loopback port by its own form or script, or by a name of its own that
 //! it points here (DNS rebinding): both show in headers that a page cannot set.
 

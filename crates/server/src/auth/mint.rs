@@ -36,7 +36,7 @@ pub fn mint(settings: &Settings, owner: &Owner, ttl: Duration) -> Result<String>
     let jwt = match &settings.auth {
         Auth::Jwt(jwt) => jwt,
         Auth::None => {
-            return Err(Error::Mint("this house asks for none; set `[server.auth.jwt]` first".into()));
+            return Err(Error::Mint("this engine asks for none; set `[server.auth.jwt]` first".into()));
         }
     };
     if jwt.algorithm != Algorithm::Hs256 {

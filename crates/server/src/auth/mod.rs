@@ -86,7 +86,7 @@ pub struct Jwt {
     /// For HS256 the shared secret, at least 32 bytes; otherwise the public key as PEM.
     #[schemars(with = "String")]
     pub key: SecretString,
-    /// The operator: the `sub` of whoever may do what concerns the whole house. With HS256 also whoever
+    /// The operator: the `sub` of whoever may do what concerns the whole engine. With HS256 also whoever
     /// has a token made by [`mint`] for the owner `local`; otherwise nobody unless given. Any other token
     /// whose `sub` is `local` is refused.
     #[serde(default)]

@@ -6,7 +6,7 @@ use entourage_types::Time;
 
 use crate::{Problem, auth::Identity, state::Served};
 
-/// Who asks: the house as that owner sees it.
+/// Who asks: the engine as that owner sees it.
 pub(crate) struct Caller {
     pub(crate) client: Client,
     /// Until when the caller may ask, where that ends.
@@ -19,7 +19,7 @@ impl FromRequestParts<Served> for Caller {
     async fn from_request_parts(parts: &mut Parts, served: &Served) -> Result<Self, Problem> {
         // No route outside the authentication layer takes a caller; if one did, it would be refused.
         let identity = parts.extensions.get::<Identity>().ok_or_else(Problem::no_token)?;
-        let client = served.house.client(identity.owner.clone()).operating(identity.is_operator);
+        let client = served.engine.client(identity.owner.clone()).operating(identity.is_operator);
         Ok(Self { client, until: identity.expires })
     }
 }

@@ -1,4 +1,4 @@
-//! The house's errors as problems.
+//! The engine's errors as problems.
 
 use entourage_engine::{Error, StoreError};
 

@@ -107,7 +107,7 @@ impl Problem {
         self.kind == kind::not_open()
     }
 
-    /// Whether events were asked for from one on that the house does not have: not any more, or not yet.
+    /// Whether events were asked for from one on that the engine does not have: not any more, or not yet.
     #[must_use]
     pub fn is_cursor_gone(&self) -> bool {
         self.kind == kind::cursor_gone()

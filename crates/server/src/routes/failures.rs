@@ -32,7 +32,7 @@ const UNEXPECTED: (&str, &str, &str) = ("default", "Failure", "Anything else.");
 const GONE: (&str, &str, &str) = ("410", "Gone", "Events behind that number are not kept any more.");
 const CONFLICT: (&str, &str, &str) = ("409", "Conflict", "It is too late for that.");
 
-/// How any request about the house's nouns may fail.
+/// How any request about the engine's nouns may fail.
 pub(crate) struct Failures;
 
 /// How a request fails that asks for nothing in particular.
@@ -44,7 +44,7 @@ pub(crate) struct Gone;
 /// How a request that comes too late fails.
 pub(crate) struct Conflict;
 
-/// How a request about the whole house fails that is not the operator's.
+/// How a request about the whole engine fails that is not the operator's.
 pub(crate) struct Reserved;
 
 impl IntoResponses for Failures {

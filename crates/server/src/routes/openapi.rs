@@ -40,8 +40,8 @@ use crate::{
         (name = "work", description = "What agents gave each other to do, and wrote down."),
         (name = "memory", description = "What agents remember."),
         (name = "kinds", description = "What sorts of agents there are."),
-        (name = "webhooks", description = "What other programs tell the house, signed after Standard Webhooks."),
-        (name = "operations", description = "For whoever runs the house."),
+        (name = "webhooks", description = "What other programs tell the engine, signed after Standard Webhooks."),
+        (name = "operations", description = "For whoever runs the engine."),
     ),
     components(schemas(Problem, CaughtUpView, DeltaView, ChatDeltaView, ToolCallDocument)),
     security(("token" = [])),
@@ -57,7 +57,7 @@ impl Modify for Common {
         let scheme = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
             .bearer_format("JWT")
-            .description(Some("`sub` is the owner, `exp` is required. A house on loopback may need none."))
+            .description(Some("`sub` is the owner, `exp` is required. A engine on loopback may need none."))
             .build();
         let components = openapi.components.get_or_insert_default();
         components.add_security_scheme("token", SecurityScheme::Http(scheme));

@@ -1,4 +1,4 @@
-//! For whoever runs the house: is it up, is it ready, what does it do. These routes name no owner
+//! For whoever runs the engine: is it up, is it ready, what does it do. These routes name no owner
 //! and nobody's data, and need no token, unless the settings want one for `/metrics`.
 
 use std::time::Duration;
@@ -35,7 +35,7 @@ async fn up() -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
-/// Whether the house can do its work
+/// Whether the engine can do its work
 #[utoipa::path(
     get, path = "/readyz", tag = "operations", operation_id = "ready", security(()),
     responses(
@@ -44,7 +44,7 @@ async fn up() -> StatusCode {
     )
 )]
 async fn ready(State(served): State<Served>) -> Result<StatusCode, Problem> {
-    let store = served.house.store();
+    let store = served.engine.store();
     let ready = async {
         // Nothing is due before the beginning of time: the cheapest question there is.
         store.due(Time::from_micros(0), None, 1).await?;
@@ -71,7 +71,7 @@ async fn ready(State(served): State<Served>) -> Result<StatusCode, Problem> {
 )]
 async fn measurements(State(served): State<Served>) -> ([(HeaderName, &'static str); 1], String) {
     // What was counted is told also when the store cannot be asked.
-    if let Err(error) = served.house.measure().await {
+    if let Err(error) = served.engine.measure().await {
         tracing::warn!(%error, "how old the queue is cannot be measured");
     }
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], metrics::render())

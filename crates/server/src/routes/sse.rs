@@ -83,7 +83,7 @@ pub(crate) fn streamed(
 pub(crate) async fn ended(until: Option<Time>, served: Served) {
     let expired = async {
         match until {
-            Some(until) => served.house.clock().sleep_until(until).await,
+            Some(until) => served.engine.clock().sleep_until(until).await,
             None => std::future::pending().await,
         }
     };

@@ -37,7 +37,7 @@ pub(crate) struct EntryView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::AgentId>)]
     agent: Option<AgentId>,
-    /// Of a failure: `false`, for the house does not try again by itself.
+    /// Of a failure: `false`, for the engine does not try again by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     retryable: Option<bool>,
 }
@@ -53,7 +53,7 @@ enum RoleView {
     Assistant,
     /// An agent of the tree asks.
     Question,
-    /// The house remarks.
+    /// The engine remarks.
     Notice,
 }
 

@@ -93,7 +93,7 @@ enum ItemBodyView {
         /// What it means for the run; left out when it means nothing beyond its text.
         #[serde(skip_serializing_if = "Option::is_none")]
         effect: Option<OutputEffectView>,
-        /// What a screen may show beside the text; the tool's own, and neither the model nor the house
+        /// What a screen may show beside the text; the tool's own, and neither the model nor the engine
         /// reads it.
         #[serde(skip_serializing_if = "Option::is_none")]
         details: Option<Value>,
@@ -118,7 +118,7 @@ enum ItemBodyView {
         #[serde(skip_serializing_if = "Option::is_none")]
         used: Option<ModelUseView>,
     },
-    /// A remark of the house.
+    /// A remark of the engine.
     Notice {
         /// How serious it is.
         level: LevelView,
@@ -129,7 +129,7 @@ enum ItemBodyView {
         /// The cause in the words of whoever failed, where people read another text.
         #[serde(skip_serializing_if = "Option::is_none")]
         cause: Option<String>,
-        /// Of a failure: `false`, for the house does not try again by itself.
+        /// Of a failure: `false`, for the engine does not try again by itself.
         #[serde(skip_serializing_if = "Option::is_none")]
         retryable: Option<bool>,
     },

@@ -19,7 +19,7 @@ pub(crate) struct KindView {
     name: String,
     /// When to use it, in one line.
     description: String,
-    /// The model it wants, as `provider::name`; null for the house's choice.
+    /// The model it wants, as `provider::name`; null for the engine's choice.
     #[schema(required)]
     model: Option<String>,
     /// The models that are asked instead when it fails for good, in this order.
@@ -96,7 +96,7 @@ impl From<InUse> for KindView {
     }
 }
 
-/// What must be let pass, by the names of the house's checks.
+/// What must be let pass, by the names of the engine's checks.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = KindChecks)]
 struct ChecksView {

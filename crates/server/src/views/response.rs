@@ -202,7 +202,7 @@ enum RunItemBodyView {
         /// Whether the call failed.
         is_error: bool,
     },
-    /// A remark of the house: a guardrail's verdict, a limit that was met.
+    /// A remark of the engine: a guardrail's verdict, a limit that was met.
     NoticeItem {
         /// How serious it is.
         level: LevelView,

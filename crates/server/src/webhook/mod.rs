@@ -1,4 +1,4 @@
-//! Webhooks: how other programs tell the house, and are told by it. One way to sign them, in both
+//! Webhooks: how other programs tell the engine, and are told by it. One way to sign them, in both
 //! directions: Standard Webhooks, which every language has a library for.
 
 mod courier;
@@ -18,7 +18,7 @@ pub(crate) use sender::{Senders, Signed};
 
 use crate::{Error, Result};
 
-/// Whom the house tells of tasks and questions.
+/// Whom the engine tells of tasks and questions.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Webhook {
@@ -37,7 +37,7 @@ pub struct Webhook {
     pub owner: Owner,
 }
 
-/// Who may tell the house.
+/// Who may tell the engine.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookSender {

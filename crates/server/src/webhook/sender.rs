@@ -1,4 +1,4 @@
-//! Who may tell the house, and what they said: taken only with a signature over the bytes as they came.
+//! Who may tell the engine, and what they said: taken only with a signature over the bytes as they came.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{Problem, Result, extract::Object, state::Served};
 
-/// Those who may tell the house. Cheap to clone.
+/// Those who may tell the engine. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Senders(Arc<[(Secret, Owner)]>);
 
@@ -67,12 +67,12 @@ impl<T: DeserializeOwned> FromRequest<Served> for Signed<T> {
                  the HMAC-SHA256 of `{ID}`, a dot, `{TIMESTAMP}`, a dot and the body's bytes"
             ))
         })?;
-        checked_time(timestamp, served.house.clock().now()).map_err(Problem::stale_webhook)?;
+        checked_time(timestamp, served.engine.clock().now()).map_err(Problem::stale_webhook)?;
         let Object(document) = serde_json::from_slice(&body).map_err(|error| match error.classify() {
             serde_json::error::Category::Data => Problem::bad_body(error.to_string()),
             _ => Problem::bad_json(error.to_string()),
         })?;
-        Ok(Self { client: served.house.client(owner.clone()), id, document })
+        Ok(Self { client: served.engine.client(owner.clone()), id, document })
     }
 }
 

@@ -50,15 +50,15 @@ impl Author {
 /// Asserts that every commit of every [`Author`] is there whole or not at all, and returns how many
 /// are.
 pub(crate) async fn assert_whole(store: &SqliteStore) -> Result<usize> {
-    let house = Scope::House;
+    let all = Scope::All;
     let page = Page { limit: 1_000, ..Page::default() };
     let mut commits = 0;
-    for agent in store.agents(&house, AgentQuery { page, ..AgentQuery::default() }).await? {
-        let items = store.items(&house, ItemQuery::of(agent.id, 0, 100_000)).await?;
+    for agent in store.agents(&all, AgentQuery { page, ..AgentQuery::default() }).await? {
+        let items = store.items(&all, ItemQuery::of(agent.id, 0, 100_000)).await?;
         let seqs: Vec<u64> = items.iter().map(|item| item.seq).collect();
         assert_eq!(seqs, (0..agent.items).collect::<Vec<_>>(), "the row and the transcript");
         assert_eq!(store.inbox(agent.id).await?.len(), items.len(), "the transcript and the inbox");
-        let events = store.events(&house, agent.root, 0, 100_000).await?;
+        let events = store.events(&all, agent.root, 0, 100_000).await?;
         let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
         assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());
         let told = events.into_iter().filter_map(|event| match event.body {

@@ -13,7 +13,7 @@ use crate::older::of_version;
 #[tokio::test]
 async fn threads_that_people_opened_stand_at_the_top_from_then_on() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("house.db");
+    let path = directory.path().join("entourage.db");
     let id = std::array::from_fn::<AgentId, 9, _>(|_| AgentId::new());
     // Kind and key, with the numbers of parent and root.
     let rows: [(&str, Option<&str>, Option<usize>, usize); 9] = [
@@ -44,7 +44,7 @@ async fn threads_that_people_opened_stand_at_the_top_from_then_on() {
         }
     }
     let store = SqliteStore::open(&path, Settings::default()).unwrap();
-    let mut agents = store.agents(&Scope::House, AgentQuery::default()).await.unwrap();
+    let mut agents = store.agents(&Scope::All, AgentQuery::default()).await.unwrap();
     agents.sort_by_key(|agent| id.iter().position(|id| *id == agent.id));
     let stands: Vec<_> = agents
         .iter()

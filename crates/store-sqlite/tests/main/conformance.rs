@@ -29,7 +29,7 @@ impl Directory {
     }
 
     fn database(&self) -> PathBuf {
-        self.directory.path().join("house.db")
+        self.directory.path().join("entourage.db")
     }
 }
 

@@ -18,7 +18,7 @@ fn names(directory: &TempDir) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(directory.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| !name.starts_with("house.db"))
+        .filter(|name| !name.starts_with("entourage.db"))
         .collect();
     names.sort();
     names
@@ -28,7 +28,7 @@ fn names(directory: &TempDir) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn copies_taken_while_many_write_are_whole_and_in_nobodys_way() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("house.db");
+    let path = directory.path().join("entourage.db");
     let store = Arc::new(open(&path));
     let authors: Vec<_> = (0..32)
         .map(|_| {
@@ -43,7 +43,7 @@ async fn copies_taken_while_many_write_are_whole_and_in_nobodys_way() {
         .collect();
     let place = directory.path().to_owned();
     let copier = tokio::task::spawn_blocking(move || {
-        let from = place.join("house.db");
+        let from = place.join("entourage.db");
         for number in 0..4 {
             copy(&from, place.join(format!("copy-{number}.db")), |_| ()).unwrap();
             let stranger = Connection::open(&from).unwrap();
@@ -69,7 +69,7 @@ async fn copies_taken_while_many_write_are_whole_and_in_nobodys_way() {
 #[test]
 fn a_copy_never_takes_the_place_of_a_file() {
     let directory = TempDir::new().unwrap();
-    let (path, there) = (directory.path().join("house.db"), directory.path().join("there.db"));
+    let (path, there) = (directory.path().join("entourage.db"), directory.path().join("there.db"));
     drop(open(&path));
     fs::write(&there, "a letter").unwrap();
     let refused = copy(&path, &there, |_| ()).unwrap_err();
@@ -88,7 +88,7 @@ fn a_copy_never_takes_the_place_of_a_file() {
 #[test]
 fn a_copy_of_an_older_version_is_of_that_version() {
     let directory = TempDir::new().unwrap();
-    let (path, old) = (directory.path().join("house.db"), directory.path().join("old.db"));
+    let (path, old) = (directory.path().join("entourage.db"), directory.path().join("old.db"));
     let first = of_version(&path, 1);
     drop(first);
     copy(&path, &old, |_| ()).unwrap();

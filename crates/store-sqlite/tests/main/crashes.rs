@@ -48,7 +48,7 @@ async fn commits_in(path: &Path) -> usize {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copy_taken_in_the_middle_of_work_is_whole() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("house.db");
+    let path = directory.path().join("entourage.db");
     let store = Arc::new(open(&path).unwrap());
     let (returned, mut commits) = mpsc::unbounded_channel();
     let authors: Vec<_> = (0..4)
@@ -87,7 +87,7 @@ async fn a_copy_taken_in_the_middle_of_work_is_whole() {
 #[tokio::test]
 async fn a_log_torn_anywhere_opens_with_the_commits_before_the_tear() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("house.db");
+    let path = directory.path().join("entourage.db");
     let store = open(&path).unwrap();
     let mut author = Author::begin(&store).await.unwrap();
     for _ in 0..10 {
@@ -109,7 +109,7 @@ async fn a_log_torn_anywhere_opens_with_the_commits_before_the_tear() {
 #[tokio::test]
 async fn a_killed_process_loses_nothing_that_returned_and_frees_the_database() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("house.db");
+    let path = directory.path().join("entourage.db");
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "crashes::the_victim", "--nocapture"])
         .env(VICTIM, &path)
@@ -148,7 +148,7 @@ async fn the_victim() {
 async fn what_its_author_gives_up_is_written_without_anybody_else_coming_along() {
     let directory = TempDir::new().unwrap();
     let settings = Settings { durability: Durability::Normal, ..Settings::default() };
-    let store = SqliteStore::open(directory.path().join("house.db"), settings).unwrap();
+    let store = SqliteStore::open(directory.path().join("entourage.db"), settings).unwrap();
     let mut author = Author::begin(&store).await.unwrap();
     let mut changed = store.changed();
     tokio::select! {

@@ -58,7 +58,7 @@ fn a_file_that_is_no_database_is_refused_and_left_alone() {
 #[tokio::test]
 async fn an_emptied_file_is_refused_where_its_log_is_still_there() {
     let directory = TempDir::new().unwrap();
-    let [path, cut] = ["house.db", "cut.db"].map(|name| directory.path().join(name));
+    let [path, cut] = ["entourage.db", "cut.db"].map(|name| directory.path().join(name));
     let log = |path: &Path| path.with_extension("db-wal");
     let store = open(&path).unwrap();
     Author::begin(&store).await.unwrap();
@@ -78,7 +78,7 @@ async fn an_emptied_file_is_refused_where_its_log_is_still_there() {
 #[test]
 fn a_database_of_a_newer_version_is_refused() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("house.db");
+    let path = directory.path().join("entourage.db");
     drop(open(&path).unwrap());
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 999).unwrap();
     let why = refusal(&path);
@@ -88,7 +88,7 @@ fn a_database_of_a_newer_version_is_refused() {
 #[test]
 fn an_older_database_is_left_alone_where_it_shall_not_be_migrated() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("house.db");
+    let path = directory.path().join("entourage.db");
     let first = of_version(&path, 1);
     drop(first);
     let before = fs::read(&path).unwrap();
@@ -109,7 +109,7 @@ fn of_version_6(tool: &str, details: &serde_json::Value) -> String {
 #[tokio::test]
 async fn what_the_details_of_outputs_meant_before_is_taken_over_where_the_engine_wrote_it() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("house.db");
+    let path = directory.path().join("entourage.db");
     let old = of_version(&path, 6);
     let (agent, run) = (AgentId::new(), RunId::new());
     let [given, other] = [(agent, TaskId::new()), (AgentId::new(), TaskId::new())];
@@ -148,14 +148,14 @@ async fn what_the_details_of_outputs_meant_before_is_taken_over_where_the_engine
     .unwrap();
     drop(old);
     let store = open(&path).unwrap();
-    let items = store.items(&Scope::House, ItemQuery::of(agent, 0, 100)).await.unwrap();
+    let items = store.items(&Scope::All, ItemQuery::of(agent, 0, 100)).await.unwrap();
     for (item, (tool, before, expected)) in items.iter().zip(&rows) {
         let ItemBody::Output(output) = &item.body else { panic!("{item:?}") };
         assert_eq!(&output.effect, expected, "{tool} {before}");
         let kept = expected.is_none().then_some(before);
         assert_eq!(output.details.as_ref(), kept, "{tool} {before}");
     }
-    let steps = store.steps(&Scope::House, run).await.unwrap();
+    let steps = store.steps(&Scope::All, run).await.unwrap();
     assert_eq!(steps[0].output().unwrap().answer(), Some("f"));
 }
 
@@ -163,7 +163,7 @@ async fn what_the_details_of_outputs_meant_before_is_taken_over_where_the_engine
 #[tokio::test]
 async fn events_and_why_agents_failed_are_taken_over_from_version_11() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("house.db");
+    let path = directory.path().join("entourage.db");
     let old = of_version(&path, 11);
     let ids: Vec<AgentId> = (0..4).map(|_| AgentId::new()).collect();
     let ended: [(&str, &[&str]); 4] = [
@@ -204,7 +204,7 @@ async fn events_and_why_agents_failed_are_taken_over_from_version_11() {
     drop(old);
 
     let store = open(&path).unwrap();
-    let why = async |id| store.agent(&Scope::House, id).await.unwrap().unwrap().stop_reason;
+    let why = async |id| store.agent(&Scope::All, id).await.unwrap().unwrap().stop_reason;
     let expected = [Some(StopReason::Cancelled), Some(StopReason::MaxSteps), None, Some(StopReason::MaxTime)];
     for (id, expected) in ids.iter().zip(expected) {
         assert_eq!(why(*id).await, expected);
@@ -216,7 +216,7 @@ async fn events_and_why_agents_failed_are_taken_over_from_version_11() {
         assert_eq!(agents.iter().map(|agent| agent.id).collect::<Vec<_>>(), found);
     }
     let numbers = async |root| -> Vec<u64> {
-        let events = store.events(&Scope::House, root, 0, 100).await.unwrap();
+        let events = store.events(&Scope::All, root, 0, 100).await.unwrap();
         assert!(events.iter().all(|event| event.root == root && event.agent == root));
         events.iter().map(|event| event.seq).collect()
     };
@@ -238,16 +238,16 @@ fn a_place_that_cannot_be_written_is_refused() {
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("file");
     fs::write(&file, "").unwrap();
-    refusal(&file.join("house.db"));
+    refusal(&file.join("entourage.db"));
     refusal(directory.path());
     #[cfg(target_os = "linux")]
-    assert!(refusal(Path::new("/proc/self/house.db")).contains("cannot be written"));
+    assert!(refusal(Path::new("/proc/self/entourage.db")).contains("cannot be written"));
 }
 
 #[test]
 fn the_directories_above_are_made() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("a/b/house.db");
+    let path = directory.path().join("a/b/entourage.db");
     drop(open(&path).unwrap());
     assert!(path.exists());
 }
@@ -255,7 +255,7 @@ fn the_directories_above_are_made() {
 #[test]
 fn a_second_opening_is_refused_by_the_holders_pid_until_the_first_is_closed() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("house.db");
+    let path = directory.path().join("entourage.db");
     let first = open(&path).unwrap();
     let refused = open(&path).err().unwrap();
     assert!(matches!(refused, Error::InUse { .. }), "{refused:?}");
@@ -268,11 +268,11 @@ fn a_second_opening_is_refused_by_the_holders_pid_until_the_first_is_closed() {
 #[tokio::test]
 async fn closing_leaves_one_file_with_everything_in_it() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("house.db");
+    let path = directory.path().join("entourage.db");
     let store = open(&path).unwrap();
     Author::begin(&store).await.unwrap().say(&store, "hello").await.unwrap();
     drop(store);
-    assert!(!directory.path().join("house.db-wal").exists());
+    assert!(!directory.path().join("entourage.db-wal").exists());
     let copy = directory.path().join("copy.db");
     fs::copy(&path, &copy).unwrap();
     assert_eq!(assert_whole(&open(&copy).unwrap()).await.unwrap(), 1);
@@ -284,7 +284,7 @@ async fn stores_in_memory_are_apart() {
     Author::begin(&one).await.unwrap().say(&one, "hello").await.unwrap();
     assert_eq!(assert_whole(&one).await.unwrap(), 1);
     let all = entourage_store::AgentQuery::default();
-    assert_eq!(two.agents(&entourage_types::Scope::House, all).await.unwrap(), []);
+    assert_eq!(two.agents(&entourage_types::Scope::All, all).await.unwrap(), []);
 }
 
 #[cfg(unix)]
@@ -294,7 +294,7 @@ async fn what_agents_write_down_is_for_its_owner_alone_wherever_it_lies() {
 
     let directory = TempDir::new().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let store = open(&directory.path().join("house.db")).unwrap();
+    let store = open(&directory.path().join("entourage.db")).unwrap();
     Author::begin(&store).await.unwrap();
     let mut files: Vec<(String, u32)> = fs::read_dir(directory.path())
         .unwrap()
@@ -304,7 +304,7 @@ async fn what_agents_write_down_is_for_its_owner_alone_wherever_it_lies() {
         .collect();
     files.sort();
     let private = |name: &str| (name.to_owned(), 0o600);
-    let expected = ["house.db", "house.db-shm", "house.db-wal", "house.db.lock"];
+    let expected = ["entourage.db", "entourage.db-shm", "entourage.db-wal", "entourage.db.lock"];
     assert_eq!(files, expected.map(private));
 }
 
@@ -312,7 +312,7 @@ async fn what_agents_write_down_is_for_its_owner_alone_wherever_it_lies() {
 #[tokio::test]
 async fn what_steps_of_version_15_kept_is_taken_over() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("house.db");
+    let path = directory.path().join("entourage.db");
     let old = of_version(&path, 15);
     let (run, question, task, agent, wakeup) =
         (RunId::new(), QuestionId::new(), TaskId::new(), AgentId::new(), WakeupId::new());
@@ -410,7 +410,7 @@ async fn what_steps_of_version_15_kept_is_taken_over() {
     // What does not read back is its own agent's damage.
     old.execute(insert, [&RunId::new().to_string(), "tool/broken", "open", "{"]).unwrap();
     drop(old);
-    let steps = open(&path).unwrap().steps(&Scope::House, run).await.unwrap();
+    let steps = open(&path).unwrap().steps(&Scope::All, run).await.unwrap();
     for ((key, (state, value, expected, intent)), step) in keys.iter().zip(&rows).zip(&steps) {
         assert_eq!((&step.key, &step.state, step.attempt), (key, expected, 2), "{state} {value}");
         let intent = intent.clone().map(|(effect, edited)| Intent { effect, edited });

@@ -45,7 +45,7 @@ fn used(agent: &Agent, input: u64) -> Run {
 #[tokio::test]
 async fn runs_from_before_are_counted_from_their_turns() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("house.db");
+    let path = directory.path().join("entourage.db");
     let (agent, run) = (AgentId::new(), RunId::new());
     {
         let first = of_version(&path, 2);
@@ -69,7 +69,7 @@ async fn runs_from_before_are_counted_from_their_turns() {
         days.iter().map(|row| (row.tally.calls, row.tally.unpriced, row.tally.usage.input)).collect();
     assert_eq!(told, [(2, 0, 30), (1, 1, 30)]);
     assert_eq!((days[0].tally.usage.cached, days[0].tally.cost.nanos()), (3, 14));
-    let run = store.runs(&Scope::House, entourage_store::RunQuery::default()).await.unwrap().remove(0);
+    let run = store.runs(&Scope::All, entourage_store::RunQuery::default()).await.unwrap().remove(0);
     assert_eq!(
         (run.tally().usage, run.tally().cost),
         (run.usage, run.cost),
@@ -80,7 +80,7 @@ async fn runs_from_before_are_counted_from_their_turns() {
 #[tokio::test]
 async fn what_a_removed_run_used_stays_counted_for_its_owner() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("house.db");
+    let path = directory.path().join("entourage.db");
     let store = SqliteStore::open(&path, Settings::default()).unwrap();
     let root = Agent::root(Owner::local(), "helper", "", AT);
     store.commit(Commit::new(AT).write(Write::NewAgent(root.clone()))).await.unwrap();
@@ -113,7 +113,7 @@ async fn what_a_removed_run_used_stays_counted_for_its_owner() {
 async fn counts_that_are_too_large_to_add_up_are_the_largest_there_is() {
     const LARGE: u64 = 9_000_000_000_000_000_000;
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("house.db");
+    let path = directory.path().join("entourage.db");
     let store = SqliteStore::open(&path, Settings::default()).unwrap();
     let root = Agent::root(Owner::local(), "helper", "", AT);
     store.commit(Commit::new(AT).write(Write::NewAgent(root.clone()))).await.unwrap();
@@ -139,7 +139,7 @@ async fn counts_that_are_too_large_to_add_up_are_the_largest_there_is() {
 #[tokio::test]
 async fn sums_are_filled_from_the_runs_that_are_there_and_those_that_are_not() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("house.db");
+    let path = directory.path().join("entourage.db");
     let (agent, run) = (AgentId::new(), RunId::new());
     {
         let before = of_version(&path, 9);
@@ -179,7 +179,7 @@ async fn sums_are_filled_from_the_runs_that_are_there_and_those_that_are_not() {
 #[tokio::test]
 async fn a_day_of_one_model_is_one_row_however_many_runs_it_had() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("house.db");
+    let path = directory.path().join("entourage.db");
     let store = SqliteStore::open(&path, Settings::default()).unwrap();
     let root = Agent::root(Owner::local(), "helper", "", AT);
     store.commit(Commit::new(AT).write(Write::NewAgent(root.clone()))).await.unwrap();

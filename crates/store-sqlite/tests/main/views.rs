@@ -37,7 +37,7 @@ fn rows(connection: &Connection, sql: &str) -> Vec<String> {
 #[tokio::test]
 async fn every_view_reads_as_people_do() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("house.db");
+    let path = directory.path().join("entourage.db");
     let store = SqliteStore::open(&path, Settings::default()).unwrap();
     let root = Agent::root(Owner::local(), "helper", "garden", AT);
     store.commit(Commit::new(AT).write(Write::NewAgent(root.clone()))).await.unwrap();

@@ -22,13 +22,13 @@ fn much(known: &Agent) -> Commit {
 
 /// What [`much`] would have left.
 async fn assert_nothing(store: &impl Store, known: &Agent) -> Result<()> {
-    let house = Scope::House;
+    let all = Scope::All;
     let tree = AgentQuery { root: Some(known.root), ..AgentQuery::default() };
-    assert_eq!(store.agents(&house, tree).await?.len(), 1, "an agent was made");
-    assert_eq!(store.entity(&house, EntityKind::Request, "a request").await?, None);
+    assert_eq!(store.agents(&all, tree).await?.len(), 1, "an agent was made");
+    assert_eq!(store.entity(&all, EntityKind::Request, "a request").await?, None);
     assert_eq!(store.inbox(known.id).await?, []);
     assert_eq!(store.due(at(1_000_000), None, 10).await?, []);
-    assert_eq!(store.events(&house, known.root, 1, 10).await?, []);
+    assert_eq!(store.events(&all, known.root, 1, 10).await?, []);
     Ok(())
 }
 
@@ -69,7 +69,7 @@ pub async fn a_refused_write_leaves_nothing(place: impl Place) -> Result<()> {
     let stolen = Commit::new(at(1)).write(Write::Entity(stolen));
     let (told, refused) = tokio::join!(store.commit(much(&known)), store.commit(stolen));
     assert!(told.is_ok() && refused.is_err());
-    let events = store.events(&Scope::House, known.root, 0, 10).await?;
+    let events = store.events(&Scope::All, known.root, 0, 10).await?;
     let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
     Ok(())
@@ -133,9 +133,9 @@ pub async fn the_last_write_of_a_row_wins(place: impl Place) -> Result<()> {
         commit.push(Write::Entity(request(&owner(), "twice", word)));
     }
     store.commit(commit).await?;
-    assert_eq!(store.agent(&Scope::House, known.id).await?, Some(agent));
+    assert_eq!(store.agent(&Scope::All, known.id).await?, Some(agent));
     let twice = EntityQuery::of(EntityKind::Request);
-    let words: Vec<_> = store.entities(&Scope::House, twice).await?.into_iter().map(|e| e.status).collect();
+    let words: Vec<_> = store.entities(&Scope::All, twice).await?.into_iter().map(|e| e.status).collect();
     assert_eq!(words, ["done"]);
     Ok(())
 }
@@ -165,6 +165,6 @@ pub async fn hints_follow_durability(place: impl Place) -> Result<()> {
     assert_eq!(woken.try_recv().as_deref(), Ok([wake].as_slice()));
     assert!(hint.touches(known.root));
     assert!(matches!(&hint.events[0].body, EventBody::Item { item: Some(told), .. } if *told == item));
-    assert_eq!(store.events(&Scope::House, known.root, 1, 10).await?, hint.events);
+    assert_eq!(store.events(&Scope::All, known.root, 1, 10).await?, hint.events);
     Ok(())
 }

@@ -52,7 +52,7 @@ async fn many_writers<S: Store>(store: &Arc<S>) -> Result<()> {
     for writer in writers {
         let agent = join(writer).await?;
         let query = ItemQuery::of(agent, 0, 1000);
-        assert_eq!(store.items(&Scope::House, query).await?.len() as u64, COMMITS);
+        assert_eq!(store.items(&Scope::All, query).await?.len() as u64, COMMITS);
     }
     for agent in agents {
         assert_eq!(store.inbox(agent.id).await?.len() as u64, COMMITS);
@@ -74,7 +74,7 @@ pub async fn readers_see_whole_commits(place: impl Place) -> Result<()> {
             }
             writing.commit(commit).await?;
             let all = EntityQuery::of(EntityKind::Request);
-            let seen = writing.entities(&Scope::House, all).await?;
+            let seen = writing.entities(&Scope::All, all).await?;
             assert!(seen.iter().all(|entity| entity.status == round.to_string()), "{seen:?}");
         }
         Ok(())
@@ -82,7 +82,7 @@ pub async fn readers_see_whole_commits(place: impl Place) -> Result<()> {
     let mut reads = 0;
     while !writer.is_finished() || reads == 0 {
         let all = EntityQuery::of(EntityKind::Request);
-        let seen = store.entities(&Scope::House, all).await?;
+        let seen = store.entities(&Scope::All, all).await?;
         assert!(seen.windows(2).all(|pair| pair[0].status == pair[1].status), "{seen:?}");
         reads += 1;
     }

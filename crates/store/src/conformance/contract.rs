@@ -19,7 +19,7 @@ pub async fn an_agent_is_made_once(place: impl Place) -> Result<()> {
     let again = Agent { title: "another".to_owned(), ..agent.clone() };
     let refused = store.commit(Commit::new(at(1)).write(Write::NewAgent(again))).await;
     assert!(matches!(refused, Err(Error::AgentExists { agent: found }) if found == agent.id), "{refused:?}");
-    assert_eq!(store.agent(&Scope::House, agent.id).await?, Some(agent));
+    assert_eq!(store.agent(&Scope::All, agent.id).await?, Some(agent));
     Ok(())
 }
 
@@ -51,12 +51,12 @@ pub async fn an_agent_may_begin_with_items(place: impl Place) -> Result<()> {
     commit.writes.extend(items);
     store.commit(commit).await?;
     for (agent, count) in [(&root, 3), (&child, 3)] {
-        let row = store.agent(&Scope::House, agent.id).await?;
+        let row = store.agent(&Scope::All, agent.id).await?;
         assert_eq!(row.map(|row| row.items), Some(count));
         let more = claim(&store, agent.id).await?.agent;
         let next = say(&mut more.clone(), RunId::new(), "the next");
         store.commit(Commit::fenced(&more, at(3)).write(Write::Item(next))).await?;
-        let told = store.events(&Scope::House, root.id, 0, 100).await?;
+        let told = store.events(&Scope::All, root.id, 0, 100).await?;
         let told = told.iter().filter(|event| event.agent == agent.id);
         let told: Vec<u64> = told
             .filter_map(|event| match &event.body {
@@ -105,8 +105,8 @@ pub async fn an_agent_never_moves(place: impl Place) -> Result<()> {
     let raised = Agent { epoch: 99, status: Status::Running, ..agent.clone() };
     store.commit(Commit::fenced(&agent, at(2)).write(Write::Agent(raised))).await?;
     let expected = Agent { status: Status::Running, ..agent };
-    assert_eq!(store.agent(&Scope::House, child.id).await?, Some(expected));
-    assert_eq!(store.events(&Scope::House, other.root, 1, 10).await?, [], "told in another tree");
+    assert_eq!(store.agent(&Scope::All, child.id).await?, Some(expected));
+    assert_eq!(store.events(&Scope::All, other.root, 1, 10).await?, [], "told in another tree");
     Ok(())
 }
 
@@ -124,8 +124,8 @@ pub async fn an_activation_writes_its_own_agent_only(place: impl Place) -> Resul
         let refused = store.commit(commit).await;
         assert!(matches!(refused, Err(Error::Corrupt(_))), "{write:?}: {refused:?}");
     }
-    assert_eq!(store.entity(&Scope::House, EntityKind::Request, "before").await?, None);
-    assert_eq!(store.agent(&Scope::House, theirs.id).await?, Some(theirs));
+    assert_eq!(store.entity(&Scope::All, EntityKind::Request, "before").await?, None);
+    assert_eq!(store.agent(&Scope::All, theirs.id).await?, Some(theirs));
     Ok(())
 }
 
@@ -147,8 +147,8 @@ pub async fn a_step_is_of_a_run_of_its_writer(place: impl Place) -> Result<()> {
     store.commit(Commit::fenced(&mine, at(2)).write(Write::Run(own.clone()))).await?;
     let write = Write::Step(step(own.id, "model/0", done()));
     store.commit(Commit::fenced(&mine, at(3)).write(write)).await?;
-    assert_eq!(store.steps(&Scope::House, foreign.id).await?, [kept]);
-    assert_eq!(store.steps(&Scope::House, own.id).await?.len(), 1);
+    assert_eq!(store.steps(&Scope::All, foreign.id).await?, [kept]);
+    assert_eq!(store.steps(&Scope::All, own.id).await?.len(), 1);
     Ok(())
 }
 
@@ -174,8 +174,8 @@ pub async fn an_outsider_writes_no_transcript(place: impl Place) -> Result<()> {
         assert!(matches!(refused, Err(Error::Corrupt(_))), "{write:?}: {refused:?}");
     }
     let all = ItemQuery::of(agent.id, 0, 10);
-    assert_eq!(store.items(&Scope::House, all).await?, []);
-    assert_eq!(store.runs(&Scope::House, RunQuery::default()).await?, []);
+    assert_eq!(store.items(&Scope::All, all).await?, []);
+    assert_eq!(store.runs(&Scope::All, RunQuery::default()).await?, []);
     assert_eq!(store.inbox(agent.id).await?, [post]);
     assert_eq!(store.due(at(1), None, 10).await?, [wakeup]);
     Ok(())
@@ -213,11 +213,11 @@ pub async fn a_tree_that_is_not_there_is_told_nothing(place: impl Place) -> Resu
         let refused = store.commit(commit).await;
         assert!(matches!(refused, Err(Error::NoAgent { agent }) if agent == root.id), "{refused:?}");
     }
-    assert_eq!(store.agent(&Scope::House, tree.id).await?, Some(tree.clone()));
+    assert_eq!(store.agent(&Scope::All, tree.id).await?, Some(tree.clone()));
     for (root, told) in [(&tree, 1), (&gone, 0)] {
-        assert_eq!(store.events(&Scope::House, root.id, 0, 10).await?.len(), told);
+        assert_eq!(store.events(&Scope::All, root.id, 0, 10).await?.len(), told);
     }
-    let asked = store.entities(&Scope::House, EntityQuery::of(EntityKind::Question)).await?;
+    let asked = store.entities(&Scope::All, EntityQuery::of(EntityKind::Question)).await?;
     assert_eq!(asked, []);
     Ok(())
 }
@@ -230,7 +230,7 @@ pub async fn an_entity_never_passes_to_another_owner(place: impl Place) -> Resul
     store.commit(write(&owner(), "open")).await?;
     let refused = store.commit(write(&stranger(), "stolen")).await;
     assert!(matches!(&refused, Err(Error::Exists { id, .. }) if id == "one"), "{refused:?}");
-    let kept = store.entity(&Scope::House, EntityKind::Request, "one").await?;
+    let kept = store.entity(&Scope::All, EntityKind::Request, "one").await?;
     assert_eq!(kept, Some(request(&owner(), "one", "open")));
     Ok(())
 }

@@ -27,15 +27,15 @@ pub async fn what_was_kept_is_there_again(place: impl Place) -> Result<()> {
         .write(Write::Entity(note.clone()))
         .write(Write::Agent(agent.clone()));
     store.commit(commit).await?;
-    let events = store.events(&Scope::House, known.root, 0, 100).await?;
+    let events = store.events(&Scope::All, known.root, 0, 100).await?;
     drop(store);
 
     let store = place.open().await?;
-    assert_eq!(store.events(&Scope::House, known.root, 0, 100).await?, events);
+    assert_eq!(store.events(&Scope::All, known.root, 0, 100).await?, events);
     assert_eq!(store.due(at(9), None, 10).await?, std::slice::from_ref(&wake));
     let text = Some("chest".to_owned());
     let query = EntityQuery { text, ..EntityQuery::of(EntityKind::Note) };
-    assert_eq!(store.entities(&Scope::House, query).await?, [note]);
+    assert_eq!(store.entities(&Scope::All, query).await?, [note]);
     let refused = store.commit(Commit::fenced(&before, at(3))).await;
     assert!(matches!(refused, Err(Error::Fenced { .. })), "{refused:?}");
     let claim = claim(&store, known.id).await?;
@@ -45,7 +45,7 @@ pub async fn what_was_kept_is_there_again(place: impl Place) -> Result<()> {
     let mut agent = claim.agent;
     let item = say(&mut agent, RunId::new(), "and on");
     store.commit(Commit::fenced(&agent, at(3)).write(Write::Item(item))).await?;
-    let numbers = store.events(&Scope::House, known.root, 0, 100).await?.into_iter().map(|event| event.seq);
+    let numbers = store.events(&Scope::All, known.root, 0, 100).await?.into_iter().map(|event| event.seq);
     assert_eq!(numbers.collect::<Vec<_>>(), (1..=events.len() as u64 + 1).collect::<Vec<_>>());
     Ok(())
 }

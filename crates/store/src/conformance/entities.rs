@@ -35,14 +35,14 @@ pub async fn an_entity_is_written_whole(place: impl Place) -> Result<()> {
     keep(&store, &entity).await?;
     let same_id = request(&owner(), &entity.id, "done");
     keep(&store, &same_id).await?;
-    assert_eq!(store.entity(&Scope::House, EntityKind::Note, &entity.id).await?.as_ref(), Some(&entity));
+    assert_eq!(store.entity(&Scope::All, EntityKind::Note, &entity.id).await?.as_ref(), Some(&entity));
     entity = Entity { root: None, parent: None, text: None, updated: at(9), ..entity };
     entity.status = "changed".to_owned();
     entity.body = "[]".to_owned();
     keep(&store, &entity).await?;
-    assert_eq!(store.entity(&Scope::House, EntityKind::Note, &entity.id).await?.as_ref(), Some(&entity));
-    assert_eq!(store.entity(&Scope::House, EntityKind::Request, &entity.id).await?, Some(same_id));
-    assert_eq!(store.entity(&Scope::House, EntityKind::Note, "no such id").await?, None);
+    assert_eq!(store.entity(&Scope::All, EntityKind::Note, &entity.id).await?.as_ref(), Some(&entity));
+    assert_eq!(store.entity(&Scope::All, EntityKind::Request, &entity.id).await?, Some(same_id));
+    assert_eq!(store.entity(&Scope::All, EntityKind::Note, "no such id").await?, None);
     Ok(())
 }
 
@@ -67,7 +67,7 @@ pub async fn queries_restrict(place: impl Place) -> Result<()> {
         (EntityQuery { root: Some(one.id), status: Some("succeeded".to_owned()), ..all.clone() }, vec![&b]),
         (EntityQuery { root: Some(two.id), parent: Some(one.id), ..all }, vec![]),
     ] {
-        let found = ids(&store, &Scope::House, query.clone()).await?;
+        let found = ids(&store, &Scope::All, query.clone()).await?;
         assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{query:?}");
     }
     Ok(())
@@ -148,9 +148,9 @@ pub async fn search_finds_by_words(place: impl Place) -> Result<()> {
     let query = EntityQuery { text: Some("spade".to_owned()), ..EntityQuery::of(EntityKind::Note) };
     let first = Page { limit: 1, ..Page::default() };
     let limited = EntityQuery { page: first, root: Some(agent.id), ..query.clone() };
-    assert_eq!(store.entities(&Scope::House, limited).await?.len(), 1);
+    assert_eq!(store.entities(&Scope::All, limited).await?.len(), 1);
     let elsewhere = EntityQuery { status: Some("gone".to_owned()), ..query };
-    assert_eq!(store.entities(&Scope::House, elsewhere).await?, []);
+    assert_eq!(store.entities(&Scope::All, elsewhere).await?, []);
     Ok(())
 }
 

@@ -44,11 +44,11 @@ pub async fn each_change_is_told(place: impl Place) -> Result<()> {
         .zip(2..)
         .map(|((root, agent, body), seq)| Event { root, seq, agent, at: at(7), body })
         .collect();
-    assert_eq!(store.events(&Scope::House, known.root, 1, 100).await?, expected);
+    assert_eq!(store.events(&Scope::All, known.root, 1, 100).await?, expected);
 
     // The status has not changed since: nothing to tell.
     store.commit(Commit::fenced(&agent, at(8)).write(Write::Agent(agent.clone()))).await?;
-    assert_eq!(store.events(&Scope::House, known.root, 1, 100).await?.len(), expected.len());
+    assert_eq!(store.events(&Scope::All, known.root, 1, 100).await?.len(), expected.len());
     Ok(())
 }
 
@@ -61,12 +61,12 @@ pub async fn events_resume_from_any_cursor(place: impl Place) -> Result<()> {
         let item = say(&mut agent, RunId::new(), text);
         store.commit(Commit::fenced(&agent, at(2)).write(Write::Item(item))).await?;
     }
-    assert_eq!(store.last_event(&Scope::House, known.root).await?, 5);
+    assert_eq!(store.last_event(&Scope::All, known.root).await?, 5);
     assert_eq!(store.last_event(&Scope::from(&stranger()), known.root).await?, 0);
     for after in 0..=6 {
         for limit in [1, 2, 100] {
             let seqs: Vec<u64> = store
-                .events(&Scope::House, known.root, after, limit)
+                .events(&Scope::All, known.root, after, limit)
                 .await?
                 .iter()
                 .map(|event| event.seq)
@@ -89,7 +89,7 @@ pub async fn trees_are_numbered_apart(place: impl Place) -> Result<()> {
         .write(Write::Question(question(&two)));
     store.commit(commit).await?;
     let told = async |root: &Agent| -> Result<Vec<(u64, bool)>> {
-        let events = store.events(&Scope::House, root.id, 0, 100).await?;
+        let events = store.events(&Scope::All, root.id, 0, 100).await?;
         assert!(events.iter().all(|event| event.root == root.id));
         Ok(events.iter().map(|event| (event.seq, event.agent == root.id)).collect())
     };
@@ -97,7 +97,7 @@ pub async fn trees_are_numbered_apart(place: impl Place) -> Result<()> {
     assert_eq!(told(&two).await?, [(1, true), (2, true), (3, true)]);
     assert_eq!(told(&child).await?, []);
     for after in [u32::MAX - 1, u32::MAX].map(u64::from).into_iter().chain([1 << 32, 1 << 62, u64::MAX]) {
-        assert_eq!(store.events(&Scope::House, one.id, after, 100).await?, [], "after {after}");
+        assert_eq!(store.events(&Scope::All, one.id, after, 100).await?, [], "after {after}");
     }
     Ok(())
 }
@@ -128,7 +128,7 @@ pub async fn numbers_have_no_gaps_under_concurrent_committers(place: impl Place)
     }
 
     let total = 1 + COMMITTERS + COMMITTERS * COMMITS;
-    let events = store.events(&Scope::House, root.id, 0, 10_000).await?;
+    let events = store.events(&Scope::All, root.id, 0, 10_000).await?;
     let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
     assert_eq!(numbers, (1..=total as u64).collect::<Vec<_>>());
     let mut next = BTreeMap::new();
@@ -159,10 +159,10 @@ pub async fn times_never_go_back_within_a_tree(place: impl Place) -> Result<()> 
         store.commit(Commit::new(moment).write(child(&root)).write(child(&root))).await?;
     }
     let told: Vec<Time> =
-        store.events(&Scope::House, root.id, 1, 10).await?.iter().map(|event| event.at).collect();
+        store.events(&Scope::All, root.id, 1, 10).await?.iter().map(|event| event.at).collect();
     assert_eq!(told, [at(5), at(5), at(5), at(5), at(7), at(7)]);
     store.commit(Commit::new(at(1)).write(child(&other))).await?;
-    let apart = store.events(&Scope::House, other.id, 1, 10).await?;
+    let apart = store.events(&Scope::All, other.id, 1, 10).await?;
     assert_eq!(apart[0].at, at(1), "each tree for itself");
     // A clock that was a day ahead is not waited for.
     let ahead = at(7) + Duration::from_secs(86_400);
@@ -170,7 +170,7 @@ pub async fn times_never_go_back_within_a_tree(place: impl Place) -> Result<()> 
         store.commit(Commit::new(moment).write(child(&root))).await?;
     }
     let told: Vec<Time> =
-        store.events(&Scope::House, root.id, 7, 10).await?.iter().map(|event| event.at).collect();
+        store.events(&Scope::All, root.id, 7, 10).await?.iter().map(|event| event.at).collect();
     assert_eq!(told, [ahead, at(8)]);
     Ok(())
 }

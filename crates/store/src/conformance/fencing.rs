@@ -39,7 +39,7 @@ pub async fn an_old_epoch_is_refused(place: impl Place) -> Result<()> {
             assert!(matches!(refused, Err(Error::Fenced { .. })), "{write:?}: {refused:?}");
         }
     }
-    assert_eq!(store.steps(&Scope::House, run.id).await?, []);
+    assert_eq!(store.steps(&Scope::All, run.id).await?, []);
     assert_eq!(store.inbox(agent.id).await?, [post]);
     store.commit(Commit::fenced(&second, at(1)).write(Write::Agent(second.clone()))).await?;
     let refused = store.commit(Commit::fenced(&Agent { epoch: 99, ..second }, at(1))).await;
@@ -121,7 +121,7 @@ pub async fn a_claim_reads_the_current_session_only(place: impl Place) -> Result
     store.commit(commit.write(Write::Agent(agent.clone()))).await?;
     assert_eq!(claim(&store, agent.id).await?.items, [item]);
     let all = ItemQuery::of(agent.id, 0, 10);
-    assert_eq!(store.items(&Scope::House, all).await?.len(), 4);
+    assert_eq!(store.items(&Scope::All, all).await?.len(), 4);
     Ok(())
 }
 

@@ -89,7 +89,7 @@ pub async fn the_last_place_of_a_tree_is_given_once(place: impl Handles) -> Resu
         let outcomes = both(&handles, round, make(), make()).await?;
         one_of(&outcomes, |refusal| matches!(refusal, Error::TreeFull { .. }));
         let query = AgentQuery { root: Some(root.id), ..AgentQuery::default() };
-        assert_eq!(handles[1].agents(&Scope::House, query).await?.len(), 2);
+        assert_eq!(handles[1].agents(&Scope::All, query).await?.len(), 2);
     }
     Ok(())
 }
@@ -111,7 +111,7 @@ pub async fn a_record_is_changed_and_made_once(place: impl Handles) -> Result<()
         };
         let outcomes = both(&handles, round, change("one"), change("other")).await?;
         one_of(&outcomes, |refusal| matches!(refusal, Error::NotInStatus { .. }));
-        let found = handles[1].entity(&Scope::House, EntityKind::Request, &id).await?;
+        let found = handles[1].entity(&Scope::All, EntityKind::Request, &id).await?;
         let expected = if outcomes.0.is_ok() { "one" } else { "other" };
         assert_eq!(found.map(|found| found.status).as_deref(), Some(expected));
     }
@@ -132,7 +132,7 @@ pub async fn a_tree_is_forgotten_or_written_to(place: impl Handles) -> Result<()
         }
         let outcomes = both(&handles, round, forget, news).await?;
         one_of(&outcomes, |refusal| matches!(refusal, Error::NotAtRest { .. } | Error::NoAgent { .. }));
-        let is_left = handles[1].agent(&Scope::House, root.id).await?.is_some();
+        let is_left = handles[1].agent(&Scope::All, root.id).await?.is_some();
         assert_eq!(is_left, outcomes.1.is_ok());
         orders.saw(is_left);
         let woken = handles[0].due(at(99), None, u32::MAX).await?;
@@ -212,8 +212,8 @@ pub async fn forgetting_events_loses_none_that_comes_meanwhile(place: impl Handl
             both(&handles, round, forget, Commit::new(at(2)).write(child(at(2)))).await?;
         forgotten?;
         added?;
-        let left = handles[1].events(&Scope::House, root.id, 0, 100).await?;
-        let last = handles[0].last_event(&Scope::House, root.id).await?;
+        let left = handles[1].events(&Scope::All, root.id, 0, 100).await?;
+        let last = handles[0].last_event(&Scope::All, root.id).await?;
         assert_eq!((left.last().map(|event| event.seq), last), (Some(4), 4));
         without_gaps(&left, left.first().map_or(0, |event| event.seq));
         orders.saw(left.len() == 1);
@@ -264,7 +264,7 @@ pub async fn two_trees_are_written_in_either_order(place: impl Handles) -> Resul
         let mut events: Vec<Event> = Vec::new();
         loop {
             let after = events.last().map_or(0, |event| event.seq);
-            let page = handles[0].events(&Scope::House, root, after, 1000).await?;
+            let page = handles[0].events(&Scope::All, root, after, 1000).await?;
             if page.is_empty() {
                 break;
             }
@@ -289,6 +289,6 @@ pub async fn a_handle_hears_of_its_own_commits(place: impl Handles) -> Result<()
     );
     assert!(heard[1].try_recv().is_err());
     let query = ItemQuery::of(root.id, 0, 1);
-    assert_eq!(handles[1].items(&Scope::House, query).await?, []);
+    assert_eq!(handles[1].items(&Scope::All, query).await?, []);
     Ok(())
 }

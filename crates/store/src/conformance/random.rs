@@ -114,7 +114,7 @@ struct World {
 
 impl World {
     async fn agents(&self) -> Result<Vec<Agent>> {
-        self.memory.agents(&Scope::House, AgentQuery { page: everything(), ..AgentQuery::default() }).await
+        self.memory.agents(&Scope::All, AgentQuery { page: everything(), ..AgentQuery::default() }).await
     }
 
     async fn commit(
@@ -171,7 +171,7 @@ impl Known {
             Some(agent) => store.inbox(agent).await?,
             None => Vec::new(),
         };
-        let runs = store.runs(&Scope::House, query).await?;
+        let runs = store.runs(&Scope::All, query).await?;
         Ok(Self { agents, runs, posts, wakeups: store.due(at(1_000_000), None, 10_000).await? })
     }
 
@@ -330,7 +330,7 @@ async fn replay(place: impl Place, acts: &[Act]) -> Result<()> {
 /// Every row as every owner reads it, each with what was asked for.
 async fn all(store: &impl Store) -> Result<Vec<String>> {
     let mut read = vec![format!("{:?}", store.due(at(1_000_000), None, 10_000).await?)];
-    for scope in [Scope::House, Scope::Owner(owner(false)), Scope::Owner(owner(true))] {
+    for scope in [Scope::All, Scope::Owner(owner(false)), Scope::Owner(owner(true))] {
         let query = AgentQuery { page: everything(), ..AgentQuery::default() };
         let agents = store.agents(&scope, query).await?;
         let runs = store.runs(&scope, RunQuery { page: everything(), ..RunQuery::default() }).await?;

@@ -12,7 +12,7 @@ use super::{
 use crate::{AgentQuery, Commit, EntityQuery, Error, Expect, ItemQuery, Result, RunQuery, Store, Write};
 
 async fn numbers(store: &impl Store, root: entourage_types::AgentId) -> Result<Vec<u64>> {
-    Ok(store.events(&Scope::House, root, 0, 100).await?.iter().map(|event| event.seq).collect())
+    Ok(store.events(&Scope::All, root, 0, 100).await?.iter().map(|event| event.seq).collect())
 }
 
 /// Events below a number go, the last of a tree never does, and the next gets the next number, also
@@ -36,7 +36,7 @@ pub async fn forgotten_events_keep_their_numbers(place: impl Place) -> Result<()
         assert_eq!(numbers(&store, tree.id).await?, left, "below {below}");
     }
     assert_eq!(numbers(&store, other.id).await?, [1]);
-    assert_eq!(store.items(&Scope::House, ItemQuery::of(tree.id, 0, 100)).await?.len(), 4);
+    assert_eq!(store.items(&Scope::All, ItemQuery::of(tree.id, 0, 100)).await?.len(), 4);
     drop(store);
     let store = place.open().await?;
     store.commit(Commit::new(at(4)).write(Write::Question(question(&tree)))).await?;
@@ -84,8 +84,8 @@ pub async fn a_forgotten_agent_leaves_nothing(place: impl Place) -> Result<()> {
     let both = Commit::new(at(3)).write(Write::PruneAgent(child.id)).write(Write::PruneAgent(tree.id));
     store.commit(both).await?;
     for gone in [&tree, &child] {
-        assert_eq!(store.agent(&Scope::House, gone.id).await?, None);
-        assert!(store.items(&Scope::House, ItemQuery::of(gone.id, 0, 100)).await?.is_empty());
+        assert_eq!(store.agent(&Scope::All, gone.id).await?, None);
+        assert!(store.items(&Scope::All, ItemQuery::of(gone.id, 0, 100)).await?.is_empty());
         assert!(store.inbox(gone.id).await?.is_empty());
         assert!(store.claim(gone.id, 0).await?.is_none());
         let posted = store.commit(Commit::new(at(4)).write(Write::Post(post(gone.id, "?")))).await;
@@ -94,16 +94,16 @@ pub async fn a_forgotten_agent_leaves_nothing(place: impl Place) -> Result<()> {
     assert!(numbers(&store, tree.id).await?.is_empty());
     assert_eq!(store.due(at(9), None, 100).await?.len(), 1);
     let kept: Vec<RunId> =
-        store.runs(&Scope::House, RunQuery::default()).await?.iter().map(|run| run.id).collect();
+        store.runs(&Scope::All, RunQuery::default()).await?.iter().map(|run| run.id).collect();
     assert_eq!(kept, runs[2..]);
-    assert!(store.steps(&Scope::House, runs[0]).await?.is_empty());
-    assert_eq!(store.steps(&Scope::House, runs[2]).await?.len(), 1);
+    assert!(store.steps(&Scope::All, runs[0]).await?.is_empty());
+    assert_eq!(store.steps(&Scope::All, runs[2]).await?.len(), 1);
     for (kind, left) in [(EntityKind::Question, 1), (EntityKind::Note, 1), (EntityKind::Request, 1)] {
-        assert_eq!(store.entities(&Scope::House, EntityQuery::of(kind)).await?.len(), left, "{kind}");
+        assert_eq!(store.entities(&Scope::All, EntityQuery::of(kind)).await?.len(), left, "{kind}");
     }
     let words = EntityQuery { text: Some("metres".to_owned()), ..EntityQuery::of(EntityKind::Note) };
-    assert_eq!(store.entities(&Scope::House, words).await?.len(), 1);
-    assert_eq!(store.agents(&Scope::House, AgentQuery::default()).await?.len(), 1);
+    assert_eq!(store.entities(&Scope::All, words).await?.len(), 1);
+    assert_eq!(store.agents(&Scope::All, AgentQuery::default()).await?.len(), 1);
     assert_eq!(numbers(&store, other.id).await?.len(), 5);
 
     store.commit(Commit::new(at(5)).write(Write::PruneAgent(other.id))).await?;
@@ -121,10 +121,10 @@ pub async fn an_event_outlives_the_item_that_it_names(place: impl Place) -> Resu
     let mut agent = claim(&store, child.id).await?.agent;
     let item = say(&mut agent, RunId::new(), "hello");
     store.commit(Commit::fenced(&agent, at(2)).write(Write::Item(item))).await?;
-    let last = store.last_event(&Scope::House, tree.id).await?;
+    let last = store.last_event(&Scope::All, tree.id).await?;
     store.commit(Commit::new(at(3)).write(Write::PruneEvents(tree.id, last))).await?;
     store.commit(Commit::new(at(3)).write(Write::PruneAgent(child.id))).await?;
-    let events = store.events(&Scope::House, tree.id, 0, 100).await?;
+    let events = store.events(&Scope::All, tree.id, 0, 100).await?;
     let bodies: Vec<_> = events.iter().map(|event| (event.seq, &event.body)).collect();
     assert_eq!(bodies, [(last, &EventBody::Item { item_seq: 0, item: None })]);
     Ok(())
@@ -149,9 +149,9 @@ pub async fn a_forgotten_entity_is_gone(place: impl Place) -> Result<()> {
         let commit = Commit::new(at(3)).write(forget(EntityKind::Request, &old));
         store.commit(commit.write(forget(EntityKind::Note, &kept.id.to_string()))).await?;
     }
-    let left = store.entities(&Scope::House, EntityQuery::of(EntityKind::Request)).await?;
+    let left = store.entities(&Scope::All, EntityQuery::of(EntityKind::Request)).await?;
     assert_eq!(left.iter().map(|left| left.id.as_str()).collect::<Vec<_>>(), [young]);
-    assert_eq!(store.entities(&Scope::House, EntityQuery::of(EntityKind::Note)).await?.len(), 1);
+    assert_eq!(store.entities(&Scope::All, EntityQuery::of(EntityKind::Note)).await?.len(), 1);
     let again = Commit::new(at(4)).expect(Expect::Absent(EntityKind::Request, old));
     store.commit(again).await?;
     Ok(())

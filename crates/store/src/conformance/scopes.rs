@@ -10,7 +10,7 @@ use crate::{
     AgentQuery, Commit, EntityQuery, Error, ItemQuery, Page, Result, RunQuery, Store, UsageQuery, Write,
 };
 
-/// Every read, by the owner, by the house and by a stranger, whom nothing tells that the rows exist.
+/// Every read, by the owner, by the engine and by a stranger, whom nothing tells that the rows exist.
 pub async fn no_read_shows_another_owners_rows(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
@@ -26,7 +26,7 @@ pub async fn no_read_shows_another_owners_rows(place: impl Place) -> Result<()> 
     store.commit(commit).await?;
 
     for (scope, sees) in
-        [(Scope::Owner(owner()), true), (Scope::House, true), (Scope::Owner(stranger()), false)]
+        [(Scope::Owner(owner()), true), (Scope::All, true), (Scope::Owner(stranger()), false)]
     {
         let found = [
             ("agent", store.agent(&scope, agent.id).await?.is_some()),

@@ -27,7 +27,7 @@ pub async fn items_are_in_order_and_without_gaps(place: impl Place) -> Result<()
     }
     let commit = Commit::fenced(&agent, at(2)).write(Write::Item(say(&mut agent, run, "without the row")));
     store.commit(commit).await?;
-    let row = store.agent(&Scope::House, known.id).await?;
+    let row = store.agent(&Scope::All, known.id).await?;
     assert_eq!(row.map(|row| row.items), Some(7));
 
     for seq in [0, 6, 8] {
@@ -43,7 +43,7 @@ pub async fn items_are_in_order_and_without_gaps(place: impl Place) -> Result<()
         [(0, 100, 0..7), (0, 2, 0..2), (5, 100, 5..7), (7, 100, 0..0), (2, 3, 2..5)]
     {
         let query = ItemQuery::of(agent.id, from, limit);
-        let seqs: Vec<u64> = store.items(&Scope::House, query).await?.iter().map(|item| item.seq).collect();
+        let seqs: Vec<u64> = store.items(&Scope::All, query).await?.iter().map(|item| item.seq).collect();
         assert_eq!(seqs, expected.collect::<Vec<_>>(), "from {from}, at most {limit}");
     }
     for (before, limit, bytes, expected) in [
@@ -54,7 +54,7 @@ pub async fn items_are_in_order_and_without_gaps(place: impl Place) -> Result<()
         (1, 3, usize::MAX, 0..0),
     ] {
         let query = ItemQuery { before: Some(before), bytes, ..ItemQuery::of(agent.id, 1, limit) };
-        let seqs: Vec<u64> = store.items(&Scope::House, query).await?.iter().map(|item| item.seq).collect();
+        let seqs: Vec<u64> = store.items(&Scope::All, query).await?.iter().map(|item| item.seq).collect();
         assert_eq!(seqs, expected.collect::<Vec<_>>(), "the last {limit} before {before}, {bytes} bytes");
     }
     Ok(())
@@ -112,7 +112,7 @@ pub async fn every_item_reads_back(place: impl Place) -> Result<()> {
     commit.writes.extend(items.iter().cloned().map(Write::Item));
     store.commit(commit).await?;
     let all = ItemQuery::of(agent.id, 0, 100);
-    assert_eq!(store.items(&Scope::House, all).await?, items);
+    assert_eq!(store.items(&Scope::All, all).await?, items);
     Ok(())
 }
 
@@ -155,7 +155,7 @@ pub async fn runs_read_back_whole(place: impl Place) -> Result<()> {
         (RunQuery { page: newest, ..all.clone() }, vec![third, second]),
         (RunQuery { page: next, ..all }, vec![second, third]),
     ] {
-        let found = store.runs(&Scope::House, query.clone()).await?;
+        let found = store.runs(&Scope::All, query.clone()).await?;
         assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{query:?}");
     }
     Ok(())
@@ -179,7 +179,7 @@ pub async fn runs_that_have_not_ended_are_found(place: impl Place) -> Result<()>
         written.push(run);
     }
     let open = RunQuery { open: true, ..RunQuery::default() };
-    assert_eq!(store.runs(&Scope::House, open.clone()).await?, [written[1].clone(), written[4].clone()]);
+    assert_eq!(store.runs(&Scope::All, open.clone()).await?, [written[1].clone(), written[4].clone()]);
     assert_eq!(store.runs(&Scope::Owner(owner()), open).await?, [written[1].clone()]);
     Ok(())
 }
@@ -205,7 +205,7 @@ pub async fn runs_are_counted_by_kind_and_version(place: impl Place) -> Result<(
         store.commit(Commit::fenced(&agent, at(2)).write(Write::Run(run.clone()))).await?;
         last = Some(run.id);
     }
-    let (house, ann) = (Scope::House, Scope::Owner(owner()));
+    let (everyone, ann) = (Scope::All, Scope::Owner(owner()));
     // A page restricts a listing, never a count.
     let page = Page { limit: 1, ..Page::default() };
     let all = RunQuery { page, ..RunQuery::default() };
@@ -213,18 +213,18 @@ pub async fn runs_are_counted_by_kind_and_version(place: impl Place) -> Result<(
     for (scope, query, expected) in [
         (&ann, all.clone(), vec![("digger", "v1", 1), ("helper", "v1", 2), ("helper", "v2", 2)]),
         (&ann, open.clone(), vec![("digger", "v1", 1), ("helper", "v2", 1)]),
-        (&house, open.clone(), vec![("digger", "v1", 1), ("helper", "v1", 1), ("helper", "v2", 2)]),
+        (&everyone, open.clone(), vec![("digger", "v1", 1), ("helper", "v1", 1), ("helper", "v2", 2)]),
         (
-            &house,
+            &everyone,
             RunQuery { root: Some(one.id), ..open.clone() },
             vec![("digger", "v1", 1), ("helper", "v2", 1)],
         ),
         (
-            &house,
+            &everyone,
             RunQuery { agent: Some(two.id), ..all.clone() },
             vec![("helper", "v1", 1), ("helper", "v2", 2)],
         ),
-        (&house, RunQuery { id: last, ..all.clone() }, vec![("helper", "v2", 1)]),
+        (&everyone, RunQuery { id: last, ..all.clone() }, vec![("helper", "v2", 1)]),
         (&ann, RunQuery { id: last, ..all }, vec![]),
     ] {
         let found = store.count_runs(scope, query.clone()).await?;
@@ -269,7 +269,7 @@ pub async fn steps_are_in_the_order_they_were_begun(place: impl Place) -> Result
         cost: Some(Cost::from_nanos(7)),
     });
     store.commit(Commit::fenced(&agent, at(9)).write(Write::Step(steps[0].clone()))).await?;
-    assert_eq!(store.steps(&Scope::House, run.id).await?, steps);
-    assert_eq!(store.steps(&Scope::House, RunId::new()).await?, []);
+    assert_eq!(store.steps(&Scope::All, run.id).await?, steps);
+    assert_eq!(store.steps(&Scope::All, RunId::new()).await?, []);
     Ok(())
 }

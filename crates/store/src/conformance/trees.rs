@@ -21,18 +21,18 @@ pub async fn agents_are_found_by_their_place(place: impl Place) -> Result<()> {
     let child = new_child(&store, &one).await?;
     let keyed = child.child("peer", "answers", Some("a key".to_owned()), at(2));
     store.commit(Commit::new(at(2)).write(Write::NewAgent(keyed.clone()))).await?;
-    assert_eq!(store.agent(&Scope::House, keyed.id).await?, Some(keyed.clone()));
+    assert_eq!(store.agent(&Scope::All, keyed.id).await?, Some(keyed.clone()));
     let mut agent = claim(&store, child.id).await?.agent;
     agent.status = Status::Running;
     agent.title = "digs on".to_owned();
     agent.updated = at(3);
     store.commit(Commit::fenced(&agent, at(3)).write(Write::Agent(agent.clone()))).await?;
-    assert_eq!(store.agent(&Scope::House, child.id).await?, Some(agent));
+    assert_eq!(store.agent(&Scope::All, child.id).await?, Some(agent));
 
     // One that stands at the top of the first one's tree, beside it.
     let beside = Agent { root: one.id, ..Agent::root(owner(), "neighbour", "looks on", at(4)) };
     store.commit(Commit::new(at(4)).write(Write::NewAgent(beside.clone()))).await?;
-    assert_eq!(store.agent(&Scope::House, beside.id).await?, Some(beside.clone()));
+    assert_eq!(store.agent(&Scope::All, beside.id).await?, Some(beside.clone()));
 
     let all = AgentQuery::default();
     for (query, expected) in [
@@ -67,8 +67,8 @@ pub async fn who_was_stopped_is_found_apart_from_who_failed(place: impl Place) -
         let agent = claim(&store, known.id).await?.agent;
         let row = Agent { status: Status::Failed, stop_reason: why, ..agent.clone() };
         store.commit(Commit::fenced(&agent, at(2)).write(Write::Agent(row.clone()))).await?;
-        assert_eq!(store.agent(&Scope::House, known.id).await?, Some(row));
-        let told = store.events(&Scope::House, known.root, 1, 10).await?;
+        assert_eq!(store.agent(&Scope::All, known.id).await?, Some(row));
+        let told = store.events(&Scope::All, known.root, 1, 10).await?;
         assert!(
             matches!(&told[..], [Event { body: EventBody::AgentStatus { stop_reason, .. }, .. }] if *stop_reason == why)
         );
@@ -81,7 +81,7 @@ pub async fn who_was_stopped_is_found_apart_from_who_failed(place: impl Place) -
     {
         let row = Agent { stop_reason: why, ..agent.clone() };
         store.commit(Commit::fenced(&agent, at(3)).write(Write::Agent(row))).await?;
-        assert_eq!(store.last_event(&Scope::House, agent.root).await?, told);
+        assert_eq!(store.last_event(&Scope::All, agent.root).await?, told);
     }
     for (status, expected) in [(ShownStatus::Failed, &ended[..2]), (ShownStatus::Stopped, &ended[2..])] {
         let query = AgentQuery { status: Some(status), ..AgentQuery::default() };

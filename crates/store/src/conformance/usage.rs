@@ -78,8 +78,8 @@ pub async fn usage_adds_up_by_anything(place: impl Place) -> Result<()> {
     ] {
         assert_eq!(inputs(query.clone()).await?, expected, "{query:?}");
     }
-    let of_house = store.usage(&Scope::House, by(&[UsageBy::Owner])).await?;
-    assert_eq!(of_house.iter().map(input).collect::<Vec<_>>(), [11_110, 100_000]);
+    let of_engine = store.usage(&Scope::All, by(&[UsageBy::Owner])).await?;
+    assert_eq!(of_engine.iter().map(input).collect::<Vec<_>>(), [11_110, 100_000]);
 
     let all = store.usage(&Scope::Owner(owner()), by(&[UsageBy::Model])).await?;
     let usage = Usage { input: 10_110, output: 6, cached: 9, cache_written: 12, reasoning: 3 };

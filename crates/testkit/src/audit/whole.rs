@@ -25,12 +25,12 @@ impl Whole {
     pub(super) async fn read(store: &dyn Store) -> Result<Self> {
         let page = || Page { limit: u32::MAX, ..Page::default() };
         let query = AgentQuery { page: page(), ..AgentQuery::default() };
-        let agents = store.agents(&Scope::House, query).await?;
-        let runs = store.runs(&Scope::House, RunQuery { page: page(), ..RunQuery::default() }).await?;
+        let agents = store.agents(&Scope::All, query).await?;
+        let runs = store.runs(&Scope::All, RunQuery { page: page(), ..RunQuery::default() }).await?;
         let (mut items, mut inbox, mut events) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for agent in &agents {
             let query = ItemQuery::of(agent.id, 0, u32::MAX);
-            items.insert(agent.id, store.items(&Scope::House, query).await?);
+            items.insert(agent.id, store.items(&Scope::All, query).await?);
             inbox.insert(agent.id, store.inbox(agent.id).await?);
             if agent.root == agent.id {
                 events.insert(agent.id, all_events(store, agent.id).await?);
@@ -38,7 +38,7 @@ impl Whole {
         }
         let mut steps = BTreeMap::new();
         for run in &runs {
-            steps.insert(run.id, store.steps(&Scope::House, run.id).await?);
+            steps.insert(run.id, store.steps(&Scope::All, run.id).await?);
         }
         Ok(Self {
             wakeups: store.due(Time::from_micros(i64::MAX), None, u32::MAX).await?,
@@ -61,7 +61,7 @@ impl Whole {
         self.items.get(&agent).map_or(&[], Vec::as_slice)
     }
 
-    /// The items that runs of this house wrote: a transcript may begin with what was said elsewhere.
+    /// The items that runs of this engine wrote: a transcript may begin with what was said elsewhere.
     pub(super) fn written(&self, agent: AgentId) -> impl Iterator<Item = &Item> {
         let runs: BTreeSet<_> = self.runs.iter().filter(|run| run.agent == agent).map(|run| run.id).collect();
         self.items(agent).iter().filter(move |item| runs.contains(&item.run))
@@ -82,7 +82,7 @@ impl Whole {
 
 async fn records<R: Record>(store: &dyn Store) -> Result<Vec<R>> {
     let page = Page { limit: u32::MAX, ..Page::default() };
-    let found = store.entities(&Scope::House, EntityQuery { page, ..EntityQuery::of(R::KIND) }).await?;
+    let found = store.entities(&Scope::All, EntityQuery { page, ..EntityQuery::of(R::KIND) }).await?;
     Ok(found.iter().map(R::from_entity).collect::<serde_json::Result<_>>()?)
 }
 
@@ -91,7 +91,7 @@ async fn all_events(store: &dyn Store, root: AgentId) -> Result<Vec<Event>> {
     let mut events: Vec<Event> = Vec::new();
     loop {
         let last = events.last().map_or(0, |last| last.seq);
-        let more = store.events(&Scope::House, root, last, u32::MAX).await?;
+        let more = store.events(&Scope::All, root, last, u32::MAX).await?;
         if more.is_empty() {
             return Ok(events);
         }

@@ -1,4 +1,4 @@
-//! One life of the house: its nodes, what is delivered to them, and how it ends.
+//! One life of the engine: its nodes, what is delivered to them, and how it ends.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_engine::{Client, House, upkeep::jobs};
+use entourage_engine::{Client, Engine, upkeep::jobs};
 use entourage_llm::Model;
 use entourage_store::{Commit, Committed, Result, Store};
 use entourage_tools::Toolbox;
@@ -48,14 +48,14 @@ pub(super) struct Stage {
     pub(super) tools: Toolbox,
     /// Whether the files of the kinds are of the second edition.
     pub(super) edition: Arc<AtomicBool>,
-    /// Houses on the same store, each unaware of the others.
+    /// Engines on the same store, each unaware of the others.
     pub(super) nodes: usize,
 }
 
 /// One life.
 pub(super) struct Life {
     dice: Dice,
-    nodes: Vec<House>,
+    nodes: Vec<Engine>,
     faults: Faults,
     stop: CancellationToken,
     working: JoinSet<()>,
@@ -72,23 +72,23 @@ impl Life {
             Faults::at(1 + dice.below(25) as u64, fault)
         };
         let stop = CancellationToken::new();
-        let house = |faults: Option<&Faults>| {
+        let engine = |faults: Option<&Faults>| {
             let store: Arc<dyn Store> =
                 Arc::new(Layered::new(Arc::clone(&stage.store), Lingering(dice.clone())));
             let store = match faults {
                 Some(faults) => Arc::new(Layered::new(store, faults.clone())),
                 None => store,
             };
-            House::builder(store, Arc::clone(&stage.model))
+            Engine::builder(store, Arc::clone(&stage.model))
                 .tools(stage.tools.clone())
                 .kinds(cast::kinds(stage.edition.load(Ordering::Relaxed)))
                 .clock(Arc::new(stage.clock.clone()))
                 .stopping(stop.clone())
                 .build()
         };
-        let nodes = (0..stage.nodes).map(|_| house(Some(&faults))).collect();
+        let nodes = (0..stage.nodes).map(|_| engine(Some(&faults))).collect();
         let mut working = JoinSet::new();
-        let (rival, lost) = (house(None), faults.clone());
+        let (rival, lost) = (engine(None), faults.clone());
         working.spawn(async move {
             // What fails is delivered again.
             let _ = rival.advance(lost.lost().await).await;
@@ -106,7 +106,7 @@ impl Life {
     }
 
     /// Any of the nodes.
-    fn node(&self) -> &House {
+    fn node(&self) -> &Engine {
         &self.nodes[self.dice.below(self.nodes.len())]
     }
 
@@ -115,7 +115,7 @@ impl Life {
         self.node().client(owner.clone())
     }
 
-    /// A round of upkeep at any of the nodes. What it finds is a fault: a house does itself no damage.
+    /// A round of upkeep at any of the nodes. What it finds is a fault: a engine does itself no damage.
     pub(super) async fn keep_up(&self) -> Option<String> {
         let (jobs, node) = (jobs(), self.node());
         let job = self.dice.pick(&jobs)?;
@@ -138,10 +138,10 @@ impl Life {
         if self.at_work.values().any(|at_work| *at_work == (node, agent)) {
             return;
         }
-        let house = self.nodes[node].clone();
+        let engine = self.nodes[node].clone();
         let task = self.working.spawn(async move {
             // What fails is delivered again.
-            let _ = house.advance(agent).await;
+            let _ = engine.advance(agent).await;
         });
         self.at_work.insert(task.id(), (node, agent));
     }

@@ -1,4 +1,4 @@
-//! The whole house, simulated: random trees of agents, random people, several nodes on one store,
+//! The whole engine, simulated: random trees of agents, random people, several nodes on one store,
 //! deaths and restarts, late, doubled and reordered deliveries, models and tools in trouble, and a
 //! clock that jumps. All of it follows from one seed, and so does the history: whoever has the seed
 //! has the failure.
@@ -198,7 +198,7 @@ async fn act(stage: &Stage, mut life: Life, people: &mut People, found: &mut Vec
 async fn agents(stage: &Stage) -> Vec<Agent> {
     let page = Page { limit: u32::MAX, ..Page::default() };
     let query = AgentQuery { page, ..AgentQuery::default() };
-    stage.store.agents(&Scope::House, query).await.unwrap_or_default()
+    stage.store.agents(&Scope::All, query).await.unwrap_or_default()
 }
 
 /// Delivers all that is due, at its time, until nothing is left to be done.
@@ -224,10 +224,10 @@ async fn calm(stage: &Stage, life: &mut Life, people: &mut People) -> bool {
 async fn lost_versions(stage: &Stage) -> Vec<Violation> {
     let page = Page { limit: u32::MAX, ..Page::default() };
     let query = RunQuery { page, ..RunQuery::default() };
-    let runs = stage.store.runs(&Scope::House, query).await.unwrap_or_default();
+    let runs = stage.store.runs(&Scope::All, query).await.unwrap_or_default();
     let mut lost = Vec::new();
     for run in runs {
-        let kept = stage.store.entity(&Scope::House, EntityKind::Kind, &run.kind_version).await;
+        let kept = stage.store.entity(&Scope::All, EntityKind::Kind, &run.kind_version).await;
         if !matches!(kept, Ok(Some(_))) {
             let what = format!("version `{}` of run {} is not kept", run.kind_version, run.id);
             lost.push(Violation { agent: Some(run.agent), ..stuck(what) });
@@ -236,7 +236,7 @@ async fn lost_versions(stage: &Stage) -> Vec<Violation> {
     lost
 }
 
-/// Waits until every activation has ended. Some wait for the house's clock.
+/// Waits until every activation has ended. Some wait for the engine's clock.
 async fn settle(stage: &Stage, life: &mut Life) {
     for _ in 0..ROUNDS {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -263,7 +263,7 @@ async fn again(stage: &Stage, life: &mut Life) -> Option<Violation> {
 async fn digest(stage: &Stage) -> u64 {
     let mut hasher = DefaultHasher::new();
     for root in agents(stage).await.iter().filter(|agent| agent.root == agent.id) {
-        let events = stage.store.events(&Scope::House, root.id, 0, u32::MAX).await.unwrap_or_default();
+        let events = stage.store.events(&Scope::All, root.id, 0, u32::MAX).await.unwrap_or_default();
         format!("{events:?}").hash(&mut hasher);
     }
     hasher.finish()

@@ -30,7 +30,7 @@ pub(super) struct People {
     /// What was confirmed, and who is to have heard it.
     taken: BTreeMap<String, AgentId>,
     witness: Witness,
-    /// Whether a deletion that returned has cut off all activations: they are all in one house.
+    /// Whether a deletion that returned has cut off all activations: they are all in one engine.
     cuts_off: bool,
 }
 

@@ -9,12 +9,12 @@ use crate::{Error, Result};
 
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// A client that is built at its first use, so that a house that never looks at the web does not
+/// A client that is built at its first use, so that a engine that never looks at the web does not
 /// pay for reading the system's certificates.
 pub(super) type Lazy = LazyLock<Result<Client>>;
 
 /// What all clients have in common. None follows redirects by itself: one could take a key to
-/// another host, or the house's own network to a stranger.
+/// another host, or the engine's own network to a stranger.
 pub(super) fn builder() -> ClientBuilder {
     crate::tls::ensure_provider();
     Client::builder()

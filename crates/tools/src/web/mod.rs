@@ -1,5 +1,5 @@
 //! Tools that read the web: search it, and fetch a page of it without reaching into the network
-//! that the house itself stands in.
+//! that the engine itself stands in.
 
 mod client;
 mod content;

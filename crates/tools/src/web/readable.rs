@@ -3,7 +3,7 @@
 //! A page is whatever a stranger sent, and what parses and converts it was not made against
 //! strangers: a few kilobytes can ask the parser for gigabytes (unclosed formatting elements are
 //! opened again in every block), and deep nesting can exhaust the stack of what works recursively,
-//! which would end the whole house. So the parser is fed by the spoonful and stopped when the tree
+//! which would end the whole engine. So the parser is fed by the spoonful and stopped when the tree
 //! outgrows its measure, and a tree too deep goes no further. What writes a tree down looks from each
 //! special character to the end of its text, so texts are cut into pieces first.
 

@@ -73,9 +73,9 @@ pub async fn misses_nothing_where_hints_are_lost(subject: &dyn Subject) {
     let now = subject.clock().now();
     let recorder = Recorder::new(subject, |_, _| Does::Serve);
     let (stop, dispatcher) = (CancellationToken::new(), subject.dispatcher(8));
-    let house: Arc<dyn Advance> = Arc::<Recorder>::clone(&recorder);
+    let engine: Arc<dyn Advance> = Arc::<Recorder>::clone(&recorder);
     // Driven by this test alone, so that it hears of nothing while others commit.
-    let mut run = pin!(dispatcher.run(house, subject.store(), subject.clock(), stop.clone()));
+    let mut run = pin!(dispatcher.run(engine, subject.store(), subject.clock(), stop.clone()));
     wake(subject, &made[..1], now).await;
     tokio::select! {
         ended = &mut run => panic!("it ended: {ended:?}"),

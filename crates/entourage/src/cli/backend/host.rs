@@ -1,4 +1,4 @@
-//! How other commands reach the house of this process while it works: over a loopback port that wants a
+//! How other commands reach the engine of this process while it works: over a loopback port that wants a
 //! token, which stands in a file that its owner alone can read.
 
 use std::{
@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use entourage::{House, Settings};
+use entourage::{Engine, Settings};
 use entourage_server::{Algorithm, Auth, Jwt};
 use entourage_types::AgentId;
 use tokio::task::JoinHandle;
@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How long the token is good: longer than any command runs.
 const LIFE: Duration = Duration::from_secs(52 * 7 * 24 * 60 * 60);
 
-/// The house of this process, for other commands.
+/// The engine of this process, for other commands.
 pub(super) struct Host {
     running: Running,
     sign: Sign,
@@ -34,7 +34,7 @@ pub(super) struct Host {
 
 impl Host {
     /// Opens it, and tells the other commands where it is.
-    pub(super) async fn open(house: House, settings: &Settings) -> Result<Self> {
+    pub(super) async fn open(engine: Engine, settings: &Settings) -> Result<Self> {
         let jwt = Jwt {
             algorithm: Algorithm::Hs256,
             key: secret()?.into(),
@@ -57,7 +57,7 @@ impl Host {
         let shutdown = CancellationToken::new();
         let until = shutdown.clone();
         let serving = tokio::spawn(async move {
-            if let Err(error) = entourage_server::serve(listener, house, server, until).await {
+            if let Err(error) = entourage_server::serve(listener, engine, server, until).await {
                 tracing::warn!(%error, "other commands cannot reach this one any more");
             }
         });

@@ -1,9 +1,9 @@
-//! The house in this process.
+//! The engine in this process.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
-use entourage::{Client, Entourage, Entry, House, NewAgent, Settings, Signal, Watch};
+use entourage::{Client, Engine, Entourage, Entry, NewAgent, Settings, Signal, Watch};
 use entourage_engine::{
     Error, FoundDamage, JobRecord, ReceiverRecord, Seen, StoreError, UsageQuery, dispatch::Advance,
     kinds::Severity,
@@ -26,16 +26,16 @@ pub(super) const PAGE: u32 = 500;
 /// How many items of a conversation are read at once.
 const PART: u32 = 100;
 
-/// The house in this process.
+/// The engine in this process.
 pub(crate) struct Local {
-    house: House,
+    engine: Engine,
     client: Client,
-    /// None when the house is only looked at.
+    /// None when the engine is only looked at.
     entourage: Option<Entourage>,
     worker: Mutex<Option<JoinHandle<()>>>,
     /// Why the agents cannot work any more, should it come to that.
     broken: watch::Sender<Option<String>>,
-    /// How other commands reach this house.
+    /// How other commands reach this engine.
     host: Mutex<Option<Host>>,
 }
 
@@ -50,9 +50,9 @@ impl Local {
         Ok(Self::at(entourage::read_only(settings)?))
     }
 
-    /// This house, to look at.
-    pub(crate) fn at(house: House) -> Self {
-        Self::new(house, None)
+    /// This engine, to look at.
+    pub(crate) fn at(engine: Engine) -> Self {
+        Self::new(engine, None)
     }
 
     /// With everything that agents need to work.
@@ -64,28 +64,28 @@ impl Local {
         for mistake in entourage.remarks.iter().filter(|found| found.severity == Severity::Mistake) {
             out::note(out::stderr().yellow(format!("{mistake}; going on without this file")));
         }
-        let host = Host::open(entourage.house.clone(), settings).await;
+        let host = Host::open(entourage.engine.clone(), settings).await;
         if let Err(failure) = &host {
             let why = failure.text();
             out::note(out::stderr().yellow(format!("note: other commands cannot reach this one: {why}")));
         }
-        let local = Self::new(entourage.house.clone(), Some(entourage));
+        let local = Self::new(entourage.engine.clone(), Some(entourage));
         Ok(Self { host: Mutex::new(host.ok()), ..local })
     }
 
-    fn new(house: House, entourage: Option<Entourage>) -> Self {
-        let client = house.client(owner());
+    fn new(engine: Engine, entourage: Option<Entourage>) -> Self {
+        let client = engine.client(owner());
         let broken = watch::Sender::new(None);
-        Self { house, client, entourage, worker: Mutex::default(), broken, host: Mutex::default() }
+        Self { engine, client, entourage, worker: Mutex::default(), broken, host: Mutex::default() }
     }
 
     /// The top of an agent's tree, if the agent is ours and has something to read.
     async fn stirring(&self, agent: AgentId) -> Result<Option<AgentId>> {
-        let inbox = self.house.store().inbox(agent).await?;
+        let inbox = self.engine.store().inbox(agent).await?;
         if inbox.iter().all(|post| matches!(post.body, PostBody::Answer { .. })) {
             return Ok(None);
         }
-        let found = self.house.store().agent(&Scope::from(&owner()), agent).await?;
+        let found = self.engine.store().agent(&Scope::from(&owner()), agent).await?;
         Ok(found.map(|agent| agent.root))
     }
 }
@@ -93,7 +93,7 @@ impl Local {
 /// Lets the agents of one tree work, and no others: what was interrupted elsewhere waits until
 /// somebody asks for it.
 struct OneTree {
-    house: House,
+    engine: Engine,
     root: AgentId,
     /// Where it says that they cannot.
     broken: watch::Sender<Option<String>>,
@@ -112,21 +112,21 @@ impl OneTree {
 #[async_trait]
 impl Advance for OneTree {
     async fn advance(&self, agent: AgentId) -> entourage_engine::Result<()> {
-        match self.told(self.house.store().agent(&Scope::House, agent).await.map_err(Into::into))? {
-            Some(found) if found.root == self.root => self.told(self.house.advance(agent).await),
+        match self.told(self.engine.store().agent(&Scope::All, agent).await.map_err(Into::into))? {
+            Some(found) if found.root == self.root => self.told(self.engine.advance(agent).await),
             _ => Ok(()),
         }
     }
 
     async fn give_up(&self, agent: AgentId, cause: &str) -> entourage_engine::Result<()> {
-        self.house.give_up(agent, cause).await
+        self.engine.give_up(agent, cause).await
     }
 }
 
 #[async_trait]
 impl Backend for Local {
     async fn expect_kind(&self, name: &str) -> Result<()> {
-        self.house.kinds().named(name)?;
+        self.engine.kinds().named(name)?;
         Ok(())
     }
 
@@ -147,7 +147,7 @@ impl Backend for Local {
         let mut worker = self.worker.lock().await;
         if let (None, Some(entourage)) = (&*worker, &self.entourage) {
             let (entourage, broken) = (entourage.clone(), self.broken.clone());
-            let tree = Arc::new(OneTree { house: self.house.clone(), root, broken: broken.clone() });
+            let tree = Arc::new(OneTree { engine: self.engine.clone(), root, broken: broken.clone() });
             *worker = Some(tokio::spawn(async move {
                 if let Err(error) = entourage.deliver(tree).await {
                     broken.send_replace(Some(error.to_string()));
@@ -165,7 +165,7 @@ impl Backend for Local {
         if let Some(host) = self.host.lock().await.take() {
             host.close().await;
         }
-        self.house.stopping().cancel();
+        self.engine.stopping().cancel();
         if let Some(worker) = self.worker.lock().await.take() {
             // It ends by itself, at the latest when its time of grace is over.
             let _ = worker.await;
@@ -193,11 +193,11 @@ impl Backend for Local {
             let page = Page { limit: PAGE, newest_first: true, ..Page::default() };
             let query =
                 AgentQuery { status: Some(ShownStatus::of(status, None)), page, ..AgentQuery::default() };
-            let found = self.house.store().agents(&Scope::from(&owner()), query).await?;
+            let found = self.engine.store().agents(&Scope::from(&owner()), query).await?;
             roots.extend(found.iter().map(|agent| agent.root));
         }
         // Whoever has not begun to read its inbox shows by its wake-up only.
-        let waking = self.house.store().due(Time::from_micros(i64::MAX), None, PAGE).await?;
+        let waking = self.engine.store().due(Time::from_micros(i64::MAX), None, PAGE).await?;
         for wakeup in waking {
             roots.extend(self.stirring(wakeup.agent).await?);
         }
@@ -210,7 +210,7 @@ impl Backend for Local {
         }
         // The status says nothing of what an agent has yet to read.
         let query = AgentQuery { root: Some(root), unread: true, page: Page::all(), ..AgentQuery::default() };
-        for agent in self.house.store().agents(&Scope::from(&owner()), query).await? {
+        for agent in self.engine.store().agents(&Scope::from(&owner()), query).await? {
             if agent.status != Status::Cancelled && self.stirring(agent.id).await?.is_some() {
                 return Ok(true);
             }
@@ -326,7 +326,7 @@ impl Backend for Local {
     }
 
     fn disclaimer(&self) -> Option<&'static str> {
-        self.entourage.as_ref().and_then(|entourage| entourage.house.model().disclaimer())
+        self.entourage.as_ref().and_then(|entourage| entourage.engine.model().disclaimer())
     }
 }
 

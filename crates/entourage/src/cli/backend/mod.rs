@@ -1,4 +1,4 @@
-//! Where commands find the house: in the process at work in this data directory, else here.
+//! Where commands find the engine: in the process at work in this data directory, else here.
 
 mod host;
 mod local;
@@ -40,7 +40,7 @@ pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 /// A part of a list, and where the next one begins.
 pub(crate) type Part<T> = (Vec<T>, Option<String>);
 
-/// A house, near or far, as one owner sees it.
+/// A engine, near or far, as one owner sees it.
 #[async_trait]
 pub(crate) trait Backend: Send + Sync {
     /// Fails where an agent of this kind cannot be made, since there is none.
@@ -198,7 +198,7 @@ pub(crate) enum Left {
     AtWork,
 }
 
-/// What a command needs a house for.
+/// What a command needs a engine for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// To read alone.
@@ -224,7 +224,7 @@ impl Purpose {
     }
 }
 
-/// The house of this data directory. Another short command that works on it is waited for.
+/// The engine of this data directory. Another short command that works on it is waited for.
 pub(crate) async fn connect(
     globals: &Globals,
     settings: &entourage::Settings,

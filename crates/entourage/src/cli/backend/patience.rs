@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     fn in_use() -> Error {
-        Error::Store(StoreError::InUse { path: "house.db".into(), holder: String::new() })
+        Error::Store(StoreError::InUse { path: "entourage.db".into(), holder: String::new() })
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! The house in another process on this machine, over its HTTP API.
+//! The engine in another process on this machine, over its HTTP API.
 
 use std::{collections::BTreeSet, fmt::Display, sync::Arc, time::Duration};
 
@@ -43,7 +43,7 @@ pub(super) fn client(limit: Option<Duration>) -> Result<Client> {
     builder.build().map_err(|error| Failure::failed(format!("no HTTP client can be made: {error}")))
 }
 
-/// The house behind a server.
+/// The engine behind a server.
 #[derive(Clone)]
 pub(crate) struct Remote {
     http: Client,

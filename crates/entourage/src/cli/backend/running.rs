@@ -163,7 +163,7 @@ impl Running {
         }
     }
 
-    /// An option that only makes sense for a house in this process.
+    /// An option that only makes sense for a engine in this process.
     pub(crate) fn in_the_way(&self, option: &str) -> Failure {
         if !self.is_server() {
             return self.busy();

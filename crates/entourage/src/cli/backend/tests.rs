@@ -1,10 +1,10 @@
-//! What is asked of a server, and of a house with many agents.
+//! What is asked of a server, and of a engine with many agents.
 
 #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use std::sync::Arc;
 
-use entourage::{House, Kinds, NewAgent, Settings};
+use entourage::{Engine, Kinds, NewAgent, Settings};
 use entourage_llm::Rehearsal;
 use entourage_store::MemoryStore;
 use entourage_types::{Action, AgentId, Cost, Time, Usage};
@@ -79,8 +79,9 @@ async fn no_page_is_read_before_the_one_that_reaches_back_far_enough() {
 #[tokio::test]
 async fn a_tree_is_read_however_deep_it_is() {
     const DEPTH: usize = 300;
-    let house = House::builder(Arc::new(MemoryStore::default()), Arc::new(Rehearsal)).kinds(Kinds::builtin());
-    let agent = house.build().client(owner()).create(NewAgent::default(), None).await.unwrap();
+    let engine =
+        Engine::builder(Arc::new(MemoryStore::default()), Arc::new(Rehearsal)).kinds(Kinds::builtin());
+    let agent = engine.build().client(owner()).create(NewAgent::default(), None).await.unwrap();
     let written = serde_json::to_string(&agent).unwrap();
     let open = written.strip_suffix('}').unwrap().to_owned() + ",\"children\":[";
     let total = json!({ "usage": Usage::default(), "cost": Cost::default() });
@@ -93,14 +94,15 @@ async fn a_tree_is_read_however_deep_it_is() {
 /// However many other agents wait, one that was told something has work, and one that was not has none.
 #[tokio::test]
 async fn a_tree_has_work_however_many_others_wait() {
-    let house = House::builder(Arc::new(MemoryStore::default()), Arc::new(Rehearsal)).kinds(Kinds::builtin());
-    let house = house.build();
-    let client = house.client(owner());
+    let engine =
+        Engine::builder(Arc::new(MemoryStore::default()), Arc::new(Rehearsal)).kinds(Kinds::builtin());
+    let engine = engine.build();
+    let client = engine.client(owner());
     let idle = client.create(NewAgent::default(), None).await.unwrap().id;
     for _ in 0..=super::local::PAGE {
         client.create(NewAgent { message: Some("Go".into()), ..NewAgent::default() }, None).await.unwrap();
     }
-    let backend = Local::at(house);
+    let backend = Local::at(engine);
     assert!(!backend.has_work(idle).await.unwrap());
     backend.send(idle, "Go", None).await.unwrap();
     assert!(backend.has_work(idle).await.unwrap());
@@ -138,10 +140,11 @@ async fn a_refusal_that_breaks_off_is_a_lost_server() {
 /// The end of a conversation is not told twice because of a place that is none.
 #[tokio::test]
 async fn a_place_in_a_conversation_that_is_none_is_refused() {
-    let house = House::builder(Arc::new(MemoryStore::default()), Arc::new(Rehearsal)).kinds(Kinds::builtin());
-    let house = house.build();
-    let agent = house.client(owner()).create(NewAgent::default(), None).await.unwrap().id;
-    let backend = Local::at(house);
+    let engine =
+        Engine::builder(Arc::new(MemoryStore::default()), Arc::new(Rehearsal)).kinds(Kinds::builtin());
+    let engine = engine.build();
+    let agent = engine.client(owner()).create(NewAgent::default(), None).await.unwrap().id;
+    let backend = Local::at(engine);
     assert!(backend.entries(agent, None).await.is_ok());
     assert!(backend.entries(agent, Some("nowhere".into())).await.is_err());
 }

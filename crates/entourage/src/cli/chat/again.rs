@@ -1,4 +1,4 @@
-//! A conversation whose house goes away, such as a server that ends: it waits for the next one, and keeps what is
+//! A conversation whose engine goes away, such as a server that ends: it waits for the next one, and keeps what is
 //! typed meanwhile.
 
 use std::{collections::VecDeque, ops::ControlFlow, sync::Arc, time::Duration};
@@ -16,11 +16,11 @@ use crate::cli::{
     text::text,
 };
 
-/// The pause after the first house that came and failed at once, and the longest after several.
+/// The pause after the first engine that came and failed at once, and the longest after several.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
 
 impl Talk<'_> {
-    /// Goes on with the house that comes, where the one before is gone. Returns how the conversation ends, where
+    /// Goes on with the engine that comes, where the one before is gone. Returns how the conversation ends, where
     /// the person does not wait for that.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Waits for another house after a pause, and keeps what is typed.
+    /// Waits for another engine after a pause, and keeps what is typed.
     async fn wait(
         &self,
         pause: Duration,
@@ -114,7 +114,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Says that the house is gone, and how to go on.
+    /// Says that the engine is gone, and how to go on.
     fn tell_of_loss(&mut self, who: &str) {
         self.alone = true;
         let again = self.globals.again();

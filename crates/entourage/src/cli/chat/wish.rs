@@ -9,7 +9,7 @@ use crate::cli::{
     text::text,
 };
 
-/// What may be typed besides words for the agent, while there is a house.
+/// What may be typed besides words for the agent, while there is a engine.
 const COMMANDS: [(&str, &str); 4] = [
     ("/tree", "shows the agents, and what they ask"),
     ("/decline", "declines the question that is asked"),
@@ -72,7 +72,7 @@ pub(super) fn help() {
     out::note(out::stderr().dim("  all else is said to the agent, also while it works"));
 }
 
-/// Lists those that there are while a house is waited for.
+/// Lists those that there are while a engine is waited for.
 pub(super) fn help_meanwhile() {
     list(&ALWAYS);
     out::note(out::stderr().dim("  all else is kept, and said once `entourage serve` runs"));

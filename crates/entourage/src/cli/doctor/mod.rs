@@ -1,6 +1,6 @@
 //! `entourage doctor`: what is set up, what is missing, and how to mend it.
 
-mod house;
+mod engine;
 mod model;
 mod upkeep;
 mod world;
@@ -90,11 +90,11 @@ fn broken(what: impl Into<String>, text: impl Into<String>) -> Finding {
 impl Doctor {
     pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
         let settings = globals.settings()?;
-        let mut findings = house::settings(&settings);
-        findings.push(house::data(&settings));
+        let mut findings = engine::settings(&settings);
+        findings.push(engine::data(&settings));
         let running = Running::find(&settings.data, globals.quiet).await;
-        findings.push(house::server(&settings, running.as_ref()));
-        let (database, backend) = house::database(&settings, running.as_ref(), self.repair)?;
+        findings.push(engine::server(&settings, running.as_ref()));
+        let (database, backend) = engine::database(&settings, running.as_ref(), self.repair)?;
         findings.push(database);
         if let Some(backend) = backend {
             findings.extend(upkeep::upkeep(&*backend, self.repair).await);
@@ -106,7 +106,7 @@ impl Doctor {
         findings.extend(world::webhooks(&settings));
         findings.extend(world::mcp(&settings).await);
         findings.extend(world::traces(&settings));
-        findings.extend(house::kinds(&settings).await);
+        findings.extend(engine::kinds(&settings).await);
         for finding in &findings {
             if globals.json { out::json(finding)? } else { write(finding)? }
         }

@@ -1,4 +1,4 @@
-//! Which kinds the house works with, and how many runs are of which version.
+//! Which kinds the engine works with, and how many runs are of which version.
 
 use entourage::{DATABASE, Error, Settings, types::Kind};
 use entourage_engine::InUse;
@@ -69,7 +69,7 @@ impl From<InUse> for Used {
     }
 }
 
-/// The kinds of the house of this data directory: the server's, where one runs. To look makes no
+/// The kinds of the engine of this data directory: the server's, where one runs. To look makes no
 /// database, and waits for nobody who has it.
 pub(super) async fn in_use(settings: &Settings, quiet: bool) -> Result<Vec<Used>> {
     if let Some(running) = Running::find(&settings.data, quiet).await {
@@ -83,8 +83,8 @@ pub(super) async fn in_use(settings: &Settings, quiet: bool) -> Result<Vec<Used>
         return of_files(Some(0));
     }
     match entourage::read_only(settings) {
-        Ok(house) => {
-            let used = house.client(Owner::local()).kinds_in_use().await?;
+        Ok(engine) => {
+            let used = engine.client(Owner::local()).kinds_in_use().await?;
             Ok(used.into_iter().map(Used::from).collect())
         }
         Err(Error::Store(StoreError::InUse { .. })) => {

@@ -35,7 +35,7 @@ fn write(kind: &Kind, in_use: Option<&Used>) -> Result<()> {
     let lines = [
         ("version", kind.version.clone()),
         ("runs", runs(kind, in_use)),
-        ("model", kind.model.clone().unwrap_or_else(|| "the house's".into())),
+        ("model", kind.model.clone().unwrap_or_else(|| "the engine's".into())),
         ("fallback", names(&kind.fallback)),
         ("tools", kind.tools.as_deref().map_or_else(|| "all".into(), names)),
         ("effects", effects(kind)),

@@ -257,7 +257,7 @@ async fn what_was_kept_behind_a_refused_answer_answers_the_question_too() {
     assert_posted(&sent[2], "/messages", &json!({ "message": "Then rest" }));
 }
 
-/// What the next house does not take, and what was kept behind it, can still be shown.
+/// What the next engine does not take, and what was kept behind it, can still be shown.
 #[tokio::test]
 async fn what_is_not_said_is_left() {
     let (backend, _) = serving(vec![stream()]).await;

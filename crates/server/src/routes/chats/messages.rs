@@ -54,7 +54,7 @@ async fn send(
 ) -> Result<(StatusCode, Json<ChatMessageView>), Problem> {
     chat(&caller.client, id).await?;
     let posted = caller.client.send(id, &message.content, key.as_deref()).await?;
-    let view = ChatMessageView::taken(posted, message.content, served.house.clock().now());
+    let view = ChatMessageView::taken(posted, message.content, served.engine.clock().now());
     Ok((StatusCode::ACCEPTED, Json(view)))
 }
 

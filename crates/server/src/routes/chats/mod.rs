@@ -1,4 +1,4 @@
-//! The house as an orchestrator with sub-agents: chats, their tasks, sub-agents and streams. Each
+//! The engine as an orchestrator with sub-agents: chats, their tasks, sub-agents and streams. Each
 //! handler translates, calls intents of the caller's client, and translates back.
 
 mod events;

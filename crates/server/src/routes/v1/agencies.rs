@@ -88,7 +88,7 @@ struct Respond {
     /// How deep it may be handed on from agent to agent; as deep as each agent may unless given.
     #[serde(default)]
     max_recursion_depth: Option<u16>,
-    /// A check of the house that the answer must pass beside those of the agent.
+    /// A check of the engine that the answer must pass beside those of the agent.
     #[serde(default)]
     #[schema(max_length = 255)]
     response_validator: Option<String>,

@@ -1,4 +1,4 @@
-//! Kinds: what sorts of agents there are. They belong to the house, not to an owner.
+//! Kinds: what sorts of agents there are. They belong to the engine, not to an owner.
 
 use axum::Json;
 use utoipa_axum::{router::OpenApiRouter, routes};

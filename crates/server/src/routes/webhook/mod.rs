@@ -1,5 +1,5 @@
-//! The webhooks that other programs drive the house by: each brings a document that was just written,
-//! and has the house look. What the house has seen to already it does not do again, so a document may
+//! The webhooks that other programs drive the engine by: each brings a document that was just written,
+//! and has the engine look. What the engine has seen to already it does not do again, so a document may
 //! come twice, late, or in any order.
 
 mod agent_init;
@@ -139,7 +139,7 @@ fn key_of(document: &str) -> Result<String, Problem> {
 }
 
 /// What a document's id stands for here; none where another program gave it, whose documents are no
-/// business of this house.
+/// business of this engine.
 fn ours<T: FromStr>(id: &str) -> Option<T> {
     id.parse().ok()
 }
@@ -156,10 +156,10 @@ fn lenient<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Erro
 
 /// There is nothing to do about a document of another program.
 fn not_ours() -> Answer {
-    ignored("the document is not one of this house")
+    ignored("the document is not one of this engine")
 }
 
-/// Whether the house itself wrote the message with this id, and so has seen to it.
+/// Whether the engine itself wrote the message with this id, and so has seen to it.
 fn is_ours(id: &str) -> bool {
     let noun = id.split('.').next().unwrap_or_default();
     noun.parse::<AgentId>().is_ok() || noun.parse::<PostId>().is_ok() || noun.parse::<QuestionId>().is_ok()

@@ -1,5 +1,5 @@
-//! The house as an orchestrator with sub-agents: the documents, fields and words of that design.
-//! Each is told from rows of the house when it is asked for; nothing is kept of them.
+//! The engine as an orchestrator with sub-agents: the documents, fields and words of that design.
+//! Each is told from rows of the engine when it is asked for; nothing is kept of them.
 
 mod chat;
 mod family;

@@ -42,7 +42,7 @@ pub(crate) struct SubAgentMessageView {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum SubAgentRole {
-    /// The house: what the agent is, and what failed.
+    /// The engine: what the agent is, and what failed.
     System,
     /// Who gives it work, and the user who answers it.
     User,

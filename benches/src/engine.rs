@@ -1,4 +1,4 @@
-//! The house as its program puts it together: SQLite, a real HTTP client, the embedded dispatcher.
+//! The engine as its program puts it together: SQLite, a real HTTP client, the embedded dispatcher.
 
 use std::{
     collections::HashMap,
@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Result, bail, ensure};
 use async_trait::async_trait;
 use entourage_engine::{
-    Client, Clock, House, Kinds, NewAgent, SystemClock,
+    Client, Clock, Engine, Kinds, NewAgent, SystemClock,
     dispatch::{self, Dispatcher as _, Embedded},
 };
 use entourage_llm::{Connection, Provider, Router, Settings as ModelSettings};
@@ -40,9 +40,9 @@ make up results, and never announce what you will do: do it.";
 /// What an agent is asked.
 pub(crate) const QUESTION: &str = "What will the weather be like in Oslo over the next three days?";
 
-/// A house with a database of its own, at work.
+/// A engine with a database of its own, at work.
 pub(crate) struct Bed {
-    pub(crate) house: House,
+    pub(crate) engine: Engine,
     endings: Endings,
     directory: TempDir,
     stop: CancellationToken,
@@ -50,13 +50,13 @@ pub(crate) struct Bed {
 }
 
 impl Bed {
-    /// Starts a house whose model follows the script. Called on the house's runtime.
+    /// Starts a engine whose model follows the script. Called on the engine's runtime.
     pub(crate) fn start(server: &Server, script: Script) -> Result<Self> {
         let tools = Toolbox::new().with(LookUp);
         Self::furnished(server, script, Kinds::none().with(kind(KIND, TOOL)), tools, (Durability::Normal, 64))
     }
 
-    /// Starts a house with these kinds and tools, so durable, with so many agents at work at once.
+    /// Starts a engine with these kinds and tools, so durable, with so many agents at work at once.
     pub(crate) fn furnished(
         server: &Server,
         script: Script,
@@ -69,7 +69,7 @@ impl Bed {
         Self::placed(server, script, (kinds, tools), (settings, at_once), layer, Arc::new(SystemClock))
     }
 
-    /// Starts a house with these kinds and tools, on a store with these settings behind `layer`, with so
+    /// Starts a engine with these kinds and tools, on a store with these settings behind `layer`, with so
     /// many agents at work at once, by this clock.
     pub(crate) fn placed(
         server: &Server,
@@ -91,23 +91,23 @@ impl Bed {
             ModelSettings { providers: [(Provider::OpenAi, connection)].into(), ..ModelSettings::default() };
         let model = Router::new(settings, format!("openai::{NAME}"))?;
         let stop = CancellationToken::new();
-        let house = House::builder(Arc::clone(&store), Arc::new(model))
+        let engine = Engine::builder(Arc::clone(&store), Arc::new(model))
             .kinds(kinds)
             .tools(tools)
             .clock(clock)
             .stopping(stop.clone())
             .build();
-        let (advance, clock, stopped) = (Arc::new(house.clone()), Arc::clone(house.clock()), stop.clone());
+        let (advance, clock, stopped) = (Arc::new(engine.clone()), Arc::clone(engine.clock()), stop.clone());
         let endings = Endings::follow(&store);
         let places = dispatch::Settings { concurrency: at_once.max(256), ..Default::default() };
         let dispatcher =
             tokio::spawn(async move { Embedded::new(places).run(advance, store, clock, stopped).await });
-        Ok(Self { house, endings, directory, stop, dispatcher })
+        Ok(Self { engine, endings, directory, stop, dispatcher })
     }
 
     /// What the one owner may see and do.
     pub(crate) fn client(&self) -> Client {
-        self.house.client(Owner::local())
+        self.engine.client(Owner::local())
     }
 
     /// The database's file.
@@ -144,7 +144,7 @@ impl Bed {
         Ok(std::fs::metadata(self.database().with_extension("db-wal"))?.len())
     }
 
-    /// Ends the house.
+    /// Ends the engine.
     pub(crate) async fn end(self) -> Result<()> {
         self.stop.cancel();
         Ok(self.dispatcher.await??)
@@ -157,7 +157,7 @@ pub(crate) fn kind(name: &str, tool: &str) -> Kind {
 }
 
 fn database(directory: &Path) -> PathBuf {
-    directory.join("house.db")
+    directory.join("entourage.db")
 }
 
 /// A store that survives the end of its process, as the floors' databases do.

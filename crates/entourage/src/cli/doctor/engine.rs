@@ -118,7 +118,7 @@ pub(super) fn server(settings: &Settings, running: Option<&Running>) -> Finding 
     }
 }
 
-/// Whether the database opens, and the house to look at it through where it does.
+/// Whether the database opens, and the engine to look at it through where it does.
 pub(super) fn database(
     settings: &Settings,
     running: Option<&Running>,
@@ -136,14 +136,14 @@ pub(super) fn database(
         return Ok((good("database", "is made at the first run"), None));
     }
     let finding = match entourage::look(settings) {
-        Ok(house) => {
-            return Ok((whole(&path), Some(Box::new(Local::at(house)))));
+        Ok(engine) => {
+            return Ok((whole(&path), Some(Box::new(Local::at(engine)))));
         }
         // Whoever works there is no fault, unless there is something to be done about the file.
         Err(Error::Store(error @ StoreError::InUse { .. })) if !repair => {
             remark("database", error.to_string())
         }
-        Err(Error::House(_)) => remark("database", "is not looked at, for the kinds cannot be read"),
+        Err(Error::Engine(_)) => remark("database", "is not looked at, for the kinds cannot be read"),
         Err(error) => broken("database", error.to_string()),
     };
     Ok((finding, None))

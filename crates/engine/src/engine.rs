@@ -28,9 +28,9 @@ use crate::{
     versions::{Source, Versions},
 };
 
-/// A house of agents. Cheap to clone; all clones are the same house.
+/// A engine of agents. Cheap to clone; all clones are the same engine.
 #[derive(Clone)]
-pub struct House {
+pub struct Engine {
     pub(crate) inner: Arc<Inner>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Inner {
     pub(crate) stopping: CancellationToken,
 }
 
-/// Puts a house together.
+/// Puts a engine together.
 #[must_use]
 pub struct Builder {
     store: Arc<dyn Store>,
@@ -78,8 +78,8 @@ pub struct Builder {
     stopping: CancellationToken,
 }
 
-impl House {
-    /// Starts to put a house together, with the built-in kinds and no tools.
+impl Engine {
+    /// Starts to put a engine together, with the built-in kinds and no tools.
     pub fn builder(store: Arc<dyn Store>, model: Arc<dyn Model>) -> Builder {
         Builder {
             store,
@@ -167,7 +167,7 @@ impl Builder {
     }
 
     /// Servers whose tools come once they are connected, by the names that their tools' begin with. Whoever
-    /// may use them waits until [`House::server_brings`] or [`House::server_is_away`] says what became of
+    /// may use them waits until [`Engine::server_brings`] or [`Engine::server_is_away`] says what became of
     /// the first attempt.
     pub fn tool_servers(mut self, names: Vec<String>) -> Self {
         self.servers = names;
@@ -193,7 +193,7 @@ impl Builder {
     }
 
     /// Who keeps threads elsewhere, too; nobody unless set.
-    /// [`save_threads`](House::save_threads) is what saves them.
+    /// [`save_threads`](Engine::save_threads) is what saves them.
     pub fn thread_keeper(mut self, keeper: Arc<dyn ThreadKeeper>) -> Self {
         self.keeping = Some(Keeping(keeper));
         self
@@ -217,9 +217,9 @@ impl Builder {
         self
     }
 
-    /// The house.
+    /// The engine.
     #[must_use]
-    pub fn build(self) -> House {
+    pub fn build(self) -> Engine {
         let store: Arc<dyn Store> = match self.outbox.receivers() {
             [] => self.store,
             _ => Arc::new(Layered::new(self.store, self.outbox.clone())),
@@ -228,7 +228,7 @@ impl Builder {
             Some(keeping) => Arc::new(Layered::new(store, keeping.clone())),
             None => store,
         };
-        House {
+        Engine {
             inner: Arc::new(Inner {
                 feed: Feed::new(Arc::clone(&store)),
                 offers: Toolsets::new(self.tools),
